@@ -14,6 +14,8 @@ PY := .venv/bin/python
 RESULTS := build/results
 # $(1): name of the run; the rest are pytest's arguments.
 pytest = -m pytest --junitxml=$(RESULTS)/$(1).xml
+# tests that have runs of their own
+NO_SERVER := --ignore=tests/native --ignore=tests/fuzz
 # $(1): how many at a time; for two cores four, as half of the time of a unit test is waiting
 spread = -n $(1) --dist loadfile
 # what calls the native engine, or is called by it; the rest of the unit tests is plain Python, where sanitizers see nothing
@@ -31,7 +33,7 @@ begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
 build: .venv/ready  ## the driver, in place, for .venv
 	$(call begin,build)
-	$(PY) setup.py --quiet build_ext --inplace --parallel 2
+	$(PY) setup.py --quiet build_ext --inplace
 
 demo: build  ## the driver at work on a real Cassandra; on the simulated cluster where there is no Java
 	$(call begin,server-tools)
@@ -41,7 +43,12 @@ demo: build  ## the driver at work on a real Cassandra; on the simulated cluster
 demo-scylla: build  ## tablets and shards: each request at the CPU core that owns its row, on the simulated cluster
 	@$(PY) -m benchmarks.demo_scylla
 
-test: fresh-results build lint test-native test-unit sanitize $(addprefix unit-,$(ENDS)) test-integration fuzz docs  ## everything CI runs
+test: RESULTS := build/results/test
+test: fresh-results build lint test-native test-unit test-integration docs  ## ten minutes: lint, types, native and unit tests, one real server, the documentation
+	@$(PY) -m tests.summary $(RESULTS)
+
+test-all: RESULTS := build/results/all
+test-all: fresh-results build test-native-sanitized test-unit-long sanitize $(addprefix unit-,$(ENDS)) test-integration-long fuzz  ## what make test leaves out: long tests, sanitizers, other Pythons, several servers
 	@$(PY) -m tests.summary $(RESULTS)
 
 lint: build  ## style, types and security rules
@@ -52,17 +59,31 @@ lint: build  ## style, types and security rules
 
 test-unit: build  ## what needs no server, on the main Python
 	$(call begin,unit)
-	$(PY) $(call pytest,unit) $(call spread,4) -m "not server and not ecosystem" --ignore=tests/native --ignore=tests/fuzz
+	$(PY) $(call pytest,unit) $(call spread,4) -m "not server and not ecosystem and not long" $(NO_SERVER)
 
-test-native: build  ## the C++ core alone, under sanitizers
+test-unit-long: build  ## the same, of tests that take long
+	$(call begin,unit-long)
+	$(PY) $(call pytest,unit-long) $(call spread,4) -m "not server and not ecosystem and long" $(NO_SERVER)
+
+test-native: build  ## the C++ core alone
 	$(call begin,native)
-	$(PY) $(call pytest,native) -n 2 tests/native
+	$(PY) $(call pytest,native) -n 2 -m "not long" tests/native
 
-test-integration: build server-tools  ## real servers
+test-native-sanitized: build  ## the C++ core alone, under sanitizers
+	$(call begin,native-sanitized)
+	$(PY) $(call pytest,native-sanitized) -n 2 -m long tests/native
+
+test-integration: build server-tools  ## a real server
 	$(call begin,jars)
 	$(PY) -m tests.servers resolve
 	$(call begin,integration)
-	$(PY) $(call pytest,integration) -m "server and not ecosystem" --ignore=tests/fuzz
+	$(PY) -m tests.servers run -- $(PY) $(call pytest,integration) $(call spread,3) -m "server and not ecosystem and not long" --ignore=tests/fuzz
+
+test-integration-long: build server-tools  ## several servers that are stopped and started, and other kinds of them
+	$(call begin,jars)
+	$(PY) -m tests.servers resolve
+	$(call begin,integration-long)
+	$(PY) $(call pytest,integration-long) -m "server and not ecosystem and long" --ignore=tests/fuzz
 
 fuzz: build server-tools  ## ten minutes of differential fuzzing of the data tools; FUZZ_SECONDS=n per test
 	$(PY) -m tests.servers resolve
@@ -81,7 +102,7 @@ test-versions: $(addprefix unit-,$(OTHERS))  ## unit tests on all other Pythons 
 
 $(addprefix unit-,$(OTHER_VERSIONS)): unit-%: .venv-%/ready
 	$(call begin,unit-$*)
-	.venv-$*/bin/python setup.py --quiet build_ext --inplace --parallel 2
+	.venv-$*/bin/python setup.py --quiet build_ext --inplace
 	.venv-$*/bin/python $(call pytest,unit-$*) $(call spread,4) -m "not server" tests/unit
 
 docs: build  ## HTML in docs/_build; warnings are errors
@@ -110,7 +131,6 @@ soak: build  ## results, lives, tablets, ten million rows and requests, ten minu
 
 clean:  ## what the build and the tests made; the virtual environments stay
 	rm -rf build docs/_build .servers cassandra/_core/*.so $(wildcard *.egg-info)
-	rm -f cassandra/_core/codec.cpp cassandra/_core/transport.cpp cassandra/_core/routing.cpp cassandra/_core/memory.cpp cassandra/_core/models.cpp cassandra/_core/columns.cpp
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' Makefile | expand -t 20

@@ -10,6 +10,8 @@ import pytest
 from tests.compat.differences import BEHAVIOUR
 from tests.compat.running import ALONE, ROOT, output_of_ours
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("program", ALONE, ids=lambda program: program.stem)
 def test_the_output_is_the_same(program: Path) -> None:

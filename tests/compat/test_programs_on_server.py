@@ -10,6 +10,8 @@ import pytest
 
 from tests.compat.running import ON_SERVER, output_of_ours
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("program", ON_SERVER, ids=lambda program: program.stem)
 def test_the_output_is_the_same(cassandra_node: Any, program: Path) -> None:

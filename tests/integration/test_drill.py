@@ -14,6 +14,8 @@ from benchmarks.drill.faults import FAULTS
 from benchmarks.drill.scene import Scene
 from benchmarks.measure import FASTCQL
 
+pytestmark = pytest.mark.long
+
 SECONDS, AFTER = 3.0, 4.0
 
 

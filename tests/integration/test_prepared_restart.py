@@ -15,6 +15,8 @@ from cassandra.query import BatchStatement
 from tests.integration.conftest import Connect, create_keyspace
 from tests.servers import Options, ServerCluster
 
+pytestmark = pytest.mark.long
+
 KEYSPACE = "it_restart"
 
 

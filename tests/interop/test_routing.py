@@ -15,6 +15,8 @@ from cassandra.testing.faults import Nat
 from tests.interop.conftest import Client, made
 from tests.patience import eventually
 
+pytestmark = pytest.mark.long
+
 INSERT = "INSERT INTO ks.t (id, v) VALUES (?, ?)"
 LWT = "INSERT INTO ks.t (id, v) VALUES (?, ?) IF NOT EXISTS"
 KEYS = [[n, f"value {n}"] for n in range(200)]

@@ -9,6 +9,8 @@ from cassandra.testing.faults import Close, Fail
 from tests.interop.conftest import Client, ClientError
 from tests.patience import eventually
 
+pytestmark = pytest.mark.long
+
 COLUMNS = {
     "a": ("ascii", "'abc'"),
     "bi": ("bigint", "-5"),

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import subprocess
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CORE = ROOT / "cassandra" / "_core" / "cpp"
@@ -26,6 +30,11 @@ OPTIONS = {
     "TSAN_OPTIONS": "halt_on_error=1 second_deadlock_stack=1",
 }
 TIMEOUT = 600
+
+
+def variants(*names: str) -> list[Any]:
+    """Parameters of a test for each of *names*. Sanitizers take long."""
+    return [pytest.param(name, marks=() if name == "plain" else pytest.mark.long) for name in names]
 
 
 def compile_object(source: Path, variant: str) -> Path:
@@ -47,8 +56,26 @@ def compile_object(source: Path, variant: str) -> Path:
 
 
 def compile_objects(sources: Iterable[Path], variant: str) -> list[Path]:
+    """The object files of *sources*, those of a folder compiled as one, which takes half of the time."""
+    folders: dict[Path, list[Path]] = {}
+    for source in sources:
+        folders.setdefault(source.parent, []).append(source)
+    joined = [join(folder, sources) for folder, sources in folders.items()]
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda source: compile_object(source, variant), sources))
+        return list(pool.map(lambda source: compile_object(source, variant), joined))
+
+
+def join(folder: Path, sources: Sequence[Path]) -> Path:
+    """A file that includes *sources*, as new as the newest of them."""
+    text = "".join(f'#include "{source}"\n' for source in sources)
+    joined = BUILD / "joined" / f"{folder.name}_{hashlib.sha256(text.encode()).hexdigest()[:8]}.cpp"
+    joined.parent.mkdir(parents=True, exist_ok=True)
+    partial = joined.with_suffix(f".{os.getpid()}")
+    partial.write_text(text)
+    newest = max(source.stat().st_mtime for source in sources)
+    os.utime(partial, (newest, newest))
+    partial.replace(joined)
+    return joined
 
 
 def run_program(main: Path, variant: str, objects: Sequence[Path] = ()) -> None:

@@ -21,7 +21,7 @@ CXX=${CXX:-g++}
 
 find build/sanitized -type l -delete 2>/dev/null || true
 FASTCQL_DEBUG=1 FASTCQL_SANITIZE=$SANITIZE FASTCQL_ONLY=${ONLY:-} "$PY" setup.py --quiet \
-    build --build-base "$BUILD/temp" --build-lib "$BUILD/lib" --parallel 2
+    build --build-base "$BUILD/temp" --build-lib "$BUILD/lib"
 
 if [ -n "${ONLY:-}" ]; then
     for plain in cassandra/_core/*.so; do  # links, so that the next full build does not take them for its own

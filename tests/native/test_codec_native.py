@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from tests.native.building import TESTS, run_program
+import pytest
+
+from tests.native.building import TESTS, run_program, variants
 
 
-def test_kernels() -> None:
-    run_program(TESTS / "codec" / "kernels_test.cpp", "asan")
+@pytest.mark.parametrize("variant", variants("plain", "asan"))
+def test_kernels(variant: str) -> None:
+    run_program(TESTS / "codec" / "kernels_test.cpp", variant)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from tests.native.building import CORE, TESTS, compile_objects, run_program
+from tests.native.building import CORE, TESTS, compile_objects, run_program, variants
 
 
-@pytest.mark.parametrize(
-    ("program", "variant"),
-    [
-        ("columns_test", "asan"),
-        ("columns_test", "tsan"),
-        ("kernels_test", "asan"),  # no threads
-        ("merge_test", "asan"),
-        ("merge_test", "tsan"),
-    ],
-)
-def test_columns(program: str, variant: str) -> None:
+def run(program: str, variant: str) -> None:
     sources = [*sorted((CORE / "columns").glob("*.cpp")), *sorted((CORE / "memory").glob("*.cpp"))]
     run_program(TESTS / "columns" / f"{program}.cpp", variant, compile_objects(sources, variant))
+
+
+@pytest.mark.parametrize("program", ["columns_test", "merge_test"])
+@pytest.mark.parametrize("variant", variants("plain", "asan", "tsan"))
+def test_columns(program: str, variant: str) -> None:
+    run(program, variant)
+
+
+@pytest.mark.parametrize("variant", variants("plain", "asan"))
+def test_kernels(variant: str) -> None:
+    run("kernels_test", variant)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from tests.native.building import CORE, TESTS, compile_objects, run_program
+import pytest
+
+from tests.native.building import CORE, TESTS, compile_objects, run_program, variants
 
 
-def test_ingest() -> None:
-    objects = compile_objects([*sorted((CORE / "ingest").glob("*.cpp")), CORE / "columns" / "numbers.cpp"], "asan")
-    run_program(TESTS / "ingest" / "ingest_test.cpp", "asan", objects)
+@pytest.mark.parametrize("variant", variants("plain", "asan"))
+def test_ingest(variant: str) -> None:
+    objects = compile_objects([*sorted((CORE / "ingest").glob("*.cpp")), CORE / "columns" / "numbers.cpp"], variant)
+    run_program(TESTS / "ingest" / "ingest_test.cpp", variant, objects)

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.native.building import CORE, TESTS, compile_objects, run_program
+from tests.native.building import CORE, TESTS, compile_objects, run_program, variants
 
 
-def test_ring() -> None:
-    run_program(TESTS / "routing" / "ring_test.cpp", "asan")
-
-
-def test_shards() -> None:
-    run_program(TESTS / "routing" / "shard_test.cpp", "asan")
-
-
-@pytest.mark.parametrize("program", ["tablets_test", "tablets_payload_test", "route_test"])
-def test_tablets(program: str) -> None:
-    objects = compile_objects(sorted((CORE / "routing").glob("tablets_*.cpp")), "asan")
-    run_program(TESTS / "routing" / f"{program}.cpp", "asan", objects)
+@pytest.mark.parametrize("program", ["ring_test", "shard_test", "tablets_test", "tablets_payload_test", "route_test"])
+@pytest.mark.parametrize("variant", variants("plain", "asan"))
+def test_routing(program: str, variant: str) -> None:
+    objects = compile_objects(sorted((CORE / "routing").glob("tablets_*.cpp")), variant)
+    run_program(TESTS / "routing" / f"{program}.cpp", variant, objects)

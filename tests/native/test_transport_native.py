@@ -7,17 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.native.building import CORE, TESTS, VARIANTS, compile_objects, run_program
+from tests.native.building import CORE, TESTS, compile_objects, run_program, variants
 
 PROGRAMS = sorted((TESTS / "transport").glob("*_test.cpp"))
-PARKING = ("lead_filters_test", "lead_test", "quiet_test", "requests_test")  # "plain" differs in how threads wait only
-RUNS = [
-    pytest.param(variant, program, id=f"{variant}-{program.stem}")
-    for variant in VARIANTS
-    for program in PROGRAMS
-    if variant != "plain" or program.stem in PARKING
-]
-
 
 @functools.cache
 def core(variant: str) -> list[Path]:
@@ -26,6 +18,7 @@ def core(variant: str) -> list[Path]:
     return compile_objects([*sources, TESTS / "transport" / "fixtures.cpp"], variant)
 
 
-@pytest.mark.parametrize(("variant", "program"), RUNS)
-def test_native(variant: str, program: Path) -> None:
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
+@pytest.mark.parametrize("variant", variants("plain", "asan", "tsan"))
+def test_native(program: Path, variant: str) -> None:
     run_program(program, variant, core(variant))

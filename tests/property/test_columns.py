@@ -22,6 +22,8 @@ from tests.property.test_codec_fuzz import mutations
 from tests.unit.core.codec_frames import DECIMAL, NO_METADATA, TEXT, VARINT, encoded, page_of, rows_body
 from tests.unit.core.codec_frames import decode as decode_body
 
+pytestmark = pytest.mark.long
+
 POOL = MemoryPool(1 << 30)
 #: What rows may hold and Arrow may not.
 REFUSED = ("not within a day", "beyond 32 bits", "is null", "more nulls", "takes more memory", "too long to be written")

@@ -47,6 +47,8 @@ from tests.unit.core.codec_frames import (
 )
 from tests.unit.core.codec_frames import decode as decode_body
 
+pytestmark = pytest.mark.long
+
 POOL = MemoryPool(1 << 30)
 FEW = ["", "a", "aa", "b", "grüße", "a text that is longer than a view"]
 UUIDS = [Uuid(int=number, version=version) for version in (1, 4) for number in (0, 1 << 90, (1 << 127) + 5, 77 << 64)]

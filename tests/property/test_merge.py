@@ -23,6 +23,8 @@ from tests.property.codec_types import EXACT, OTHERS, plain, types
 from tests.property.test_columns import _nothing_is_left, column_plan, from_rows, imported, page_for
 from tests.unit.core.codec_frames import DECIMAL, INT, TEXT, VARINT
 
+pytestmark = pytest.mark.long
+
 __all__ = ["_nothing_is_left"]
 
 ROWS = 12

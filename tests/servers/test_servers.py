@@ -18,6 +18,8 @@ from tests.servers.classpath import HOME, ROOT
 from tests.servers.probe import ProbeError
 from tests.servers.process import Process
 
+pytestmark = pytest.mark.long
+
 ECHO = """
 import hashlib, socket, threading, time
 for _ in range(6):  # busy, without Python's lock

@@ -13,6 +13,8 @@ from tests.signals.campaign import ASYNC_MODES, LOOPS, MODES, Result, faults_tex
 from tests.signals.server import KINDS
 from tests.signals.worker import ALL_CALLS, Work
 
+pytestmark = pytest.mark.long
+
 EACH = 30  # interrupts of a call, spread over its moments
 AT_ONCE = 2
 

@@ -28,6 +28,8 @@ from cassandra.query import SimpleStatement
 from cassandra.testing import SimulatedCluster
 from tests.unit.session.harness import Lab, rows
 
+pytestmark = pytest.mark.long
+
 #: What waits, or may: functions of C by name, those of Python by module and name.
 NATIVE = {
     "sleep",

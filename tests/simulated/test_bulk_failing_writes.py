@@ -27,6 +27,8 @@ from cassandra.testing import SimulatedCluster
 from cassandra.testing.faults import Hold
 from tests.patience import PATIENCE, eventually
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = 4000
 LIMITED = """

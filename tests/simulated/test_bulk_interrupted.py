@@ -21,6 +21,8 @@ from cassandra.testing import SimulatedCluster
 from cassandra.testing.faults import Hold
 from tests.patience import PATIENCE, eventually
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = 4000
 PAGES = "FROM ks.t WHERE"

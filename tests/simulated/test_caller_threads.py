@@ -28,6 +28,8 @@ from tests.interrupted_use import Alarm
 from tests.interrupts import handlers_raise
 from tests.patience import PATIENCE, eventually
 
+pytestmark = pytest.mark.long
+
 ROUNDS = 300
 
 

@@ -23,6 +23,8 @@ from tests.interrupts import handlers_raise
 from tests.patience import PATIENCE, eventually
 from tests.simulated.conftest import Connect
 
+pytestmark = pytest.mark.long
+
 ROUNDS = 100
 ROWS = 20
 

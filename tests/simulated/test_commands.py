@@ -21,6 +21,8 @@ from cassandra.testing import SimulatedCluster
 from tests.interrupts import handlers_raise
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.long
+
 Connect = Callable[..., Session]
 ROUNDS = 150
 

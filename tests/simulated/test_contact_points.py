@@ -25,6 +25,8 @@ from tests.patience import PATIENCE
 from tests.servers.certificates import Certificates
 from tests.simulated.conftest import eventually
 
+pytestmark = pytest.mark.long
+
 Resolve = Callable[[dict[str, Sequence[str]]], None]
 
 
@@ -260,7 +262,7 @@ def test_a_node_that_only_the_others_know_is_checked_by_its_address(
             session = cluster.connect(wait_for_all_pools=True)
             assert [pool.host.address for pool in session.get_pools()] == [known]
         assert f"certificate is not valid for '{unknown}'" in caplog.text
-        assert "contact point by its name" in caplog.text
+        assert "Use the contact point's name" in caplog.text
 
 
 def test_a_node_keeps_its_name_when_it_comes_back(no_leaks: None, resolve: Resolve, tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from cassandra.testing.faults import Delay, Fail, Hold
 from tests.patience import PATIENCE
 from tests.simulated.conftest import Connect, eventually
 
+pytestmark = pytest.mark.long
+
 LONG = PATIENCE  # seconds that are never used up
 TABLE = "CREATE TABLE t (id int, c int, PRIMARY KEY (id, c))"
 LOST = (NoHostAvailable, ConnectionException, DriverException)

@@ -20,6 +20,8 @@ from cassandra.testing.errors import RateLimit
 from cassandra.testing.faults import Exchange, Fail, Reaction
 from tests.simulated.conftest import Connect
 
+pytestmark = pytest.mark.long
+
 KEYSPACE = "CREATE KEYSPACE ks WITH replication = {'class': 'NetworkTopologyStrategy', 'replication_factor': 1}"
 
 

@@ -11,6 +11,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 PAGES = """
 import gc, os, resource, struct, sys, threading, time
 from cassandra.protocol import ProtocolHandler

@@ -18,6 +18,8 @@ from cassandra.testing import SimulatedCluster
 from cassandra.testing.faults import Exchange, Reaction, Rewrite
 from tests.patience import PATIENCE, eventually
 
+pytestmark = pytest.mark.long
+
 OTHERS = 50
 
 

@@ -27,6 +27,8 @@ from cassandra.testing import SimulatedCluster, errors
 from cassandra.testing.faults import Fail
 from tests.simulated.conftest import eventually
 
+pytestmark = pytest.mark.long
+
 PODS = 36
 AT_ONCE = 3
 SELECT = "SELECT * FROM ks.t WHERE k = ?"

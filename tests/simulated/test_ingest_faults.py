@@ -22,6 +22,8 @@ from cassandra.testing import SimulatedCluster, errors
 from cassandra.testing.faults import Close, Cut, Delay, Drop, Fail, Hold, Pause, Warn
 from tests.simulated.conftest import Connect, eventually
 
+pytestmark = pytest.mark.long
+
 TABLE = "CREATE TABLE ks.t (id int PRIMARY KEY, v text)"
 EVENTS = "CREATE TABLE ks.events (day int, at bigint, what text, PRIMARY KEY (day, at))"
 OVERLOADED = errors.Overloaded()

@@ -14,6 +14,8 @@ from cassandra.testing import SimulatedCluster
 from cassandra.testing.faults import Hold
 from tests.simulated.conftest import Connect, eventually
 
+pytestmark = pytest.mark.long
+
 KEYSPACE = "CREATE KEYSPACE ks WITH replication = {'class': 'NetworkTopologyStrategy', 'replication_factor': 2}"
 TABLE = "CREATE TABLE ks.t (id int PRIMARY KEY, v int)"
 IN_AN_HOUR = ConstantReconnectionPolicy(3600)

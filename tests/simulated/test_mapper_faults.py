@@ -23,6 +23,8 @@ from cassandra.cqlengine.usertype import UserType
 from cassandra.testing import SimulatedCluster
 from cassandra.testing.faults import Close, Drop, EmptyPage, Hold
 
+pytestmark = pytest.mark.long
+
 ROWS = 60
 
 

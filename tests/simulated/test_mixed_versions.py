@@ -18,6 +18,8 @@ from tests.checked_locks import as_driver
 from tests.patience import PATIENCE
 from tests.simulated.conftest import eventually
 
+pytestmark = pytest.mark.long
+
 METADATA_IDS = "SCYLLA_USE_METADATA_ID"
 LISTED = "PROTOCOL_VERSIONS"
 #: what servers do not tell: nothing (Cassandra 4 and newer), or which versions they have (older ones, ScyllaDB)

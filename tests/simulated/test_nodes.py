@@ -15,6 +15,8 @@ from cassandra.testing import SimulatedCluster
 from tests.simulated.conftest import DEADLINE, Connect, eventually
 from tests.simulated.raw import RawClient, text
 
+pytestmark = pytest.mark.long
+
 
 def up(session: Session) -> set[str]:
     return {host.address for host in session.cluster.metadata.all_hosts() if host.is_up}

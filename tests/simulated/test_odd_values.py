@@ -12,6 +12,8 @@ from cassandra.testing import SimulatedCluster, errors
 from cassandra.testing import _wire as wire
 from tests.simulated.corpus import NAMES, statements
 
+pytestmark = pytest.mark.long
+
 CONSTANT = re.compile(
     r"(?<=[=(,<>+-] )(?:-?\d[\w.]*|'[^']*')|(?<=\()(?:-?\d+|'[^']*')|\[[^\]]*\]|\{[^}]*\}|(?<=IN )\([^)]*\)"
 )

@@ -14,6 +14,8 @@ from cassandra.query import PreparedStatement
 from cassandra.testing import SimulatedCluster
 from tests.simulated.conftest import Connect, eventually
 
+pytestmark = pytest.mark.long
+
 KEYS = range(300)
 MIGRATIONS, BETWEEN = 100, 101
 TABLETS = 32

@@ -16,6 +16,8 @@ from cassandra.testing import SimulatedCluster
 from cassandra.testing.faults import Delay, Drop, Refuse
 from tests.patience import PATIENCE, eventually
 
+pytestmark = pytest.mark.long
+
 INSERT = "INSERT INTO ks.t (k, v) VALUES (%s, 1)"  # not idempotent, as far as the driver knows
 
 

@@ -17,6 +17,8 @@ from cassandra.testing._messages import paging_state_of
 from cassandra.testing.faults import Close, Cut, Delay, Drop, EmptyPage, Fail, Reaction
 from tests.simulated.conftest import Connect
 
+pytestmark = pytest.mark.long
+
 ROWS, SCANS = 1000, 3
 READ_TIMEOUT = errors.ReadTimeout(consistency="LOCAL_ONE", received=0, required=1, data_present=False)
 FAULTS: tuple[tuple[Reaction, float], ...] = (

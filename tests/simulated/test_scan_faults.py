@@ -25,6 +25,8 @@ from cassandra.testing._messages import paging_state_of
 from cassandra.testing.faults import Close, Cut, Delay, Drop, EmptyPage, Fail, Hold, Pages, Pause, Reaction, Warn
 from tests.simulated.conftest import Connect, eventually
 
+pytestmark = pytest.mark.long
+
 ROWS = 600
 TOTAL = ROWS * (ROWS - 1) // 2
 READ_TIMEOUT = errors.ReadTimeout(consistency="LOCAL_ONE", received=0, required=1, data_present=False)

@@ -29,6 +29,8 @@ from cassandra.testing.faults import Fail
 from tests.patience import PATIENCE
 from tests.simulated.conftest import Connect
 
+pytestmark = pytest.mark.long
+
 ROWS = 1000
 TOTAL = (ROWS, sum(range(ROWS)))
 

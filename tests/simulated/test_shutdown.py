@@ -19,6 +19,8 @@ from tests.patience import PATIENCE
 from tests.servers.certificates import Certificates
 from tests.simulated.conftest import eventually
 
+pytestmark = pytest.mark.long
+
 LOST = (NoHostAvailable, ConnectionException, DriverException)
 KEY = "SELECT key FROM system.local"
 

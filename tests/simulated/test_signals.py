@@ -23,6 +23,8 @@ from tests.patience import PATIENCE
 from tests.servers.certificates import Certificates
 from tests.simulated.conftest import Connect
 
+pytestmark = pytest.mark.long
+
 SIGNALS = 1500
 SIZES = 0, 1, 100, 1000, 17_000, 60_000  # less and more than a record of TLS holds
 MOMENTS = random.Random(11)

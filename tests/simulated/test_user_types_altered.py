@@ -14,6 +14,8 @@ from cassandra.cluster import Session
 from cassandra.cqlengine import columns, connection
 from cassandra.cqlengine.usertype import UserType
 
+pytestmark = pytest.mark.long
+
 
 class Plain:
     def __init__(self, name: str, number: int) -> None:

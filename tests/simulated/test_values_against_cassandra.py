@@ -14,6 +14,8 @@ import pytest
 from cassandra.testing import SimulatedCluster
 from tests.servers import ServerCluster
 
+pytestmark = pytest.mark.long
+
 KEYSPACE = "same_values"
 REPLICATION = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
 SERVER_ERROR = 0x0000

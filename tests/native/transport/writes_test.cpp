@@ -1,4 +1,4 @@
-// Rows as requests: windows, the table of writes, frames and batches. Without a socket.
+// Rows as requests: the table of writes, frames and batches. Without a socket.
 #include <functional>
 #include <map>
 #include <string>
@@ -79,68 +79,6 @@ std::string batch(const std::vector<Listed::Row>& rows) {
 }
 
 }  // namespace
-
-TEST(a_window_grows_with_each_answer_until_it_is_too_large) {
-    Window window(1000);
-    CHECK(window.size() == Window::kFirst);
-    for (int i = 0; i < 32; ++i) window.sent();
-    CHECK(!window.has_room());
-    for (int i = 0; i < 16; ++i) {
-        window.answered();
-        window.sent();
-    }
-    CHECK(window.size() == 48);
-    CHECK(window.in_flight() == 32);
-}
-
-TEST(what_is_not_used_does_not_grow) {
-    Window window(1000);
-    for (int i = 0; i < 100; ++i) {
-        window.sent();
-        window.answered();
-    }
-    CHECK(window.size() == Window::kFirst);
-}
-
-TEST(a_window_is_halved_once_for_what_was_in_flight_together) {
-    Window window(1000);
-    for (int i = 0; i < 32; ++i) window.sent();
-    for (int i = 0; i < 32; ++i) window.congested(10, 100);
-    CHECK(window.size() == 16);
-    for (int i = 0; i < 16; ++i) window.sent();
-    window.congested(101, 200);
-    CHECK(window.size() == 8);
-    // From here on one more for each window that was answered.
-    for (int round = 0; round < 3; ++round) {
-        while (window.has_room()) window.sent();
-        const uint32_t before = window.size();
-        for (uint32_t i = 0; i < before; ++i) {
-            window.answered();
-            window.sent();
-        }
-        CHECK(window.size() == before + 1);
-    }
-}
-
-TEST(a_window_has_room_for_one_at_least) {
-    Window window(4);
-    CHECK(window.size() == 4);
-    for (Nanos now = 1; now < 10; ++now) {
-        window.sent();
-        window.congested(now * 10, now * 10 + 5);
-    }
-    CHECK(window.size() == 1);
-    CHECK(window.has_room());
-}
-
-TEST(a_window_does_not_grow_beyond_its_limit) {
-    Window window(40);
-    for (int i = 0; i < 200; ++i) {
-        while (window.has_room()) window.sent();
-        window.answered();
-    }
-    CHECK(window.size() == 40);
-}
 
 TEST(numbers_of_writes_are_used_again) {
     WriteTable table;

@@ -15,6 +15,8 @@ import pytest
 
 import cassandra
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(cassandra.__file__).parent
 ANYWHERE = {"search", "findall", "finditer", "sub", "subn", "split"}
 ANCHORED = {"match", "fullmatch"}

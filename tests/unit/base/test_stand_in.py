@@ -18,6 +18,8 @@ import pytest
 
 from cassandra._base import beside
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[3]
 OFFLINE = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 NEEDY = """Metadata-Version: 2.1

@@ -19,6 +19,8 @@ from cassandra.cqltypes import UserType, cqltype_to_python, lookup_casstype, str
 from tests.fakes import wire
 from tests.fakes.wire import bytes_, int32, short, string
 
+pytestmark = pytest.mark.long
+
 MB = 1 << 20
 
 

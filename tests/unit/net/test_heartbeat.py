@@ -20,6 +20,8 @@ from tests.patience import PATIENCE, eventually, ever_longer
 from tests.unit.net.pools import Net, opened, picked
 from tests.unit.net.reactors import made_reactor
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def net(no_leaks: None) -> Iterator[Net]:

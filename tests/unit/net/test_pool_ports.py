@@ -19,6 +19,8 @@ from cassandra._net.pool.pool import HostPool
 from tests.patience import PATIENCE, eventually
 from tests.unit.net.sharded_pools import NEVER, Net, covered, lose, open_sockets, shards
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def net(no_leaks: None) -> Iterator[Net]:

@@ -24,6 +24,8 @@ from tests.fakes.scripted import ScriptedConnection
 from tests.patience import PATIENCE, eventually
 from tests.unit.net.sharded_pools import NEVER, QUERY, Held, Net, covered, lose, open_sockets, shards, silent, token_of
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def net(no_leaks: None) -> Iterator[Net]:
@@ -370,7 +372,7 @@ def test_error_texts_of_many_shards_are_short(net: Net) -> None:
     assert pool.load() == "3 of 24 requests in flight on the connections to 12 shards"
     with pytest.raises(errors.OperationTimedOut):
         pool.pick(None, 7).request(QUERY, 0.02)
-    assert pool.load().endswith("12 shards, 1 of them given up and still unanswered")
+    assert pool.load().endswith("12 shards, 1 of them orphaned (no response yet)")
 
 
 def test_a_worn_one_is_replaced_by_its_own_shard(net: Net) -> None:

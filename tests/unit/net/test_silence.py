@@ -26,6 +26,8 @@ from tests.fakes.sharded import ShardedServer
 from tests.patience import PATIENCE, eventually
 from tests.unit.net.reactors import made_reactor
 
+pytestmark = pytest.mark.long
+
 QUERY = QueryMessage("q", 1)
 
 

@@ -14,7 +14,7 @@ from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, eventually
 
-pytestmark = pytest.mark.usefixtures("no_leaks")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_leaks")]
 
 OPTIONS: dict[str, Any] = {
     "load_balancing_policy": RoundRobinPolicy(),

@@ -23,7 +23,7 @@ from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, eventually
 from tests.patience import PATIENCE
 
-pytestmark = pytest.mark.usefixtures("no_leaks")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_leaks")]
 
 BOUND = PATIENCE  # far above what any of these takes; whatever else could end them takes far longer
 ROOT = Path(__file__).parents[3]

@@ -19,6 +19,8 @@ from cassandra.concurrent import execute_concurrent_async, execute_concurrent_wi
 from tests.fakes.flow import QUERY, Flow, Jitter, in_line, in_thread
 from tests.patience import PATIENCE, eventually
 
+pytestmark = pytest.mark.long
+
 LIMIT = 8
 THREADS, LOOPS = 20, 2
 OF_A_THREAD, OF_A_LOOP = 15, 100

@@ -11,6 +11,8 @@ from tests.fakes.nodes import FakeCluster
 from tests.patience import eventually
 from tests.unit.session.forking import Held, finish, says, start
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def fake() -> Iterator[FakeCluster]:

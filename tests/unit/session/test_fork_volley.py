@@ -20,6 +20,8 @@ from cassandra.testing.faults import Exchange, Hold, Rule
 from tests.patience import eventually
 from tests.unit.session.forking import finish, kill, says, start
 
+pytestmark = pytest.mark.long
+
 COUNT, AT_ONCE = 40, 8
 PREPARE = 0x09
 

@@ -20,7 +20,7 @@ from cassandra.query import PreparedStatement, SimpleStatement
 from tests.fakes.nodes import FakeCluster, FakeNode, eventually
 from tests.patience import PATIENCE
 
-pytestmark = pytest.mark.usefixtures("no_leaks")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_leaks")]
 
 
 class Heard(HostStateListener):
