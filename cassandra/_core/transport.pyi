@@ -372,6 +372,25 @@ class Way:
     connection: Final[Any]
     in_flight: Final[int]
 
+class HostWindow:
+    """The number of requests that one client has in flight to one host: additive increase, multiplicative decrease.
+
+    One thread at a time. *first*: size until a result or an overload changes it; *most*: the limit of the size."""
+
+    size: Final[int]
+    in_flight: Final[int]
+    has_room: Final[bool]
+    def __init__(self, first: int, most: int) -> None: ...
+    def sent(self) -> None:
+        """Count a request that was sent."""
+    def answered(self) -> None:
+        """A request ended with a result. Grow by one after a round of results, if the window is used."""
+    def gone(self) -> None:
+        """A request ended otherwise."""
+    def congested(self, sent: float) -> None:
+        """Halve the size: the host reported overload for a request sent at *sent* (seconds of ``time.monotonic``). Once
+        for requests that were in flight together."""
+
 class Writes(Operation):
     """Rows of Arrow batches as requests, many under one operation; a *write* is one of them, and has a number. One
     thread at a time, but for :meth:`nudge`.
@@ -441,6 +460,8 @@ class Writes(Operation):
         """First row, number of rows, attempts, token and age in seconds of a write; None if it is over."""
     def orphan(self, number: int) -> bool:
         """Give up the attempt of a write in flight, which is held then. False if its outcome is on its way."""
+    def congested(self, number: int) -> None:
+        """The host of a held write has more load than it can take."""
     def unfinished(self) -> list[int]:
         """The numbers of the rows that were taken and are not over."""
     def window_sizes(self) -> dict[Any, int] | None:

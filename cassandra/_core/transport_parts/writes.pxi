@@ -5,10 +5,7 @@
 # and Python says what becomes of it: ``again``, ``frame`` (its rows go on as requests of their own) or ``close``.
 
 cdef enum:
-    OP_ERROR = 0x00
     VOID = 1
-    OVERLOADED = 0x1001
-    WRITE_TIMEOUT = 0x1100
     MOST_ROWS = 0x7FFFFFFF  # of a batch
     TRIES = 3  # of the router for a host that has room
 
@@ -18,20 +15,13 @@ cdef enum Launch:
     NO_ROOM
     NOT_SENT
 
+cdef enum:
+    FIRST_WINDOW = 32  # writes in flight to a host at first
+
 LAUNCHED = <int> AS_ASKED
 AT_END = <int> NO_ROWS
 FULL = <int> NO_ROOM
 HELD = <int> NOT_SENT
-
-
-cdef class _HostWindow:
-    cdef Window* window
-
-    def __cinit__(self, uint32_t most):
-        self.window = new Window(most)
-
-    def __dealloc__(self):
-        del self.window
 
 
 @cython.final
@@ -42,7 +32,7 @@ cdef class Way:
     cdef readonly object pool
     cdef readonly object connection
     cdef Outlet outlet
-    cdef _HostWindow window
+    cdef HostWindow window
     cdef uint32_t number
     cdef readonly Py_ssize_t in_flight
 
@@ -283,7 +273,7 @@ cdef class Writes(Operation):
         if self.windows is not None:
             way.window = self.windows.get(host)
             if way.window is None:
-                way.window = self.windows[host] = _HostWindow(self.most_of_host)
+                way.window = self.windows[host] = HostWindow(FIRST_WINDOW, self.most_of_host)
         self.add_way(way)
         return way
 
@@ -400,7 +390,6 @@ cdef class Writes(Operation):
         cdef Write* write
         cdef Way way
         cdef Outcome* outcome
-        cdef Nanos now = monotonic_now()
         if self.enter_process():
             self.holds = False
         if not self.holds:
@@ -426,10 +415,7 @@ cdef class Writes(Operation):
                 self.table.close(number)
                 continue
             if way.window is not None:
-                if is_congestion(outcome[0]):
-                    way.window.window.congested(write.sent, now)
-                else:
-                    way.window.window.gone()
+                way.window.window.gone()
             write.state = WriteState.Held
             self.ended.append((number, wrap_outcome(outcome[0]), way))
         self.holds = False
@@ -466,6 +452,12 @@ cdef class Writes(Operation):
             way.window.window.gone()
         return True
 
+    def congested(self, uint32_t number):
+        cdef Write* write = self.held_write(number)
+        cdef HostWindow window = (<Way> self.ways[write.way]).window
+        if window is not None:
+            window.window.congested(write.sent, monotonic_now())
+
     def unfinished(self):
         cdef list found = []
         cdef uint32_t number
@@ -483,7 +475,7 @@ cdef class Writes(Operation):
     def window_sizes(self):
         if self.windows is None:
             return None
-        return {host: (<_HostWindow> window).window.size() for host, window in self.windows.items()}
+        return {host: (<HostWindow> window).window.size() for host, window in self.windows.items()}
 
     def abandon(self):
         cdef uint32_t number
@@ -508,14 +500,3 @@ cdef bint is_void(Outcome& outcome) noexcept:
     if outcome.frame.flags & 1 and outcome.frame.version < 5:
         return True
     return load32(outcome.frame.body) == VOID
-
-
-cdef bint is_congestion(Outcome& outcome) noexcept:
-    """Whether it says that the host has too much to do."""
-    cdef uint32_t code
-    if outcome.failure.get() != NULL:
-        return outcome.failure.get().kind == FailureKind.TimedOut
-    if outcome.frame.opcode != OP_ERROR or outcome.frame.length < 4 or outcome.frame.flags:
-        return outcome.frame.opcode == OP_ERROR
-    code = load32(outcome.frame.body)
-    return code == OVERLOADED or code == WRITE_TIMEOUT

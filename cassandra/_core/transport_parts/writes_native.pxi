@@ -6,15 +6,6 @@ cdef extern from "base/row_source.h" namespace "fastcql" nogil:
         string failure() except +
 
 cdef extern from "transport/writes.h" namespace "fastcql" nogil:
-    cdef cppclass Window:
-        Window(uint32_t most) except +
-        uint32_t size()
-        uint32_t in_flight()
-        bint has_room()
-        void sent()
-        void answered()
-        void congested(Nanos sent, Nanos now)
-        void gone()
     cdef enum class WriteState "fastcql::Write::State":
         Free
         InFlight

@@ -1,12 +1,12 @@
-"""Counters of what the driver does (cassandra.metrics): requests, errors, retries, hosts, connections.
+"""Driver metrics (cassandra.metrics): requests, errors, retries, hosts, connections.
 
-L5. Only a cluster with ``metrics_enabled=True`` has a :class:`Metrics`; everybody else pays one comparison per
-request. Class and key names are those of the ``scales`` library that scylla-driver shows its metrics through; the
-small stats here stand in for it.
+L5. Only a cluster with ``metrics_enabled=True`` has a :class:`Metrics`; without it the cost is one comparison per
+request. Class and key names are those of the ``scales`` library that scylla-driver uses for its metrics; the small
+stats here replace it.
 
 Threads: counting never waits. A counter is native; values of a distribution are appended to a deque, and driver threads
-take them from there: when there are some, or when the distribution is read. The registry is a dict that changes by
-single operations.
+process them: when there are enough, or when the distribution is read. The registry is a dict that changes by single
+operations.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cassandra._base.errors import (
 from cassandra._base.locks import CALLER, caller_lock, driver_lock, thread_kind
 from cassandra._core.routing import Count
 
-from ..request.attempts import IGNORE, RETHROW, Decision
+from ..request.retry import IGNORE, RETHROW, Decision
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 _registry: dict[str, StatsCollection] = {}
 _names = count()
 
-AT_ONCE = 64  # values that are taken into a distribution at a time
+AT_ONCE = 64  # values that are processed at a time
 RESERVOIR = 1024  # samples kept for the percentiles of a PmfStat
 
 
 class _Number:
-    """A stat that compares and computes as its value does."""
+    """A stat that compares and computes like its value."""
 
     __slots__ = ("name",)
     __module__ = "cassandra.metrics"
@@ -52,7 +52,7 @@ class _Number:
 
     @property
     def value(self) -> Any:
-        """The figure now."""
+        """The current value."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
@@ -91,7 +91,7 @@ for _kind in (int, float, bool, round):
 
 
 class IntStat(_Number):
-    """A number that is counted up, also by ``+=``."""
+    """A counter, also incremented by ``+=``."""
 
     __module__ = "cassandra.metrics"
     __slots__ = ("_lock", "_more", "_ones")
@@ -121,7 +121,7 @@ class IntStat(_Number):
 
 
 class Stat(_Number):
-    """A number that is worked out when it is read."""
+    """A number that is computed when it is read."""
 
     __module__ = "cassandra.metrics"
     __slots__ = ("_func",)
@@ -132,7 +132,7 @@ class Stat(_Number):
 
     @property
     def value(self) -> Any:
-        """What the function says now."""
+        """The current result of the function."""
         return self._func()
 
 
@@ -154,7 +154,7 @@ class PmfStat:
         self._squares = 0.0  # sum of squared distances from the mean (Welford)
 
     def addValue(self, value: float) -> None:
-        """Take *value* (seconds, for a timer) into the distribution. Never waits."""
+        """Add *value* (seconds, for a timer) to the distribution. Never waits."""
         self._new.append(value)
         if len(self._new) >= AT_ONCE:
             if thread_kind() == CALLER:
@@ -163,7 +163,7 @@ class PmfStat:
                 self._take_some()
 
     def _take_some(self) -> None:
-        """Unless another driver thread does. On a driver thread."""
+        """Process new values, unless another driver thread does. On a driver thread."""
         if self._lock.acquire(blocking=False):
             try:
                 self._take_new()
@@ -171,7 +171,7 @@ class PmfStat:
                 self._lock.release()
 
     def _take_new(self) -> None:
-        """Locked."""
+        """Process new values. Locked."""
         while self._new:
             value = self._new.popleft()
             self._count += 1
@@ -186,7 +186,7 @@ class PmfStat:
                 self._sample[place] = value
 
     def _figures(self) -> tuple[int, list[float], float, float, float, float]:
-        """On a driver thread."""
+        """Return the figures, with all values processed. On a driver thread."""
         with self._lock:
             self._take_new()
             return self._count, sorted(self._sample), self._min, self._max, self._mean, self._squares
@@ -199,7 +199,7 @@ class PmfStat:
             low = high = 0.0
 
         def percentile(fraction: float) -> float:
-            """Between the two values beside it, as far as it is from each."""
+            """Return the percentile, interpolated between its two neighbours."""
             place = (len(sample) - 1) * fraction
             below = int(place)
             if place <= below:
@@ -233,20 +233,20 @@ class PmfStat:
         return len(self.value)
 
     def keys(self) -> list[str]:
-        """Names of the figures."""
+        """Return the names of the figures."""
         return list(self.value)
 
     def values(self) -> list[float]:
-        """The figures."""
+        """Return the figures."""
         return list(self.value.values())
 
     def items(self) -> list[tuple[str, float]]:
-        """Names and figures."""
+        """Return names and figures."""
         return list(self.value.items())
 
 
 class StatsCollection:
-    """Named stats, which are its attributes. ``+=`` counts one up; nothing else is assigned."""
+    """Named stats, which are its attributes. ``+=`` increments one; other assignments change nothing."""
 
     __module__ = "cassandra.metrics"
     __slots__ = ("__weakref__", "_name", "_stats")
@@ -262,7 +262,7 @@ class StatsCollection:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._stats:
-            raise AttributeError(f"There is no stat {name!r} in {self._name}")
+            raise AttributeError(f"no stat {name!r} in {self._name}")
 
     def __dir__(self) -> list[str]:
         return sorted([*super().__dir__(), *self._stats])
@@ -284,29 +284,29 @@ def init(obj: StatsCollection, path: str) -> None:
 
 
 def getStats() -> dict[str, dict[str, Any]]:
-    """Values of all registered collections, by their names."""
+    """Return the values of all registered collections by name."""
     return {name: made._values() for name, made in dict(_registry).items()}
 
 
 def _figure(name: str, doc: str) -> property:
-    """A read-only attribute of :class:`Metrics` that shows the figure *name*."""
+    """Return a read-only attribute of :class:`Metrics` that shows the figure *name*."""
     return property(lambda self: getattr(self.stats, name), doc=doc)
 
 
 class Metrics:
-    """Figures of one cluster, as ``cluster.metrics`` when it was made with ``metrics_enabled=True``."""
+    """Metrics of one cluster: ``cluster.metrics`` if it was created with ``metrics_enabled=True``."""
 
     __module__ = "cassandra.metrics"
 
     request_timer = _figure("request_timer", "Distribution of request times in seconds.")
     connection_errors = _figure("connection_errors", "Requests that failed because of a connection.")
-    write_timeouts = _figure("write_timeouts", "Answers that say that a write timed out.")
-    read_timeouts = _figure("read_timeouts", "Answers that say that a read timed out.")
-    unavailables = _figure("unavailables", "Answers that say that too few replicas were alive.")
-    other_errors = _figure("other_errors", "All other error answers.")
+    write_timeouts = _figure("write_timeouts", "Error responses: write timeouts.")
+    read_timeouts = _figure("read_timeouts", "Error responses: read timeouts.")
+    unavailables = _figure("unavailables", "Error responses: too few live replicas.")
+    other_errors = _figure("other_errors", "All other error responses.")
     retries = _figure("retries", "Requests sent again by decision of a retry policy.")
     ignores = _figure("ignores", "Errors ignored by decision of a retry policy.")
-    client_timeouts = _figure("client_timeouts", "Requests given up by the client's own clock.")
+    client_timeouts = _figure("client_timeouts", "Requests that exceeded their client-side timeout.")
     speculative_executions = _figure("speculative_executions", "Extra attempts sent by a speculative policy.")
     known_hosts = _figure("known_hosts", "Hosts in the cluster.")
     connected_to = _figure("connected_to", "Hosts with at least one open connection.")
@@ -341,7 +341,7 @@ class Metrics:
         self._counters["unavailables"].increment()
 
     def on_other_error(self) -> None:
-        """Count any other error answer."""
+        """Count any other error response."""
         self._counters["other_errors"].increment()
 
     def on_ignore(self) -> None:
@@ -353,7 +353,7 @@ class Metrics:
         self._counters["retries"].increment()
 
     def on_client_timeout(self) -> None:
-        """Count a request that the client gave up."""
+        """Count a request that exceeded its client-side timeout."""
         self._counters["client_timeouts"].increment()
 
     def on_speculative_execution(self) -> None:
@@ -361,7 +361,7 @@ class Metrics:
         self._counters["speculative_executions"].increment()
 
     def on_error(self, error: BaseException, decision: Decision | None) -> None:
-        """Count a failed attempt, and what the retry policy decided on it (None: it was not asked)."""
+        """Count a failed attempt, and the decision of the retry policy (None: it was not called)."""
         for kind, counted in _COUNTED_AS:
             if isinstance(error, kind):
                 counted(self)
@@ -374,11 +374,11 @@ class Metrics:
             self.on_retry()
 
     def get_stats(self) -> dict[str, Any]:
-        """All figures of this cluster by name."""
+        """Return all figures of this cluster by name."""
         return self.stats._values()
 
     def set_stats_name(self, stats_name: str) -> None:
-        """Show the figures under *stats_name* in :func:`getStats`. Raises ValueError if another cluster has that
+        """Show the figures under *stats_name* in :func:`getStats`. Raise ValueError if another cluster has that
         name."""
         if stats_name == self.stats_name:
             return
@@ -388,7 +388,7 @@ class Metrics:
         self.stats_name = stats_name
 
     def shutdown(self) -> None:
-        """Take the figures off the registry."""
+        """Remove the figures from the registry."""
         if _registry.get(self.stats_name) is self.stats:
             _registry.pop(self.stats_name, None)
 
@@ -414,5 +414,5 @@ _COUNTED_AS: tuple[tuple[type[BaseException], Callable[[Metrics], None]], ...] =
 
 
 def _pools(cluster: Any) -> list[Any]:
-    """Every pool of *cluster* with an open connection."""
+    """Return every pool of *cluster* with an open connection."""
     return [pool for session in list(cluster.sessions) for pool in session.get_pools() if pool.open_count]

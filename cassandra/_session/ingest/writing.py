@@ -25,20 +25,28 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
-from cassandra._base.errors import ConnectionException, ErrorMessage, NoHostAvailable, PreparedQueryNotFound, annotate
+from cassandra._base.errors import (
+    ConnectionException,
+    ErrorMessage,
+    NoHostAvailable,
+    OperationTimedOut,
+    PreparedQueryNotFound,
+    annotate,
+)
 from cassandra._base.logs import log_server_warnings
 from cassandra._core.codec import TimestampClock
 from cassandra._core.routing import Place
 from cassandra._core.transport import AT_END, FULL, LAUNCHED, Attempt, Failure, Frame, Writes
 
-from ..request.attempts import MAYBE_EXECUTED, NOT_SENT
+from ..request.admission import within_limits
+from ..request.attempts import connection_error, is_timeout
 from ..request.future import ResponseFuture
+from ..request.retry import FIRST_DELAY, NOT_SENT, backoff, decide_repeatable, meaning_of
 from ..request.sending import NO_POOL, closed_text
 from ..request.tablet_routing import learn_tablet
 from ..statements.prepared import BoundStatement
 from ..statements.timestamps import MonotonicTimestampGenerator
 from .report import MOST_ERRORS, IngestReport
-from .verdicts import FIRST_DELAY, PATIENCE, Verdict, delay_before, of_error, of_failure
 
 if TYPE_CHECKING:
     from cassandra._core.columns import Rows
@@ -52,6 +60,7 @@ MOST_OPEN = 4096  # writes; where it is found out how many each host takes
 MOST_OF_HOST = 1024
 ENOUGH = 64  # writes in flight that keep servers busy for COMPANY seconds
 COMPANY = 0.0005
+PATIENCE = 60.0  # seconds after which a row that could not be written has failed
 WHOLE = -1  # in the place of the index of a row of a write
 
 
@@ -219,18 +228,8 @@ class Writing(Writes):
             compiled.version_block,
             compiled.profile.request_timeout,
             *self._clock,
-            self._most_of_host(),
+            within_limits(session.cluster, MOST_OF_HOST),
         )
-
-    def _most_of_host(self) -> int:
-        """No more than the limits of the cluster let through."""
-        cluster = self._session.cluster
-        limits = (
-            cluster.max_requests_per_connection,
-            cluster.max_requests_per_host,
-            cluster.max_requests_per_session,
-        )
-        return min([MOST_OF_HOST, *(limit for limit in limits if limit is not None)])
 
     def _by_plan(self, token: int | None) -> Place | None:
         """The place of a token by a policy of the user, or without a native plan."""
@@ -286,20 +285,27 @@ class Writing(Writes):
         elif isinstance(outcome, str):
             self._fail(number, ValueError(outcome))
         elif way is None or isinstance(outcome, NOT_SENT):
-            self._retry(number, Verdict(outcome, True), attempts, age)
+            self._retry(number, outcome, attempts, age)
         elif isinstance(outcome, Failure):
-            verdict = of_failure(outcome, way, self._compiled.profile.request_timeout)
-            annotate(verdict.error, host=way.host, attempts=attempts, elapsed=age, maybe_executed=outcome.sent)
-            self._retry(number, verdict, attempts, age)
+            error = self._error_of(outcome, way)
+            annotate(error, host=way.host, attempts=attempts, elapsed=age, maybe_executed=outcome.sent)
+            self._retry(number, error, attempts, age)
         else:
             self._answered_by(number, outcome, way, count, attempts, age)
 
+    def _error_of(self, failure: Failure, way: Way) -> Exception:
+        if not is_timeout(failure):
+            return connection_error(failure, way.host)
+        timeout = self._compiled.profile.request_timeout
+        told = {str(way.host.endpoint): f"No response to a row of an ingest within {timeout} s"}
+        return OperationTimedOut(told, way.host, timeout, way.connection.in_flight)
+
     def _answered_by(self, number: int, outcome: Frame, way: Way, count: int, attempts: int, age: float) -> None:
-        """An answer that says something beside "done"."""
+        """Process a response other than a bare "done"."""
         try:
             message = way.connection.decode(outcome, self._compiled.result_plan)
-        except Exception as broken:  # not to be understood
-            self._fail(number, broken)
+        except Exception as unreadable:
+            self._retry(number, unreadable, attempts, age)
             return
         log_server_warnings(message.warnings)
         if not isinstance(message, ErrorMessage):
@@ -309,25 +315,27 @@ class Writing(Writes):
         elif isinstance(message, PreparedQueryNotFound):
             self._go_on_alone(number, count, outcome if count == 1 else None, way)
         else:
-            verdict = of_error(message, attempts)
-            executed = isinstance(message, MAYBE_EXECUTED)
-            annotate(verdict.error, host=way.host, attempts=attempts, elapsed=age, maybe_executed=executed)
-            if count > 1 and not verdict.again:
+            decision, executed = decide_repeatable(message, attempts), meaning_of(message).may_be_executed
+            annotate(decision.error, host=way.host, attempts=attempts, elapsed=age, maybe_executed=executed)
+            if count > 1 and not decision.again:
                 self._go_on_alone(number, count)
             else:
-                self._retry(number, verdict, attempts, age)
+                self._retry(number, decision.error, attempts, age)
 
-    def _retry(self, number: int, verdict: Verdict, attempts: int, age: float) -> None:
-        """Send it again, later; or it has failed."""
-        if not verdict.again or age > PATIENCE or self._session.is_shutdown or self._session._draining:
-            self._fail(number, verdict.error)
-        else:
-            delay = delay_before(attempts)
-            heapq.heappush(self._due, (monotonic() + delay, number, WHOLE))
-            if isinstance(verdict.error, NoHostAvailable):  # nor would there be a host for others
-                self._pause = monotonic() + delay
-            elif isinstance(verdict.error, NOT_SENT):
-                self._pause = monotonic() + FIRST_DELAY
+    def _retry(self, number: int, error: Exception, attempts: int, age: float) -> None:
+        """Schedule another attempt, or fail its rows."""
+        decision = decide_repeatable(error, attempts)
+        if decision.is_congestion:
+            self.congested(number)
+        if not decision.again or age > PATIENCE or self._session.is_shutdown or self._session._draining:
+            self._fail(number, decision.error)
+            return
+        delay = backoff(attempts)
+        heapq.heappush(self._due, (monotonic() + delay, number, WHOLE))
+        if isinstance(error, NoHostAvailable):  # other rows would not find a host either
+            self._pause = monotonic() + delay
+        elif isinstance(error, NOT_SENT):
+            self._pause = monotonic() + FIRST_DELAY
 
     def _place(self, number: int, token: int | None) -> None:
         """No connection took it: try all hosts of the plan."""
@@ -351,7 +359,7 @@ class Writing(Writes):
             return
         error = NoHostAvailable("Unable to complete the operation against any hosts", errors)
         _, _, attempts, _, age = self._known(number)
-        self._retry(number, Verdict(error, True), max(attempts, 3), age)
+        self._retry(number, error, max(attempts, 3), age)
 
     def _known(self, number: int) -> tuple[int, int, int, int | None, float]:
         found = self.about(number)
@@ -419,12 +427,12 @@ class Writing(Writes):
             row, _, attempts, _, age = self._known(number)
             if error is not None:
                 alone.attempts += 1
-                verdict = of_error(error, attempts + alone.attempts)
+                decision = decide_repeatable(error, attempts + alone.attempts)
                 going = not (self._session.is_shutdown or self._session._draining)
-                if verdict.again and going and age <= PATIENCE:
-                    heapq.heappush(self._due, (monotonic() + delay_before(alone.attempts), number, index))
+                if decision.again and going and age <= PATIENCE:
+                    heapq.heappush(self._due, (monotonic() + backoff(alone.attempts), number, index))
                     continue
-                self._note(row + index, verdict.error)
+                self._note(row + index, decision.error)
                 alone.failed += 1
             alone.left -= 1
             if not alone.left:

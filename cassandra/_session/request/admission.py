@@ -76,6 +76,14 @@ REFUSED = (ConnectionBusy, NoConnectionsAvailable)
 STOPPED = (RuntimeError, ConnectionShutdown, DriverException)  # there is no I/O thread any more, or it is the parent's
 
 
+def within_limits(cluster: Any, wanted: int) -> int:
+    """Return the number of requests that a client may have in flight to a host: *wanted*, or the lowest limit of
+    *cluster*."""
+    limits = cluster.max_requests_per_connection, cluster.max_requests_per_host, cluster.max_requests_per_session
+    found: int = min([wanted, *(limit for limit in limits if limit is not None)])
+    return found
+
+
 def wait_for_room(request: ResponseFuture, page: int) -> bool:
     """No host of the plan took *page* of *request*: see that it is sent when one can, if all that is wrong is that they
     are full. False if that is not so."""

@@ -1,95 +1,23 @@
-"""Attempts of a request and what follows an error: pure decisions, named and testable alone.
+"""Attempts of a request: the errors that they end with.
 
-L5. A request is never executed twice by accident: an attempt that ended without an answer is sent again only when no
-byte of it left the client, or when the retry policy says so knowing that it may have been executed.
+L5. Pure functions, for any thread.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors import (
-    CASWriteUnknownMessage,
-    ConnectionBusy,
-    ConnectionException,
-    ConnectionShutdown,
-    ErrorMessage,
-    IsBootstrappingErrorMessage,
-    NoConnectionsAvailable,
-    OverloadedErrorMessage,
-    ReadTimeoutErrorMessage,
-    ServerError,
-    TruncateError,
-    UnavailableErrorMessage,
-    WriteFailureMessage,
-    WriteTimeoutErrorMessage,
-    annotate,
-)
+from cassandra._base.errors import ConnectionException, annotate
 from cassandra._core.transport import TIMED_OUT, Failure
-
-from ..statements.statements import Statement
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
-    from cassandra._routing.policies import RetryPolicy
 
 KEYSPACE_PER_REQUEST = 5  # first protocol version with a keyspace field in requests
-RETRY, RETHROW, IGNORE, RETRY_NEXT_HOST = 0, 1, 2, 3  # RetryPolicy's constants
-
-#: What submitting raises when nothing was sent.
-NOT_SENT = (NoConnectionsAvailable, ConnectionBusy, ConnectionShutdown)
-
-#: Server errors about the coordinator, not the statement: another host may do better.
-REQUEST_ERRORS = (OverloadedErrorMessage, IsBootstrappingErrorMessage, TruncateError, ServerError)
-
-
-#: Errors of attempts that the server may have executed, in whole or in part.
-MAYBE_EXECUTED = (
-    CASWriteUnknownMessage,
-    ConnectionException,
-    OverloadedErrorMessage,
-    ReadTimeoutErrorMessage,
-    ServerError,
-    TruncateError,
-    WriteFailureMessage,
-    WriteTimeoutErrorMessage,
-)
-
-
-UNKNOWN = Statement()  # what a message that a program made itself does, nobody knows
-
-
-class Decision(NamedTuple):
-    """What a retry policy wants: one of its constants, the consistency level of the next try (None keeps it), and the
-    seconds to wait before."""
-
-    action: int
-    consistency: int | None = None
-    delay: float = 0.0
-
-
-def ask_policy(
-    policy: RetryPolicy, statement: Any, consistency: int | None, error: BaseException, retry_num: int
-) -> Decision | None:
-    """The policy's decision on *error*, or None when the error is of a kind that is never retried."""
-    statement = UNKNOWN if statement is None else statement
-    if isinstance(error, ReadTimeoutErrorMessage):
-        verdict = policy.on_read_timeout(statement, retry_num=retry_num, **error.info)
-    elif isinstance(error, WriteTimeoutErrorMessage):
-        details = {name: value for name, value in error.info.items() if name != "contentions"}  # not scylla-driver's
-        verdict = policy.on_write_timeout(statement, retry_num=retry_num, **details)
-    elif isinstance(error, UnavailableErrorMessage):
-        verdict = policy.on_unavailable(statement, retry_num=retry_num, **error.info)
-    elif isinstance(error, (*REQUEST_ERRORS, ConnectionException)):
-        verdict = policy.on_request_error(statement, consistency, error=error, retry_num=retry_num)
-    else:
-        return None
-    action, consistency, *delay = verdict
-    return Decision(action, consistency, (delay[0] or 0.0) if delay else 0.0)
 
 
 def connection_error(failure: Failure, host: Host) -> ConnectionException:
-    """The exception an attempt ended with, saying whether the server may have executed the request."""
+    """Return the exception of an attempt without a response. Its ``maybe_executed`` is False if nothing was sent."""
     cause = failure.cause
     if isinstance(cause, ConnectionException) and not failure.sent:
         return cause
@@ -103,13 +31,7 @@ def connection_error(failure: Failure, host: Host) -> ConnectionException:
     return error
 
 
-def public_error(error: Any) -> BaseException:
-    """What the application gets of an ERROR, or of an exception as it is."""
-    exception: BaseException = error.to_exception() if isinstance(error, ErrorMessage) else error
-    return exception
-
-
-#: Settings of messages, what they must be, and in words.
+#: Settings of messages: name, type, description of the type.
 SETTINGS: tuple[tuple[str, type, str], ...] = (
     ("consistency_level", int, "a ConsistencyLevel"),
     ("serial_consistency_level", int, "a ConsistencyLevel"),
@@ -119,8 +41,8 @@ SETTINGS: tuple[tuple[str, type, str], ...] = (
 )
 
 
-def what_cannot_be_sent(message: Any, error: Exception) -> Exception:
-    """*error*, which encoding *message* ended with, as one that names the setting of a wrong type, if it is that."""
+def encoding_error(message: Any, error: Exception) -> Exception:
+    """Return *error*, raised by encoding *message*, or a TypeError that names the setting of a wrong type."""
     payload = getattr(message, "custom_payload", None) or {}
     wrong = [
         f"custom_payload[{key!r}] must be bytes, not {value!r}"
@@ -139,5 +61,5 @@ def what_cannot_be_sent(message: Any, error: Exception) -> Exception:
 
 
 def is_timeout(failure: Failure) -> bool:
-    """Whether the client gave up on the attempt by its own clock."""
+    """Return True if the attempt ended by the client's timeout."""
     return failure.kind == TIMED_OUT

@@ -28,12 +28,12 @@ from ..own_options import of_call
 from ..statements.prepared import BoundStatement, PreparedStatement
 from ..statements.sentinels import NOT_SET, Sentinel
 from ..statements.timestamps import MonotonicTimestampGenerator
-from .attempts import NOT_SENT
 from .content import METADATA_IDS, USE, Content
 from .execution import Execution
 from .future import ResponseFuture
 from .measured import meter_of
 from .plan import QueryPlan
+from .retry import NOT_SENT
 from .sending import Sending
 from .tablet_routing import version_block_of
 

@@ -33,17 +33,9 @@ from cassandra._wire.messages.results import ResultMessage
 from cassandra._wire.rows import apply_factory, rows_and_page
 
 from . import completing
-from .attempts import (
-    IGNORE,
-    MAYBE_EXECUTED,
-    RETRY,
-    RETRY_NEXT_HOST,
-    Decision,
-    ask_policy,
-    connection_error,
-    is_timeout,
-)
+from .attempts import connection_error, is_timeout
 from .outcome import NOTHING, Beside, Came, beside, has_extras
+from .retry import IGNORE, RETRY, RETRY_NEXT_HOST, Decision, decide, meaning_of
 from .sending import Sending
 from .tablet_routing import learn_tablet
 from .trace import QueryTrace
@@ -248,10 +240,10 @@ class Execution:
             self.sending.send(request, attempt.page)
 
     def _consider_retry(self, request: ResponseFuture, attempt: Attempt, error: Any) -> None:
-        self.sending.unsure |= attempt.reprepares is None and isinstance(error, MAYBE_EXECUTED)
+        self.sending.unsure |= attempt.reprepares is None and meaning_of(error).may_be_executed
         content, decision = self.content, None
         if self.retry_policy is not None:
-            decision = ask_policy(self.retry_policy, content.statement, content.consistency, error, self._retries)
+            decision = decide(self.retry_policy, content.statement, content.consistency, error, self._retries)
         if request._metrics is not None:
             request._metrics.on_error(error, decision)
         if decision is None or decision.action not in (RETRY, RETRY_NEXT_HOST, IGNORE):

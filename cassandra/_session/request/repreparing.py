@@ -36,7 +36,8 @@ from cassandra._wire.messages.results import ResultMessage
 from ..background import commands
 from ..control.queries import query, rows_of
 from ..statements.parameters import columns_query, has_types_of
-from .attempts import KEYSPACE_PER_REQUEST, NOT_SENT, is_timeout
+from .attempts import KEYSPACE_PER_REQUEST, is_timeout
+from .retry import NOT_SENT
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host

@@ -22,8 +22,9 @@ from cassandra._core.transport import Attempt, replaced
 
 from ..background import aio
 from .admission import wait_for_connection, wait_for_room
-from .attempts import NOT_SENT, public_error, what_cannot_be_sent
+from .attempts import encoding_error
 from .fallback import sent_elsewhere
+from .retry import NOT_SENT, public_error
 from .using import hand_over
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class Sending:
             return False
         except Exception as error:  # encoding failed: no host can help
             request._attempts.pop(number, None)
-            request._fail(attempt.page, what_cannot_be_sent(self.content.message, error))
+            request._fail(attempt.page, encoding_error(self.content.message, error))
             return True
         if request._is_over(attempt.page):  # another attempt won while this one was being sent
             request._give_up(attempt)

@@ -28,12 +28,14 @@ from cassandra._base.errors import (
 from cassandra._base.logs import log_server_warnings
 from cassandra._core.codec import kept_page
 from cassandra._core.routing import Place
-from cassandra._core.transport import NOTHING_ELSE, Attempt, Failure, Frame, Operation
+from cassandra._core.transport import NOTHING_ELSE, Attempt, Failure, Frame, HostWindow, Operation
 from cassandra._wire.messages.results import ResultMessage
 
 from ..background import aio
-from ..request.attempts import NOT_SENT, connection_error, is_timeout
+from ..request.admission import within_limits
+from ..request.attempts import connection_error, is_timeout
 from ..request.future import ResponseFuture
+from ..request.retry import NOT_SENT
 from ..request.sending import NO_POOL, closed_text
 from ..request.tablet_routing import learn_tablet
 from .question import Asked, Came, Question, bound_statement, statement_of
@@ -50,32 +52,6 @@ DRAWS = 3  # of places for a page, of which the least busy one gets it
 CLOSED_BY_US = Failure(0, "something else has ended")
 
 
-class Window:
-    """How many pages a host gets at a time: one more for each round of answers, half as many when it is congested."""
-
-    __slots__ = ("cut_at", "in_flight", "most", "size")
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.size = float(most)
-        self.in_flight = 0
-        self.cut_at = 0.0
-
-    @property
-    def has_room(self) -> bool:
-        return self.in_flight < self.size
-
-    def answered(self) -> None:
-        if self.size < self.most:
-            self.size = min(float(self.most), self.size + 1.0 / self.size)
-
-    def congested(self, sent: float) -> None:
-        """By the answer to a page that was *sent* then: what was sent before the last cut says nothing new."""
-        if sent >= self.cut_at:
-            self.size = max(1.0, self.size / 2)
-            self.cut_at = monotonic()
-
-
 class Asking(Operation):
     """Sends the pages of one reading and takes their outcomes. *most*: pages in flight to one host."""
 
@@ -83,9 +59,9 @@ class Asking(Operation):
         super().__init__()
         self._session = session
         self._process = process.here()
-        self._most = min([most, *self._limits()])
+        self._most = within_limits(session.cluster, most)
         self._timeout = timeout
-        self.windows: dict[Host, Window] = {}
+        self.windows: dict[Host, HostWindow] = {}
         self.busy: dict[tuple[Host, int | None], int] = {}  # pages in flight by place
         self._flying: dict[int, Asked] = {}
         self._slot = 0
@@ -97,16 +73,6 @@ class Asking(Operation):
         self._routes: dict[int, Callable[[int | None], Place | None]] = {}
         self._loop: Any = None
         self._waiter: Any = None
-
-    def _limits(self) -> Iterator[int]:
-        cluster = self._session.cluster
-        for limit in (
-            cluster.max_requests_per_connection,
-            cluster.max_requests_per_host,
-            cluster.max_requests_per_session,
-        ):
-            if limit is not None:
-                yield limit
 
     @property
     def in_flight(self) -> int:
@@ -197,7 +163,7 @@ class Asking(Operation):
         host = place.host
         window = self.windows.get(host)
         if window is None:
-            window = self.windows[host] = Window(self._most)
+            window = self.windows[host] = HostWindow(self._most, self._most)
         if not window.has_room:
             return False
         pool = self._session._pools.get(host)
@@ -218,7 +184,7 @@ class Asking(Operation):
             raise
         asked.host, asked.pool, asked.connection, asked.shard = host, pool, connection, place.shard
         asked.attempts += 1
-        window.in_flight += 1
+        window.sent()
         at = (host, place.shard)
         self.busy[at] = self.busy.get(at, 0) + 1
         return True
@@ -232,15 +198,15 @@ class Asking(Operation):
             slot, outcome = self._arrived.popleft()
             asked = self._flying.pop(slot, None)
             if asked is not None:
-                self._landed(asked)
                 found = self._read(asked, outcome)
+                self._landed(asked, isinstance(found, Came))
                 if found is not None:
                     yield asked, found
         while self._silent:
             asked = self._flying.get(self._silent.popleft())
             if asked is not None and asked.connection.orphan(asked.stream, self, asked.slot):
                 del self._flying[asked.slot]
-                self._landed(asked)
+                self._landed(asked, False)
                 yield asked, ConnectionException(f"{asked.host} gives no sign of life", asked.connection.endpoint)
         while self._concluded:
             asked, found = self._concluded.popleft()
@@ -248,9 +214,13 @@ class Asking(Operation):
                 self._alone.remove(asked)
                 yield asked, found
 
-    def _landed(self, asked: Asked) -> None:
+    def _landed(self, asked: Asked, with_page: bool) -> None:
         assert asked.host is not None
-        self.windows[asked.host].in_flight -= 1
+        window = self.windows[asked.host]
+        if with_page:
+            window.answered()
+        else:
+            window.gone()
         at = (asked.host, asked.shard)
         left = self.busy[at] - 1
         if left:
@@ -284,7 +254,6 @@ class Asking(Operation):
         if message.kind != ResultKind.ROWS or message.page is None:
             return ConnectionException(f"Got no rows in answer to a page of a scan: {message!r}", asked.host.endpoint)
         self._described(asked, message)
-        self.windows[asked.host].answered()
         return _came(asked, message.page, message.paging_state)
 
     def _described(self, asked: Asked, message: Any) -> None:
@@ -397,7 +366,7 @@ class Asking(Operation):
         """Nobody wants it any more, wherever it is."""
         self._alone.discard(asked)
         if self._flying.pop(asked.slot, None) is not None:
-            self._landed(asked)
+            self._landed(asked, False)
             asked.connection.orphan(asked.stream, self, asked.slot)
 
     def close(self) -> None:

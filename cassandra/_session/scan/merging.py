@@ -31,11 +31,11 @@ from cassandra._wire.arrow import column_plan, decrypted
 from cassandra._wire.rows import decode_page
 
 from ..request.columns import SchemaChanged
+from ..request.retry import backoff
 from .asking import Asking
 from .pieces import ScanError
-from .question import Asked, Came
+from .question import PATIENCE, REFUSED, Asked, Came
 from .reading import turn
-from .verdicts import PATIENCE, delay_before
 
 if TYPE_CHECKING:
     from cassandra._core.codec import Bound
@@ -368,21 +368,22 @@ class Merging:
     # ---- what went wrong
 
     def _failed(self, source: Source, asked: Asked, outcome: object) -> None:
-        verdict = asked.judged(outcome)
+        decision = asked.failed(outcome)
+        refused = isinstance(decision.error, REFUSED)
         if asked.host is not None:
             asked.tried.add(asked.host)
-            if verdict.congested:
+            if decision.is_congestion:
                 self._asking.windows[asked.host].congested(asked.sent)
         now = monotonic()
         if asked.failed_since is None:
             asked.failed_since = now
-        if verdict.refused and asked.paging_state is not None and source.restarts < RESTARTS:
-            self._read_again(source, verdict.error)
-        elif verdict.again and now - asked.failed_since < PATIENCE:
+        if refused and asked.paging_state is not None and source.restarts < RESTARTS:
+            self._read_again(source, decision.error)
+        elif decision.again and now - asked.failed_since < PATIENCE:
             self._dues += 1
-            heapq.heappush(self._due, (now + delay_before(asked.failures), self._dues, asked))
+            heapq.heappush(self._due, (now + backoff(asked.failures), self._dues, asked))
         else:
-            raise self._error(source, verdict.error)
+            raise self._error(source, decision.error)
 
     def _read_again(self, source: Source, error: Exception) -> None:
         """The server does not go on from where the last page ended: read *source* from its beginning, and leave out

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.errors import InvalidRequest, OperationTimedOut, ProtocolException, ReadTimeout, ResponseTooLarge
 from cassandra._wire.messages.requests import ExecuteMessage
 
+from ..request.retry import RepeatDecision, decide_repeatable, is_repeated_few_times
 from ..request.tablet_routing import version_block_of
 from ..statements.prepared import BoundStatement
 from ..statements.statements import Statement
-from .verdicts import Verdict, is_odd, verdict_of
 
 if TYPE_CHECKING:
     from cassandra._core.codec import Bound, ResultPlan, RowsPage
@@ -66,6 +67,11 @@ class Question:
         return message.encode(version, features=features), plan
 
 
+PATIENCE = 60.0  # seconds after which a page that could not be read has failed
+TOO_LARGE = (OperationTimedOut, ReadTimeout, ResponseTooLarge)  # a smaller range or page may succeed
+REFUSED = (InvalidRequest, ProtocolException)  # the server may not accept the paging state or the page size
+
+
 class Asked:
     """A page to be asked for, and its attempts. *bound*: the values of its range; *token*: by which it is routed."""
 
@@ -75,8 +81,8 @@ class Asked:
         "connection",
         "failed_since",
         "failures",
+        "few_times",
         "host",
-        "odd",
         "owner",
         "page_size",
         "paging_state",
@@ -102,7 +108,7 @@ class Asked:
         self.page_size: int | None = None  # of the last attempt
         self.attempts = 0
         self.failures = 0
-        self.odd = 0  # of these
+        self.few_times = 0  # of these, by errors that are repeated few times only
         self.failed_since: float | None = None
         self.tried: set[Host] = set()  # those that have failed, one after the other
         self.host: Host | None = None
@@ -114,11 +120,11 @@ class Asked:
         self.sent = 0.0
         self.plan: ResultPlan | None = None
 
-    def judged(self, outcome: Any) -> Verdict:
-        """It failed with *outcome*: what follows."""
+    def failed(self, outcome: Any) -> RepeatDecision:
+        """Count a failure by *outcome*, and return the decision about it."""
         self.failures += 1
-        self.odd += is_odd(outcome)
-        return verdict_of(outcome, self.odd)
+        self.few_times += is_repeated_few_times(outcome)
+        return decide_repeatable(outcome, self.few_times)
 
 
 class Came:

@@ -36,13 +36,13 @@ from cassandra._wire.arrow import column_plan, decrypted
 from cassandra._wire.rows import decode_page
 
 from ..request.columns import MOST_BYTES, SchemaChanged
+from ..request.retry import backoff
 from .asking import Asking
 from .expressions import Masks
 from .page_size import BatchSize
 from .pending import Pending
 from .pieces import BATCH, DONE, FAILED, RESTARTED, AsyncPieces, Piece, ScanError
-from .question import Asked, Came, Range
-from .verdicts import PATIENCE, TOO_MUCH, delay_before
+from .question import PATIENCE, REFUSED, TOO_LARGE, Asked, Came, Range
 
 if TYPE_CHECKING:
     from cassandra._core.codec import RowsPage
@@ -292,30 +292,31 @@ class Reading:
     # ---- what went wrong
 
     def _failed(self, one: Range, asked: Asked, outcome: object) -> None:
-        verdict, page_size = asked.judged(outcome), asked.question.page_size
-        if verdict.refused and page_size.has_grown(asked.page_size):
+        decision, page_size = asked.failed(outcome), asked.question.page_size
+        refused = isinstance(decision.error, REFUSED)
+        if refused and page_size.has_grown(asked.page_size):
             page_size.too_much()  # there are limits (guardrails of Cassandra) that may be below ours
             self._ready.append(asked)
             return
         if asked.host is not None:
             asked.tried.add(asked.host)
-            if verdict.congested:
+            if decision.is_congestion:
                 self._asking.windows[asked.host].congested(asked.sent)
-        if isinstance(verdict.error, TOO_MUCH):
+        if isinstance(decision.error, TOO_LARGE):
             page_size.too_much()
-        if self._halves and isinstance(verdict.error, TOO_MUCH) and one.token_range.size > LEAST_HALVED:
+        if self._halves and isinstance(decision.error, TOO_LARGE) and one.token_range.size > LEAST_HALVED:
             self._halve(one)
             return
         now = monotonic()
         if asked.failed_since is None:
             asked.failed_since = now
-        if verdict.refused and asked.paging_state is not None and one.restarts < RESTARTS:
-            self._restart(one, verdict.error)
-        elif verdict.again and now - asked.failed_since < PATIENCE:
+        if refused and asked.paging_state is not None and one.restarts < RESTARTS:
+            self._restart(one, decision.error)
+        elif decision.again and now - asked.failed_since < PATIENCE:
             self._dues += 1
-            heapq.heappush(self._due, (now + delay_before(asked.failures), self._dues, asked))
+            heapq.heappush(self._due, (now + backoff(asked.failures), self._dues, asked))
         else:
-            self._give_up(one, verdict.error)
+            self._give_up(one, decision.error)
 
     def _restart(self, one: Range, error: Exception) -> None:
         """Begin the range again, from its first page."""

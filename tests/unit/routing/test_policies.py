@@ -21,7 +21,7 @@ from cassandra._base.errors import (
     ServerError,
     TruncateError,
 )
-from cassandra._session.request.attempts import Decision, ask_policy
+from cassandra._session.request.retry import Decision, decide
 from cassandra.policies import (
     AddressTranslator,
     ConstantReconnectionPolicy,
@@ -110,7 +110,7 @@ def test_what_may_have_been_executed_is_sent_again_only_if_idempotent(error: Bas
             assert policy.on_request_error(query, QUORUM, error, 0) == (RETHROW, None)
         for query in (IDEMPOTENT, None):  # None: a program asks what is done with what may be sent again
             assert policy.on_request_error(query, QUORUM, error, 5) == (NEXT, None)
-        assert ask_policy(policy, None, QUORUM, error, 0) in (None, Decision(RETHROW))  # the driver does not ask so
+        assert decide(policy, None, QUORUM, error, 0) in (None, Decision(RETHROW))  # the driver does not ask so
 
 
 @pytest.mark.parametrize(

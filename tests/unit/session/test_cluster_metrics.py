@@ -18,7 +18,7 @@ from cassandra._base.errors import (
 from cassandra._base.locks import enter_driver_thread
 from cassandra._session.cluster.cluster import Cluster
 from cassandra._session.cluster.metrics import RESERVOIR, _registry
-from cassandra._session.request.attempts import IGNORE, RETHROW, RETRY, RETRY_NEXT_HOST, Decision
+from cassandra._session.request.retry import IGNORE, RETHROW, RETRY, RETRY_NEXT_HOST, Decision
 from cassandra.connection import ConnectionException
 from cassandra.metrics import IntStat, Metrics, PmfStat, Stat, StatsCollection
 from tests.interrupts import interrupted_everywhere

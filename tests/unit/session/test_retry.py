@@ -1,4 +1,4 @@
-"""Decisions about a failed attempt: what a policy is asked, and what the error says."""
+"""Retry decisions: calls of retry policies, repeatable requests, and errors of attempts without a response."""
 
 from __future__ import annotations
 
@@ -6,20 +6,47 @@ from typing import Any
 
 import pytest
 
-from cassandra import ConsistencyLevel, WriteType
+from cassandra import (
+    ConsistencyLevel,
+    InvalidRequest,
+    OperationTimedOut,
+    RateLimitReached,
+    ReadFailure,
+    ReadTimeout,
+    Unauthorized,
+    Unavailable,
+    WriteFailure,
+    WriteTimeout,
+    WriteType,
+)
+from cassandra._base.errors import ProtocolError, ResponseTooLarge
 from cassandra._core.transport import CLOSED, PROTOCOL, TIMED_OUT, Failure
-from cassandra._session.request.attempts import MAYBE_EXECUTED, Decision, ask_policy, connection_error, is_timeout
-from cassandra.connection import ConnectionException, ConnectionShutdown, DefaultEndPoint
+from cassandra._session.request.attempts import connection_error, is_timeout
+from cassandra._session.request.retry import (
+    FEW_ATTEMPTS,
+    LONGEST_DELAY,
+    Decision,
+    backoff,
+    decide,
+    decide_repeatable,
+    is_repeated_few_times,
+    meaning_of,
+)
+from cassandra.cluster import NoHostAvailable
+from cassandra.connection import ConnectionBusy, ConnectionException, ConnectionShutdown, DefaultEndPoint
 from cassandra.policies import RetryPolicy, SimpleConvictionPolicy
 from cassandra.pool import Host
 from cassandra.protocol import (
+    ErrorMessage,
     InvalidRequestException,
     IsBootstrappingErrorMessage,
     OverloadedErrorMessage,
+    ProtocolException,
     ReadTimeoutErrorMessage,
     ServerError,
     SyntaxException,
     TruncateError,
+    UnauthorizedErrorMessage,
     UnavailableErrorMessage,
     WriteTimeoutErrorMessage,
 )
@@ -56,14 +83,14 @@ class Asked(RetryPolicy):
 def test_read_timeout() -> None:
     policy = Asked()
     error = ReadTimeoutErrorMessage(0x1200, "slow", {**RESPONSES, "data_retrieved": True})
-    ask_policy(policy, "statement", ConsistencyLevel.ONE, error, 3)
+    decide(policy, "statement", ConsistencyLevel.ONE, error, 3)
     assert policy.question == ("read", ("statement",), {**RESPONSES, "data_retrieved": True, "retry_num": 3})
 
 
 def test_write_timeout_without_contentions() -> None:
     policy = Asked()
     error = WriteTimeoutErrorMessage(0x1100, "slow", {**RESPONSES, "write_type": WriteType.CAS, "contentions": 4})
-    ask_policy(policy, "statement", ConsistencyLevel.ONE, error, 0)
+    decide(policy, "statement", ConsistencyLevel.ONE, error, 0)
     assert policy.question == ("write", ("statement",), {**RESPONSES, "write_type": WriteType.CAS, "retry_num": 0})
     assert error.info["contentions"] == 4
 
@@ -71,7 +98,7 @@ def test_write_timeout_without_contentions() -> None:
 def test_unavailable() -> None:
     policy = Asked()
     info = {"consistency": QUORUM, "required_replicas": 2, "alive_replicas": 1}
-    ask_policy(policy, "statement", ConsistencyLevel.ONE, UnavailableErrorMessage(0x1000, "few", info), 1)
+    decide(policy, "statement", ConsistencyLevel.ONE, UnavailableErrorMessage(0x1000, "few", info), 1)
     assert policy.question == ("unavailable", ("statement",), {**info, "retry_num": 1})
 
 
@@ -90,7 +117,7 @@ def test_unavailable() -> None:
 def test_errors_of_the_coordinator(error: BaseException) -> None:
     """The consistency is that of the request as it was sent last."""
     policy = Asked()
-    ask_policy(policy, "statement", ConsistencyLevel.ONE, error, 2)
+    decide(policy, "statement", ConsistencyLevel.ONE, error, 2)
     assert policy.question == (
         "request error",
         ("statement", ConsistencyLevel.ONE),
@@ -103,7 +130,7 @@ def test_errors_of_the_coordinator(error: BaseException) -> None:
 )
 def test_errors_nobody_is_asked_about(error: BaseException) -> None:
     policy = Asked()
-    assert ask_policy(policy, "statement", QUORUM, error, 0) is None
+    assert decide(policy, "statement", QUORUM, error, 0) is None
     assert policy.question is None
 
 
@@ -118,7 +145,7 @@ def test_errors_nobody_is_asked_about(error: BaseException) -> None:
     ],
 )
 def test_verdicts(verdict: Any, decision: Decision) -> None:
-    assert ask_policy(Asked(verdict), "s", QUORUM, ServerError(0, "x", None), 0) == decision
+    assert decide(Asked(verdict), "s", QUORUM, ServerError(0, "x", None), 0) == decision
 
 
 class TestConnectionError:
@@ -151,8 +178,66 @@ class TestConnectionError:
         assert not is_timeout(Failure(PROTOCOL, "malformed", True, 1.0))
 
 
-def test_what_may_have_been_executed() -> None:
-    assert issubclass(WriteTimeoutErrorMessage, MAYBE_EXECUTED)
-    assert issubclass(ConnectionShutdown, MAYBE_EXECUTED)
+def test_errors_of_requests_that_may_have_been_executed() -> None:
+    assert meaning_of(WriteTimeoutErrorMessage(0x1100, "x", None)).may_be_executed
+    assert meaning_of(ConnectionShutdown("x")).may_be_executed
     for refused in (UnavailableErrorMessage, IsBootstrappingErrorMessage, InvalidRequestException, SyntaxException):
-        assert not issubclass(refused, MAYBE_EXECUTED)
+        assert not meaning_of(refused(0, "x", None)).may_be_executed
+
+
+AGAIN, CONGESTED, FATAL = (True, False), (True, True), (False, False)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (OverloadedErrorMessage(0x1001, "no", None), CONGESTED),
+        (IsBootstrappingErrorMessage(0x1002, "no", None), AGAIN),
+        (OperationTimedOut(), CONGESTED),
+        (RateLimitReached(None, True), CONGESTED),
+        (ReadTimeout("no"), CONGESTED),
+        (WriteTimeout("no"), CONGESTED),
+        (Unavailable("no"), AGAIN),
+        (ConnectionException("no"), AGAIN),
+        (ConnectionShutdown("no"), AGAIN),
+        (ConnectionBusy("no"), AGAIN),
+        (NoHostAvailable("no", {}), AGAIN),
+        (ServerError(0, "no", None), AGAIN),
+        (ReadFailure("no"), AGAIN),
+        (ProtocolError("unreadable"), AGAIN),
+        (ProtocolException(10, "no", None), FATAL),
+        (InvalidRequest("no"), FATAL),
+        (InvalidRequestException(0x2200, "no", None), FATAL),
+        (Unauthorized("no"), FATAL),
+        (UnauthorizedErrorMessage(0x2100, "no", None), FATAL),
+        (ValueError("no"), FATAL),
+        (ErrorMessage(0x9999, "of another server", None), FATAL),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_errors_of_repeatable_requests(outcome: Any, expected: tuple[bool, bool]) -> None:
+    decision = decide_repeatable(outcome, 1)
+    assert decision[1:] == expected
+    assert isinstance(decision.error, Exception)
+
+
+def test_errors_that_are_repeated_few_times() -> None:
+    for error in (ServerError(0, "hm", None), ReadFailure("no"), WriteFailure("no"), ResponseTooLarge("no")):
+        found = [decide_repeatable(error, failures).again for failures in range(1, FEW_ATTEMPTS + 1)]
+        assert found == [True] * (FEW_ATTEMPTS - 1) + [False]
+        assert is_repeated_few_times(error)
+    assert decide_repeatable(ReadTimeout("no"), 100).again
+    assert not is_repeated_few_times(ReadTimeout("no"))
+
+
+def test_programs_get_their_own_classes() -> None:
+    info = {"consistency": 1, "received_responses": 0, "required_responses": 1, "write_type": 0}
+    assert isinstance(decide_repeatable(WriteTimeoutErrorMessage(0x1100, "no", info), 1).error, WriteTimeout)
+
+
+def test_backoff() -> None:
+    delays = [backoff(failures) for failures in range(20)]
+    assert all(0 < delay <= LONGEST_DELAY for delay in delays)
+    assert delays[0] <= 0.01 and delays[1] < 0.021
+    assert all(LONGEST_DELAY / 2 <= backoff(failures) <= LONGEST_DELAY for failures in (9, 60, 10_000))
+    assert len(set(delays)) > 15

@@ -10,24 +10,6 @@ constexpr size_t kHeader = 9;
 
 }  // namespace
 
-void Window::answered() noexcept {
-    --in_flight_;
-    if (size_ >= most_ || 2 * (in_flight_ + 1) < size_) return;  // what is not used need not be larger
-    if (quick_ || ++credit_ >= size_) {
-        ++size_;
-        credit_ = 0;
-    }
-}
-
-void Window::congested(Nanos sent, Nanos now) noexcept {
-    --in_flight_;
-    if (sent < cut_at_) return;
-    size_ = std::max(kLeast, size_ / 2);
-    credit_ = 0;
-    quick_ = false;
-    cut_at_ = now;
-}
-
 uint32_t WriteTable::open() {
     if (free_ == 0) {
         writes_.emplace_back();
@@ -112,7 +94,7 @@ WriteFrames::Made WriteFrames::make_batch() {
         const size_t row = at_ + spans_.size();
         const Span span{values_.size(), 0};
         int64_t token = 0;
-        if (!source.write(row, values_, token)) break;  // its own turn comes, and says so
+        if (!source.write(row, values_, token)) break;  // reported when it is the next row
         const Span here{span.begin, values_.size()};
         const size_t size = here.end - here.begin + parts_.overhead;
         bool joins = token == token_ && bytes + size <= parts_.most_bytes && source.same_partition(at_, row);

@@ -1,13 +1,14 @@
-// Bulk writes: rows of a source as requests, and the requests that are not over yet.
+// Bulk writes: rows of a source as requests, and the open requests.
 //
-// A *write* is one request: a row, or rows that follow each other in one partition and go as one unlogged batch. It is
+// A *write* is one request: a row, or consecutive rows of one partition that are sent as one unlogged batch. Its
+// states:
 //
-//   Free      nobody's
-//   InFlight  submitted; its outcome will come, or it is orphaned
-//   Held      not in flight: to be sent again, or being looked at
+//   Free      unused
+//   InFlight  submitted; its outcome will arrive, or it is orphaned
+//   Held      not in flight: to be sent again, or being examined
 //
-// and keeps what it takes to send it again: which rows of which source, under which timestamp. Its number is the number of
-// the attempt under which it is submitted. Everything here is of one thread at a time; nothing needs the runtime lock.
+// It keeps the data to send it again: the rows, their source, and the timestamp. Its number is the number of the
+// attempt under which it is submitted. All of this is used by one thread at a time; no call needs the runtime lock.
 #pragma once
 
 #include <cstddef>
@@ -22,72 +23,44 @@
 
 namespace fastcql {
 
-// How many requests a host takes at a time: one more for each window that was answered, half as many when it says that
-// these are too many (AIMD). At first, and until it says so, one more for each answer.
-class Window {
-public:
-    static constexpr uint32_t kLeast = 1, kFirst = 32;
-
-    explicit Window(uint32_t most) : size_(most < kFirst ? most : kFirst), most_(most) {}
-
-    uint32_t size() const noexcept { return size_; }
-    uint32_t in_flight() const noexcept { return in_flight_; }
-    bool has_room() const noexcept { return in_flight_ < size_; }
-
-    void sent() noexcept { ++in_flight_; }
-    void answered() noexcept;
-    // An answer, or none, that says that these are too many, to a request sent at *sent*: those that were in flight when
-    // the window became smaller do not make it smaller once more.
-    void congested(Nanos sent, Nanos now) noexcept;
-    void gone() noexcept { --in_flight_; }
-
-private:
-    uint32_t size_;
-    uint32_t in_flight_ = 0;
-    uint32_t credit_ = 0;
-    const uint32_t most_;
-    bool quick_ = true;
-    Nanos cut_at_ = 0;
-};
-
 struct Write {
     enum class State : uint8_t { Free, InFlight, Held };
 
     int64_t row = 0;  // of all rows; the first one
     int64_t timestamp = 0;
     int64_t token = 0;
-    Nanos began = 0;  // with its first attempt
+    Nanos began = 0;  // time of the first attempt
     Nanos sent = 0;
     uint32_t source = 0;  // number of the source
     uint32_t at = 0;      // the row in it
     int32_t stream = -1;
-    uint32_t next = 0;  // free one
-    uint32_t way = 0;  // the connection it went to, by number
+    uint32_t next = 0;  // number of the next free one
+    uint32_t way = 0;  // number of its connection
     uint16_t count = 0;
     uint16_t attempts = 0;
     State state = State::Free;
 };
 
-// The writes that are not over, by number.
+// The open writes, by number.
 class WriteTable {
 public:
-    // A number; its write is Held. Throws std::bad_alloc.
+    // Returns a number; its write is Held. Throws std::bad_alloc.
     uint32_t open();
     void close(uint32_t number) noexcept;
     size_t open_count() const noexcept { return open_; }
     size_t size() const noexcept { return writes_.size(); }
-    // Null where no write of that number is open.
+    // Null if no write of that number is open.
     Write* find(uint32_t number) noexcept {
         return number < writes_.size() && writes_[number].state != Write::State::Free ? &writes_[number] : nullptr;
     }
 
 private:
     std::vector<Write> writes_;
-    uint32_t free_ = 0;  // 1 + the first one; 0: none
+    uint32_t free_ = 0;  // 1 + the index of the first free one; 0: none
     size_t open_ = 0;
 };
 
-// The sources that rows still have to be read from, or sent again of. Sources are numbered as they come.
+// The sources with rows that are unread, or may be sent again. Sources are numbered in order of addition.
 class Sources {
 public:
     struct Entry {
@@ -108,7 +81,7 @@ public:
     void done(uint32_t number, size_t rows) noexcept {
         if (Entry* entry = find(number)) entry->left -= rows;
     }
-    // Forgets the oldest source if all of its rows are done.
+    // Removes the oldest source if all of its rows are done.
     bool drop() noexcept {
         if (entries_.empty() || entries_.front().left > 0) return false;
         entries_.pop_front();
@@ -125,27 +98,27 @@ private:
     uint32_t base_ = 0;
 };
 
-// What requests consist of beside the values of rows.
+// The constant parts of requests around the values of rows.
 struct WriteParts {
     std::string head;        // of EXECUTE, up to and with the number of values
     std::string values;      // of all rows, behind their own
-    std::string tail;        // what follows the values, up to the timestamp
+    std::string tail;        // between the values and the timestamp
     std::string batch_head;  // of BATCH, up to the number of statements
     std::string entry;       // of a statement of it, up to and with the number of values
     std::string batch_tail;
     size_t most_rows = 1;    // of a batch
     size_t most_bytes = 0;   // of the values of a batch
-    size_t overhead = 0;     // that a row counts beside its values
+    size_t overhead = 0;     // bytes counted per row in addition to its values
 };
 
-// Makes requests of the rows of a source, in their order.
+// Makes requests from the rows of a source, in their order.
 class WriteFrames {
 public:
     enum class Made : uint8_t { Request, End, Failed };
 
     explicit WriteFrames(WriteParts parts) : parts_(std::move(parts)) {}
 
-    // The rows of *source* come next; null: there are none for now.
+    // Continues with the rows of *source*; null: there are none for now.
     void begin(RowSource* source) noexcept {
         source_ = source;
         next_ = 0;
@@ -154,20 +127,20 @@ public:
     bool at_end() const noexcept { return source_ == nullptr || next_ >= source_->rows(); }
     size_t next_row() const noexcept { return next_; }
 
-    // The request of the next row, or of the next rows of one partition. Failed: the row at() cannot be written, and is
-    // passed over; the source says why, unless memory ran out: then nothing can be made any more.
+    // Makes the request of the next row, or of the next rows of one partition. Failed: the row at() cannot be written,
+    // and is skipped; the source has the reason, unless memory ran out: then no more requests can be made.
     Made make();
-    // Once more the request of rows that make() made one of. Not between make() and close() of another one.
+    // Makes the request of rows again that make() has made before. Not between make() and close() of another one.
     Made make_again(RowSource& source, size_t at, size_t count);
 
-    // What was made, until the next one is.
+    // The request made last, until the next one is made.
     size_t at() const noexcept { return at_; }
     size_t count() const noexcept { return count_; }
     int64_t token() const noexcept { return token_; }
     bool is_batch() const noexcept { return count_ > 1; }
     bool out_of_memory() const noexcept { return frame_.failed() || values_.failed(); }
-    // Completes it: data() and size() are valid then. *block*: the last byte; negative: there is none. False: no memory,
-    // or longer than a frame can be.
+    // Completes it: data() and size() are valid then. *block*: the last byte; negative: there is none. False: no
+    // memory, or longer than a frame can be.
     bool close(int64_t timestamp, int block) noexcept;
     const uint8_t* data() noexcept { return frame_.data(); }
     size_t size() const noexcept { return frame_.size(); }
@@ -193,7 +166,7 @@ private:
     size_t open_size_ = 0;  // of frame_, before it was closed
     ByteBuffer frame_;
     ByteBuffer values_;
-    // The values of next_ are at the end of values_ already.
+    // True if the values of next_ are already at the end of values_.
     bool ahead_ = false;
     Span ahead_at_{0, 0};
     int64_t ahead_token_ = 0;

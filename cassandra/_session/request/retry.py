@@ -1,0 +1,186 @@
+"""Retry decisions: what an error of an attempt means, in one table, and what follows from it.
+
+L5. Two clients read the table:
+
+* A request (:func:`decide`) asks the retry policy of the program, by the method that the table names.
+* A client whose requests may be repeated at any time, an ingest or a scan (:func:`decide_repeatable`), retries by the
+  table alone, with :func:`backoff` seconds between two attempts.
+
+An attempt without a response is sent again only if no byte of it left the client, or if the policy decides so knowing
+that the server may have executed it.
+
+Pure functions, for any thread.
+"""
+
+from __future__ import annotations
+
+import random
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cassandra._base.errors import (
+    CASWriteUnknown,
+    CASWriteUnknownMessage,
+    ConnectionBusy,
+    ConnectionException,
+    ConnectionShutdown,
+    ErrorMessage,
+    IsBootstrappingErrorMessage,
+    NoConnectionsAvailable,
+    NoHostAvailable,
+    OperationTimedOut,
+    OverloadedErrorMessage,
+    ProtocolError,
+    RateLimitReached,
+    RateLimitReachedException,
+    ReadFailure,
+    ReadFailureMessage,
+    ReadTimeout,
+    ReadTimeoutErrorMessage,
+    ServerError,
+    TruncateError,
+    Unavailable,
+    UnavailableErrorMessage,
+    WriteFailure,
+    WriteFailureMessage,
+    WriteTimeout,
+    WriteTimeoutErrorMessage,
+)
+
+from ..statements.statements import Statement
+
+if TYPE_CHECKING:
+    from cassandra._routing.policies import RetryPolicy
+
+RETRY, RETHROW, IGNORE, RETRY_NEXT_HOST = 0, 1, 2, 3  # RetryPolicy's constants
+
+#: Raised by submit() when nothing was sent.
+NOT_SENT = (NoConnectionsAvailable, ConnectionBusy, ConnectionShutdown)
+
+UNKNOWN_STATEMENT = Statement()  # of a message that a program built itself
+FEW_ATTEMPTS = 4  # until a repeatable request fails that Repeat.FEW_TIMES applies to
+FIRST_DELAY, LONGEST_DELAY = 0.01, 2.0  # seconds
+
+
+class Repeat(Enum):
+    """Whether a repeatable request is retried."""
+
+    NEVER = 0  # the request itself is at fault
+    FEW_TIMES = 1  # another replica may succeed, but the data may be at fault
+    UNTIL_DEADLINE = 2  # it passes when the cluster has less load or its nodes are back
+
+
+class Meaning(NamedTuple):
+    """A row of the table."""
+
+    may_be_executed: bool  # in whole or in part
+    ask: str | None  # the method of the retry policy
+    is_congestion: bool  # the host has more load than it can take
+    repeat: Repeat
+
+
+FATAL = Meaning(False, None, False, Repeat.NEVER)
+
+_COORDINATOR = "on_request_error"  # another coordinator may succeed
+_NEVER, _FEW, _UNTIL = Repeat.NEVER, Repeat.FEW_TIMES, Repeat.UNTIL_DEADLINE
+_TABLE: dict[type[BaseException], Meaning] = {
+    # sent or not           may be executed  ask              congestion  repeat
+    NoConnectionsAvailable: Meaning(False, None, False, _UNTIL),
+    ConnectionBusy: Meaning(False, None, False, _UNTIL),
+    NoHostAvailable: Meaning(False, None, False, _UNTIL),
+    ConnectionException: Meaning(True, _COORDINATOR, False, _UNTIL),
+    OperationTimedOut: Meaning(True, None, True, _UNTIL),
+    ProtocolError: Meaning(True, None, False, _FEW),  # the response cannot be read
+    # errors of the coordinator
+    OverloadedErrorMessage: Meaning(True, _COORDINATOR, True, _UNTIL),
+    IsBootstrappingErrorMessage: Meaning(False, _COORDINATOR, False, _UNTIL),
+    ServerError: Meaning(True, _COORDINATOR, False, _FEW),
+    TruncateError: Meaning(True, _COORDINATOR, False, _FEW),
+    # errors of replicas: as sent by the server, and as raised
+    RateLimitReachedException: Meaning(False, None, True, _UNTIL),
+    RateLimitReached: Meaning(False, None, True, _UNTIL),
+    UnavailableErrorMessage: Meaning(False, "on_unavailable", False, _UNTIL),
+    Unavailable: Meaning(False, "on_unavailable", False, _UNTIL),
+    ReadTimeoutErrorMessage: Meaning(True, "on_read_timeout", True, _UNTIL),
+    ReadTimeout: Meaning(True, "on_read_timeout", True, _UNTIL),
+    WriteTimeoutErrorMessage: Meaning(True, "on_write_timeout", True, _UNTIL),
+    WriteTimeout: Meaning(True, "on_write_timeout", True, _UNTIL),
+    ReadFailureMessage: Meaning(False, None, False, _FEW),
+    ReadFailure: Meaning(False, None, False, _FEW),
+    WriteFailureMessage: Meaning(True, None, False, _FEW),
+    WriteFailure: Meaning(True, None, False, _FEW),
+    CASWriteUnknownMessage: Meaning(True, None, False, _NEVER),
+    CASWriteUnknown: Meaning(True, None, False, _NEVER),
+}
+
+
+def meaning_of(error: BaseException) -> Meaning:
+    """Return the row of the nearest base class of *error*; ``FATAL`` if there is none."""
+    for base in type(error).__mro__:
+        found = _TABLE.get(base)
+        if found is not None:
+            return found
+    return FATAL
+
+
+class Decision(NamedTuple):
+    """Decision of a retry policy: one of its constants, the consistency level of the next attempt (None keeps it), and
+    the delay before it in seconds."""
+
+    action: int
+    consistency: int | None = None
+    delay: float = 0.0
+
+
+def decide(
+    policy: RetryPolicy, statement: Any, consistency: int | None, error: BaseException, retry_num: int
+) -> Decision | None:
+    """Return the decision of *policy* about *error*, or None if errors of its kind are never retried."""
+    statement = UNKNOWN_STATEMENT if statement is None else statement
+    ask = meaning_of(error).ask
+    if ask is None:
+        return None
+    if ask == _COORDINATOR:
+        answer = policy.on_request_error(statement, consistency, error=error, retry_num=retry_num)
+    else:
+        info = getattr(error, "info", None) or {}
+        details = {name: value for name, value in info.items() if name != "contentions"}  # not scylla-driver's
+        answer = getattr(policy, ask)(statement, retry_num=retry_num, **details)
+    action, consistency, *delay = answer
+    return Decision(action, consistency, (delay[0] or 0.0) if delay else 0.0)
+
+
+class RepeatDecision(NamedTuple):
+    """Decision about a repeatable request: the error as programs see it, whether to send the request again, and whether
+    its host is congested."""
+
+    error: Exception
+    again: bool
+    is_congestion: bool
+
+
+def decide_repeatable(outcome: BaseException, failures: int) -> RepeatDecision:
+    """Decide about *outcome*, an ERROR or an exception, of a request that may be repeated and has failed *failures*
+    times, with this one, by errors that are repeated few times only."""
+    found = public_error(outcome)
+    error = found if isinstance(found, Exception) else ConnectionException(str(found))
+    meaning = meaning_of(outcome)
+    again = meaning.repeat is _UNTIL or (meaning.repeat is _FEW and failures < FEW_ATTEMPTS)
+    return RepeatDecision(error, again, meaning.is_congestion)
+
+
+def is_repeated_few_times(outcome: BaseException) -> bool:
+    """Return True if *outcome* counts towards ``FEW_ATTEMPTS``."""
+    return meaning_of(outcome).repeat is _FEW
+
+
+def backoff(failures: int) -> float:
+    """Return the seconds until a repeatable request is sent again: exponential, with jitter."""
+    longest: float = min(LONGEST_DELAY, FIRST_DELAY * (1 << min(failures, 10)))
+    return longest * random.uniform(0.5, 1.0)
+
+
+def public_error(error: Any) -> BaseException:
+    """Return the exception that programs get for an ERROR; other exceptions as they are."""
+    exception: BaseException = error.to_exception() if isinstance(error, ErrorMessage) else error
+    return exception
