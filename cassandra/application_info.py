@@ -1,4 +1,4 @@
-"""What the application tells servers about itself, given to ``Cluster(application_info=...)``."""
+"""Application information that is sent to servers, passed to ``Cluster(application_info=...)``."""
 
 from cassandra._net.handshake.application import ApplicationInfo, ApplicationInfoBase
 

@@ -1,4 +1,4 @@
-"""Authentication providers, given to ``Cluster(auth_provider=...)``."""
+"""Authentication providers, passed to ``Cluster(auth_provider=...)``."""
 
 import logging
 

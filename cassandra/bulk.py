@@ -1,4 +1,4 @@
-"""Tables to files and back, without a program: ``python -m cassandra.bulk``. See the guide's page on it.
+"""Command line tool for copying tables to files and back: ``python -m cassandra.bulk``. See the guide's page on it.
 
 :func:`main` takes the arguments as a list and returns the exit code.
 """

@@ -1,4 +1,4 @@
-"""How a ScyllaDB node maps tokens to shards (as ``cassandra.shard_info``)."""
+"""The mapping of tokens to shards of a ScyllaDB node (the same as ``cassandra.shard_info``)."""
 
 from cassandra._net.pool.sharding import ShardingInfo
 

@@ -1,4 +1,4 @@
-"""Client routes: nodes that are reached at other addresses than their own, such as through private links."""
+"""Client routes: connections to nodes at addresses other than their own, such as through private links."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Clusters, sessions, profiles and results; and names of other modules that applications import from here."""
+"""Clusters, sessions, profiles and results; also names of other modules that applications import from here."""
 
 # fmt: off
 # isort: off

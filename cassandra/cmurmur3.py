@@ -1,4 +1,4 @@
-"""The same :func:`murmur3` as in :mod:`cassandra.murmur3`."""
+"""The function :func:`murmur3` of :mod:`cassandra.murmur3`."""
 
 from cassandra._core.routing import murmur3_token as murmur3
 

@@ -1,4 +1,4 @@
-"""Executing many statements at a time."""
+"""Concurrent execution of many statements."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Endpoints, connections and what goes wrong with them."""
+"""Endpoints, connections and their errors."""
 
 # fmt: off
 # isort: off
@@ -38,7 +38,7 @@ PROTOCOL_VERSION_MASK = 0x7F
 HEADER_DIRECTION_FROM_CLIENT = 0x00
 HEADER_DIRECTION_TO_CLIENT = 0x80
 HEADER_DIRECTION_MASK = 0x80
-#: Name to (compress, decompress) of what this installation can do.
+#: Compression algorithms that this installation supports: name to (compress, decompress).
 locally_supported_compressions = functions()
 
 log = logging.getLogger("cassandra.connection")

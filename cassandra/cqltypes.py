@@ -1,4 +1,4 @@
-"""CQL types as classes: their names, their parameters, and how values become bytes. Subclass to add a type."""
+"""CQL types as classes: names, parameters, and serialization of values. A subclass adds a type."""
 
 # fmt: off
 # isort: off

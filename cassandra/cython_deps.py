@@ -1,4 +1,4 @@
-"""What handlers of rows can use (as in :mod:`cassandra.protocol`)."""
+"""Optional packages available to protocol handlers (as in :mod:`cassandra.protocol`)."""
 
 from cassandra._base.lending import lend
 from cassandra._wire.handlers import HAVE_CYTHON, have_numpy

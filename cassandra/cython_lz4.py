@@ -1,4 +1,4 @@
-"""LZ4 as protocol 3 and 4 have it: the length before compression comes first."""
+"""LZ4 in the format of protocol 3 and 4, which starts with the length before compression."""
 
 from cassandra._net.handshake.compression import lz4_compress, lz4_decompress
 

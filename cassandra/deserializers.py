@@ -1,4 +1,4 @@
-"""Values of one type from bytes, for parsers of rows (:mod:`cassandra.parsing`). Sessions decode natively."""
+"""Deserializers of single types, for parsers of rows (:mod:`cassandra.parsing`). Sessions decode natively."""
 
 from cassandra._compat.parsing import (
     DESERIALIZERS,
@@ -19,5 +19,5 @@ __all__ = [
     "obj_array",
 ]
 
-vars().update(DESERIALIZERS)  # attributes of the module, which cqlsh deletes
+vars().update(DESERIALIZERS)  # set as attributes of the module, as cqlsh deletes them
 __all__ += sorted(DESERIALIZERS)

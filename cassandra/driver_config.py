@@ -1,4 +1,4 @@
-"""How a driver is configured, as a document: ``DriverConfigReporter(cluster)``."""
+"""The configuration of the driver as a document: ``DriverConfigReporter(cluster)``."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Bulk writes: what comes of :meth:`Session.ingest`. See the guide's page on bulk loading."""
+"""Bulk writes: tasks, reports and errors of :meth:`Session.ingest`. See the guide's page on bulk loading."""
 
 from cassandra._session.ingest.report import IngestError, IngestReport, report_of
 from cassandra._session.ingest.task import IngestTask

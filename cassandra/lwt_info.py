@@ -1,4 +1,4 @@
-"""How a ScyllaDB node marks prepared statements that are conditional."""
+"""The mark of conditional prepared statements of a ScyllaDB node."""
 
 from cassandra._net.handshake.features import LwtInfo
 

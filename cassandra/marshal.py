@@ -1,4 +1,4 @@
-"""Packing and unpacking of numbers as the protocol has them."""
+"""Packing and unpacking of numbers in the format of the protocol."""
 
 # fmt: off
 # isort: off

@@ -1,4 +1,4 @@
-"""Metadata of the cluster: hosts, token ring and schema, as found at ``cluster.metadata``."""
+"""Metadata of the cluster: hosts, token ring and schema, available as ``cluster.metadata``."""
 
 # fmt: off
 # isort: off

@@ -1,4 +1,4 @@
-"""What a cluster made with ``metrics_enabled=True`` counts (:class:`Metrics`), and who hears of each request
+"""Counters of a cluster with ``metrics_enabled=True`` (:class:`Metrics`), and observers of each request
 (:class:`RequestTracker`)."""
 
 import logging

@@ -1,4 +1,4 @@
-"""Murmur3 as Apache Cassandra computes tokens with it."""
+"""Murmur3 in the variant that Apache Cassandra computes tokens with."""
 
 from cassandra._base.lending import lend
 from cassandra._core.routing import murmur3_token as murmur3

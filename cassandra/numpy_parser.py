@@ -1,4 +1,4 @@
-"""A parser of rows into NumPy arrays; for :func:`cassandra.protocol.cython_protocol_handler` the name of that way."""
+"""A parser of rows into NumPy arrays, also an argument of :func:`cassandra.protocol.cython_protocol_handler`."""
 
 from cassandra._compat.parsing import NumpyParser, make_array, make_arrays, make_native_byteorder
 

@@ -1,4 +1,4 @@
-"""Parsers of rows as objects; for :func:`cassandra.protocol.cython_protocol_handler` names of ways to decode."""
+"""Parsers of rows as objects, also arguments of :func:`cassandra.protocol.cython_protocol_handler`."""
 
 from cassandra._base.errors import DriverException
 from cassandra._compat.parsing import LazyParser, ListParser, TupleRowParser, find_deserializer, parse_rows_lazy

@@ -1,4 +1,4 @@
-"""What parsers of rows begin with. Sessions decode natively; these work alone."""
+"""Base classes of parsers of rows, independent of sessions, which decode natively."""
 
 from cassandra._compat.parsing import ColumnParser, ParseDesc, RowParser
 

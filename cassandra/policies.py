@@ -1,4 +1,4 @@
-"""Policies: which host, whether to retry, when to reconnect, which address, when to try a second host meanwhile."""
+"""Policies: load balancing, retries, reconnection, address translation, speculative execution."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Hosts, and the connections of a session to one of them."""
+"""Hosts, and the pool of connections of a session to a host."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Protocol extensions that a server announced and a connection uses."""
+"""Protocol extensions that a server announces and a connection uses."""
 
 import logging
 

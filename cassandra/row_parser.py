@@ -1,4 +1,4 @@
-"""A ``recv_results_rows`` for own classes of result messages, over a parser of rows."""
+"""A ``recv_results_rows`` for an application's classes of result messages, based on a parser of rows."""
 
 from cassandra._base.lending import lend
 from cassandra._compat.parsing import make_recv_results_rows

@@ -1,4 +1,4 @@
-"""Scans: what comes of :meth:`Session.scan`. See the guide's page on scanning tables."""
+"""Scans: tasks, results and errors of :meth:`Session.scan`. See the guide's page on scanning tables."""
 
 from cassandra._session.scan.aggregates import Count, GroupBy, Max, Mean, Min, MinMax, Sum, TopN
 from cassandra._session.scan.checkpoint import Checkpoint, CheckpointError

@@ -1,4 +1,4 @@
-"""Segments of protocol 5, to be read and written by hand; connections do that natively."""
+"""Encoding and decoding of protocol 5 segments, for programs; connections do it natively."""
 
 from cassandra._base.errors import CrcException, DriverException
 from cassandra._compat.segment import (

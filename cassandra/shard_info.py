@@ -1,4 +1,4 @@
-"""How a ScyllaDB node maps tokens to shards."""
+"""The mapping of tokens to shards of a ScyllaDB node."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""TLS session resumption, given to ``Cluster(ssl_session_cache=...)``."""
+"""TLS session resumption, passed to ``Cluster(ssl_session_cache=...)``."""
 
 from cassandra._net.tls.sessions import SSLSessionCache
 

@@ -1,4 +1,4 @@
-"""``python -m cassandra.stand_in``: packages that require cassandra-driver or scylla-driver do with fastcql."""
+"""``python -m cassandra.stand_in``: make fastcql satisfy requirements on cassandra-driver or scylla-driver."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Tablets: which hosts and shards hold a range of a ScyllaDB table. The driver learns them from servers."""
+"""Tablets: the hosts and shards of a token range of a ScyllaDB table, as sent by servers."""
 
 from cassandra._routing.tablets.tablets import (
     Tablet,

@@ -1,4 +1,4 @@
-"""Ids of CQL types on the wire, under the names of the server's classes."""
+"""Ids of CQL types on the wire, by the names of the server's classes."""
 
 from cassandra._base.constants import TypeId as _TypeId
 

@@ -1,4 +1,4 @@
-"""Values that Python's own types cannot hold, and helpers for timestamps and time UUIDs."""
+"""Classes for CQL values without a Python type, and helpers for timestamps and time UUIDs."""
 
 # fmt: off
 # isort: off

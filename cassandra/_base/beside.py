@@ -1,9 +1,9 @@
-"""Whether another driver's files lie between ours (L0).
+"""Check for files of another driver in the folder of this package (L0).
 
-scylla-driver and cassandra-driver are the package ``cassandra`` too, and their modules are compiled. Where one of them
-was installed before this, its ``cluster.cpython-311-x86_64-linux-gnu.so`` is still there beside our ``cluster.py``, and
-Python prefers it: half of each driver is imported, and what fails tells nothing. Ours has its extensions in ``_core``
-only, so one listing of the folder, when the package is imported, shows it.
+scylla-driver and cassandra-driver install a package ``cassandra`` too, with compiled modules. Where one of them was
+installed before fastcql, its ``cluster.cpython-311-x86_64-linux-gnu.so`` may still lie next to the ``cluster.py`` of
+fastcql, and Python prefers it: half of each driver is imported, and the resulting errors do not show the cause. fastcql
+has its extensions in ``_core`` only, so one listing of the folder, at import of the package, is sufficient.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ DRIVERS = ("scylla-driver", "cassandra-driver")
 
 
 def check(folders: Iterable[str]) -> None:
-    """ImportError if there are extension modules in *folders*, those of the package."""
+    """Raise ImportError if there are extension modules in *folders*, those of the package."""
     for folder in folders:
         try:
             with os.scandir(folder) as entries:
                 names = [entry.name for entry in entries]
-        except OSError:  # in a zip or an executable, where nothing is overwritten
+        except OSError:  # in a zip or an executable, where no file is overwritten
             continue
         foreign = [name for name in names if name.endswith((".so", ".pyd"))]
         if foreign:

@@ -1,4 +1,4 @@
-"""Attributes that are worked out when they are asked for first (L0)."""
+"""Attributes that are computed on first access (L0)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ T = TypeVar("T")
 
 
 class cached_property(Generic[T]):
-    """As ``functools.cached_property`` of Python 3.12 and later. Before, that calls the function with a lock held, one
-    lock for all objects: a driver thread would wait for a caller that the handler of a signal has interrupted there.
+    """The ``functools.cached_property`` of Python 3.12 and later. Earlier versions call the function with a lock held,
+    one lock for all objects: a driver thread would wait for a caller that a signal handler has interrupted there.
 
-    Two threads that come first together both call it; all get the same value, that of the one that ended first.
+    Concurrent first accesses may each call the function; all get the same value, that of the call that ends first.
     """
 
     def __init__(self, function: Callable[[Any], T]) -> None:

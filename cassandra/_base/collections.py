@@ -1,6 +1,6 @@
 """Collections whose items need not be hashable: :class:`SortedSet`, :class:`OrderedMap` (L0).
 
-CQL nests collections in sets and map keys, where Python would want hashable values. The native codec builds
+CQL nests collections in sets and map keys, where Python requires hashable values. The native codec builds
 both directly (``SortedSet._from_list``; the slots of :class:`OrderedMapSerializedKey`).
 """
 
@@ -17,44 +17,44 @@ Member = Callable[[Any], bool]
 
 @public("cassandra.util")
 class SortedSet:
-    """A set kept in order that accepts unhashable items, such as lists and other sets.
+    """A sorted set that accepts unhashable items, such as lists and other sets.
 
-    Items without a total order (mixed types, sets, NaN) stay in the order of arrival and are searched one by
-    one. Compares equal to any collection of the same items; operators take plain sets on either side.
+    Items without a total order (mixed types, sets, NaN) stay in the order of insertion and are searched one by
+    one. Compares equal to any collection of the same items; operators accept plain sets on either side.
     """
 
     __slots__ = ("_items", "_ordered")
     __hash__ = None  # type: ignore[assignment]
 
     _items: list[Any]
-    _ordered: bool  # strictly increasing, so that bisection finds what is there
+    _ordered: bool  # strictly increasing, so that bisection finds items
 
     def __init__(self, iterable: Iterable[Any] = ()) -> None:
         self._items, self._ordered = _arrange(list(iterable))
 
     @classmethod
     def _from_list(cls, items: list[Any]) -> "SortedSet":
-        """Takes over *items*; one pass when they are in order already."""
+        """Make a set that takes ownership of *items*; one pass if they are already in order."""
         self = cls.__new__(cls)
         self._items, self._ordered = _arrange(items)
         return self
 
     def _position(self, item: Any) -> tuple[int, bool]:
-        """Where *item* is, or would go, and whether it is there."""
+        """Return the position of *item*, or the position to insert it at, and True if it is present."""
         items = self._items
         if self._ordered:
             try:
                 index = bisect_left(items, item)
                 return index, index < len(items) and (items[index] is item or bool(items[index] == item))
             except TypeError:
-                pass  # equal it may be all the same: None is not less than None
+                pass  # an equal item may exist nevertheless: None is not less than None
         try:
             return items.index(item), True
         except ValueError:
             return len(items), False
 
     def _member(self) -> Member:
-        """What to ask about many items: searching one by one would take time by the product of both sizes."""
+        """Return a membership test for many items: a search one by one would take time by the product of both sizes."""
         return self.__contains__ if self._ordered else _Members(self._items).__contains__
 
     def __len__(self) -> int:
@@ -149,7 +149,7 @@ class SortedSet:
             return
         items = self._items
         items.insert(index, item)
-        # Bisection of a partial order may have found a place that is none: check the neighbours.
+        # Bisection of a partial order may have found a wrong position: check the neighbours.
         if self._ordered and not _is_ordered(items[max(index - 1, 0) : index + 2]):
             self._items, self._ordered = _arrange(items)
 
@@ -157,14 +157,14 @@ class SortedSet:
         self._items, self._ordered = _arrange(self._items + list(iterable))
 
     def remove(self, item: Any) -> None:
-        """KeyError when *item* is not there."""
+        """Remove *item*. Raise KeyError if it is not present."""
         index, found = self._position(item)
         if not found:
             raise KeyError(item)
         del self._items[index]
 
     def discard(self, item: Any) -> None:
-        """Remove *item* if it is there."""
+        """Remove *item* if it is present."""
         index, found = self._position(item)
         if found:
             del self._items[index]
@@ -207,7 +207,7 @@ class SortedSet:
         return self.difference(right).union(item for item in right if not known(item))
 
 
-sortedset = SortedSet  # the name scylla-driver had first
+sortedset = SortedSet  # the original name in scylla-driver
 
 
 def _increasing(items: list[Any]) -> bool:
@@ -222,9 +222,9 @@ def _is_ordered(items: list[Any]) -> bool:
 
 
 def _arrange(items: list[Any]) -> tuple[list[Any], bool]:
-    """*items* without duplicates, and whether they are strictly increasing; sorted in place if they can be.
+    """Return *items* without duplicates, and True if they are strictly increasing; sort them in place if possible.
 
-    A chain in a partial order (sets, each within the next) counts: bisection works on it.
+    A chain in a partial order (sets, each a subset of the next) counts as increasing: bisection works on it.
     """
     try:
         if _increasing(items):
@@ -247,20 +247,21 @@ def _unique(items: list[Any]) -> list[Any]:
 
 
 class _Members:
-    """Items that need not be hashable. Equality decides, of those that are alike when frozen; so sets of sets take no
-    time by the square of their size. Items of several types, which may equal each other, are compared one by one."""
+    """A set of items that need not be hashable. Items with the same frozen form are compared for equality, so that sets
+    of sets do not take quadratic time. Items of several types, which may be equal to each other, are compared one by
+    one."""
 
     __slots__ = ("_alike", "_all", "_type")
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
         self._all: list[Any] = []
         self._alike: dict[Any, list[Any]] = {}
-        self._type: type | None = None  # of all items; None when there are none, or several
+        self._type: type | None = None  # of all items; None without items, or if they have several types
         for item in items:
             self.add(item)
 
     def add(self, item: Any) -> bool:
-        """Whether it was not there."""
+        """Add *item*; True if it was not present."""
         if item in self:
             return False
         if not self._all:
@@ -279,7 +280,7 @@ class _Members:
 
 
 def _is_collection(other: object) -> bool:
-    """Sized and iterable, but no text."""
+    """True if *other* is sized and iterable, and not a str or bytes."""
     return hasattr(other, "__len__") and hasattr(other, "__iter__") and not isinstance(other, (str, bytes))
 
 
@@ -288,7 +289,7 @@ def _as_set(other: Any) -> "SortedSet | Set[Any]":
 
 
 def _member(other: Iterable[Any]) -> Member:
-    """A test for membership in *other* that takes unhashable items."""
+    """Return a test for membership in *other* that accepts unhashable items."""
     items = _as_set(other)
     if isinstance(items, SortedSet):
         return items._member()
@@ -296,7 +297,7 @@ def _member(other: Iterable[Any]) -> Member:
     def test(item: Any) -> bool:
         try:
             return item in items
-        except TypeError:  # unhashable: no plain set has it, unless as a frozen equal
+        except TypeError:  # unhashable: a plain set can only contain an equal frozen item
             return any(item == candidate for candidate in items)
 
     return test
@@ -304,7 +305,7 @@ def _member(other: Iterable[Any]) -> Member:
 
 @public("cassandra.util")
 class OrderedMap(Mapping[Any, Any]):
-    """A mapping in the order of insertion that accepts unhashable keys, such as lists, sets and maps."""
+    """A mapping in insertion order that accepts unhashable keys, such as lists, sets and maps."""
 
     __slots__ = ("_index", "_items")
     __hash__ = None  # type: ignore[assignment]
@@ -370,7 +371,7 @@ class OrderedMap(Mapping[Any, Any]):
         return _Values(self)
 
     def __eq__(self, other: object) -> bool:
-        """In order with another OrderedMap, else like ``dict``; a list of pairs counts as one."""
+        """Compare with the order to another OrderedMap, without it to other mappings and to lists of pairs."""
         if isinstance(other, OrderedMap):
             return self._items == other._items
         if isinstance(other, (list, tuple)):
@@ -399,7 +400,7 @@ class OrderedMap(Mapping[Any, Any]):
 
 @public("cassandra.util")
 class OrderedMapSerializedKey(OrderedMap):
-    """A map as the server sent it. Keys are also found by any value that serializes to the same bytes."""
+    """A map from the server. Keys are also found by any value that serializes to the same bytes."""
 
     __slots__ = ("cass_key_type", "protocol_version")
 
@@ -422,7 +423,7 @@ class OrderedMapSerializedKey(OrderedMap):
             index[_SERIALIZED] = -1
         try:
             return None if index is None else index.get((_SERIALIZED, self._serialize(key)))
-        except Exception:  # whatever a codec or a user's serializer says to a value of another type
+        except Exception:  # a codec or a user's serializer rejects a value of another type
             return None
 
     def _serialize(self, key: Any) -> Any:
@@ -442,15 +443,15 @@ _SERIALIZED = object()  # marks the serialized keys in an index
 
 
 def _restore_map(cls: type[OrderedMapSerializedKey], items: list[Any], protocol_version: int) -> Any:
-    """A pickled map comes back without its key type: compiled types do not travel."""
+    """Rebuild a pickled map without its key type, as compiled types cannot be pickled."""
     self = cls(None, protocol_version)
     self._items, self._index = items, None
     return self
 
 
 def _frozen(key: Any, opaque: "Callable[[Any], Any] | None" = None) -> Any:
-    """*key* itself if hashable, else a hashable value that is equal for equal keys. *opaque* makes it of what is no
-    collection, _pickled if not given."""
+    """Return *key* itself if hashable, else a hashable value that is equal for equal keys. *opaque*, by default
+    ``_pickled``, converts objects that are not collections."""
     try:
         hash(key)
     except TypeError:
@@ -465,12 +466,13 @@ def _frozen(key: Any, opaque: "Callable[[Any], Any] | None" = None) -> Any:
 
 
 def _any_other(key: Any) -> None:
-    """All are alike: only equality tells."""
+    """Return the same form for all objects, so that only equality distinguishes them."""
 
 
 def _pickled(key: Any) -> Any:
-    """For classes with ``__eq__`` and no ``__hash__``: by content if it can be had, else by identity."""
-    import pickle  # nothing else here needs it
+    """Return the pickled content, or the identity if *key* cannot be pickled. For classes with ``__eq__`` and without
+    ``__hash__``."""
+    import pickle  # here, as only this function needs it
 
     try:
         return pickle.dumps(key)

@@ -1,22 +1,22 @@
-"""Commands: what a caller thread has a driver thread do, and waits for.
+"""Commands: calls that run on a driver thread while the caller thread waits.
 
-L0. A caller thread may be interrupted between any two bytecodes by the handler of a signal, which may raise, or use the
-driver itself. State that requests depend on is therefore changed by driver threads, where no handler runs. A public
-call that changes such state (connect, prepare, shut down, refresh metadata...) submits itself as a command::
+L0. A caller thread may be interrupted between any two bytecodes by a signal handler, which may raise, or use the driver
+itself. State that requests depend on is therefore changed by driver threads, where no handler runs. A public call that
+changes such state (connect, prepare, shut down, refresh metadata...) submits itself as a command::
 
     return run(self._prepare, query)
 
-* It runs on a thread of ``threads.py``, of which there are as many as commands under way: no command waits for
+* It runs on a thread of ``threads.py``. There are as many threads as commands in progress: no command waits for
   another one to get its thread. On a driver thread (a listener, a callback, another command) it runs directly.
-* It has the caller's context variables. What it raises is raised in the caller, with its traceback.
+* It has the caller's context variables. Its exception is raised in the caller, with its traceback.
 * The wait is one native wait, fork-safe (:class:`~cassandra._base.process.Bell`); a greenlet waits with its hub.
-* If the wait is interrupted, the command goes on. *undo* is called with its result then, on a driver thread, as no
-  caller received that: ``connect`` shuts down the session.
-* What it logged is handled when it ends (``log_relay.py``).
+* If the wait is interrupted, the command continues. *undo* is then called with its result, on a driver thread, as no
+  caller receives it: ``connect`` shuts down the session.
+* Its log records are handled before the call returns, within a time limit (``log_relay.py``).
 * Where no thread can be started (the interpreter exits, or the process is out of threads) the caller runs it.
 
 The result has one receiver: ``_end`` is set once, by the atomic ``dict.setdefault``, to "done" by the command or to
-"left" by the caller; whichever comes second sees the other's word, and undoes.
+"left" by the caller; the second of the two reads the value of the first, and undoes the result.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ T = TypeVar("T")
 
 
 def run(fn: Callable[..., T], *args: Any, undo: Callable[[T], object] | None = None) -> T:
-    """The result of ``fn(*args)``, which runs on a driver thread. If the wait is interrupted it goes on, and *undo* is
-    called with its result."""
+    """Run ``fn(*args)`` on a driver thread and return its result. If the wait is interrupted, the call continues, and
+    *undo* is called with its result."""
     if thread_kind() != CALLER:
         return fn(*args)
     bell = Bell()
@@ -57,7 +57,7 @@ def run(fn: Callable[..., T], *args: Any, undo: Callable[[T], object] | None = N
 
 
 def command(fn: Callable[P, T]) -> Callable[P, T]:
-    """Decorator of a public method that blocks: it runs as a command. Interrupted, it goes on."""
+    """Decorate a public method that blocks: it runs as a command, and continues if the caller is interrupted."""
 
     @wraps(fn)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -67,7 +67,7 @@ def command(fn: Callable[P, T]) -> Callable[P, T]:
 
 
 def submit(fn: Callable[..., object], *args: Any) -> None:
-    """Run ``fn(*args)`` on a driver thread; does not wait. For a ``__del__``, and for callers that need no result."""
+    """Run ``fn(*args)`` on a driver thread, without waiting. For a ``__del__``, and for callers that need no result."""
     catch_up()
     Command(fn, args, _ignore, None).start()
 
@@ -98,7 +98,7 @@ class Command(Generic[T]):
         self.error: BaseException | None = None
 
     def start(self) -> None:
-        """Have it run."""
+        """Start the call on a worker thread; run it here if no thread can be started."""
         try:
             threads.start(self._run)
         except RuntimeError:
@@ -110,22 +110,22 @@ class Command(Generic[T]):
                 enter_driver_thread(kind)
 
     def outcome(self) -> T:
-        """What it returned; raises what it raised. After its end, and once."""
+        """Return the result, or raise the exception of the call. To be called once, after the end of the call."""
         error = self.error
         if error is None:
             return self._result  # type: ignore[return-value]
         try:
             raise error
         finally:
-            del error  # whose traceback refers to this frame
+            del error  # its traceback refers to this frame
 
     def leave(self) -> None:
-        """The caller does not wait any more."""
+        """Record that the caller no longer waits; undo the result if the call is done."""
         if self._end.setdefault("end", "left") == "done" and self._undo is not None:
             submit(self._undone)
 
     def _run(self) -> None:
-        """On a driver thread."""
+        """Run the call. On a driver thread."""
         try:
             self._result = self._context.run(self._fn, *self._args)
         except BaseException as error:

@@ -6,10 +6,10 @@ from typing import Any
 
 
 class NativeWith:
-    """A lock, or a Condition, over the lock ``native``: ``with`` acquires and releases that in one native call each.
+    """A lock or a Condition over the lock ``native``: ``with`` acquires and releases it in one native call each.
 
-    The methods of ``threading.Condition`` are Python code: the handler of a signal that raises when such a method has
-    acquired the lock leaves it held for ever.
+    The methods of ``threading.Condition`` are Python code: a signal handler that raises after such a method has
+    acquired the lock leaves it held forever.
     """
 
     native: Any

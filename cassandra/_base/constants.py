@@ -7,7 +7,7 @@ from cassandra._base.public import public
 
 @public("cassandra")
 class ConsistencyLevel:
-    """How many replicas must answer before the coordinator reports success."""
+    """The number of replicas that must respond before the coordinator reports success."""
 
     ANY: Final = 0
     ONE: Final = 1
@@ -38,19 +38,19 @@ class ConsistencyLevel:
 
     @staticmethod
     def is_serial(cl: int | None) -> bool:
-        """Whether *cl* is one of the two levels that are legal as serial consistency."""
+        """True if *cl* is one of the two levels that are valid as serial consistency."""
         return cl in (ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL)
 
 
 @public("cassandra")
 def consistency_value_to_name(value: int | None) -> str:
-    """The name of a consistency level, ``"Not Set"`` for None. One that a server made up is shown as its number."""
+    """Return the name of a consistency level, ``"Not Set"`` for None, the number as text for an unknown level."""
     return ConsistencyLevel.value_to_name.get(value, str(value)) if value is not None else "Not Set"
 
 
 @public("cassandra")
 class ProtocolVersion:
-    """Versions of the native protocol and what distinguishes them."""
+    """Versions of the native protocol and their features."""
 
     V3: Final = 3
     V4: Final = 4
@@ -66,7 +66,7 @@ class ProtocolVersion:
 
     @classmethod
     def get_lower_supported(cls, previous_version: int) -> int:
-        """The next supported version to try below *previous_version*, 0 when there is none."""
+        """Return the next supported version below *previous_version*, 0 if there is none."""
         return max((v for v in cls.SUPPORTED_VERSIONS if v < previous_version), default=0)
 
     @classmethod
@@ -91,13 +91,13 @@ class ProtocolVersion:
 
     @classmethod
     def has_checksumming_support(cls, version: int) -> bool:
-        """Whether frames travel in checksummed segments (protocol 5, section 2)."""
+        """True if frames are sent in checksummed segments (protocol 5, section 2)."""
         return cls.V5 <= version < cls.DSE_V1
 
 
 @public("cassandra")
 class WriteType:
-    """What kind of write timed out or failed."""
+    """The kind of a write that timed out or failed."""
 
     SIMPLE: Final = 0
     BATCH: Final = 1
@@ -123,7 +123,7 @@ class WriteType:
 
 @public("cassandra")
 class SchemaChangeType:
-    """What a schema event did."""
+    """The kind of change of a schema event."""
 
     DROPPED: Final = "DROPPED"
     CREATED: Final = "CREATED"
@@ -132,7 +132,7 @@ class SchemaChangeType:
 
 @public("cassandra")
 class SchemaTargetType:
-    """What a schema event touched."""
+    """The kind of object that a schema event changed."""
 
     KEYSPACE: Final = "KEYSPACE"
     TABLE: Final = "TABLE"

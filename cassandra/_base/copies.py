@@ -1,4 +1,4 @@
-"""Copies, and pickles, of objects that hold what no copy can have: locks, counts, a cluster (L0)."""
+"""Copying and pickling of objects that hold state which cannot be copied: locks, counts, a cluster (L0)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOCKS = {type(make()): make for make in (threading.Lock, threading.RLock)}
 
 
 def not_copied(why: str) -> Callable[..., NoReturn]:
-    """The ``__reduce__`` of a class whose objects are neither copied nor pickled."""
+    """Return the ``__reduce__`` of a class whose objects can be neither copied nor pickled."""
 
     def __reduce__(self: Any) -> NoReturn:
         raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: {why}")
@@ -20,8 +20,8 @@ def not_copied(why: str) -> Callable[..., NoReturn]:
 
 
 def state_of(kept: Any, shared: Iterable[str] = ()) -> dict[str, Any]:
-    """For ``__getstate__``: the attributes of *kept*, with locks to be made anew. Those in *shared* are the same object
-    in a copy, also in a deep one, and None after pickling."""
+    """Return the attributes of *kept* for ``__getstate__``. Locks are replaced by new ones in a copy. Attributes named
+    in *shared* refer to the same object in a copy, also in a deep one, and are None after pickling."""
     state = {name: _Anew(type(value)) if type(value) in _LOCKS else value for name, value in kept.__dict__.items()}
     for name in shared:
         if name in state:
@@ -30,13 +30,13 @@ def state_of(kept: Any, shared: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def set_state(made: Any, state: dict[str, Any]) -> None:
-    """For ``__setstate__``: what :func:`state_of` gave."""
+    """Set the attributes of *made* from the result of :func:`state_of`. For ``__setstate__``."""
     for name, value in state.items():
         made.__dict__[name] = value.get() if isinstance(value, (_Anew, _Shared)) else value
 
 
 class _Anew:
-    """In the place of a lock."""
+    """Placeholder of a lock; a copy gets a new lock of the same kind."""
 
     def __init__(self, kind: type) -> None:
         self._is_reentrant = _LOCKS[kind] is threading.RLock
@@ -46,7 +46,7 @@ class _Anew:
 
 
 class _Shared:
-    """In the place of an object that copies share."""
+    """Placeholder of an object that copies share."""
 
     def __init__(self, value: Any) -> None:
         self._value = value

@@ -20,7 +20,7 @@ _FORMATS = {
 
 @public("cassandra.util")
 class DateRangePrecision:
-    """How exact a bound is."""
+    """The precision of a bound."""
 
     YEAR: ClassVar[str] = "YEAR"
     MONTH: ClassVar[str] = "MONTH"
@@ -34,7 +34,7 @@ class DateRangePrecision:
 
     @classmethod
     def round_up_to_precision(cls, ms: int, precision: str) -> int:
-        """The last millisecond of the period that *ms* is in."""
+        """Return the last millisecond of the period that contains *ms*."""
         precision = precision.upper()
         start = _start(ms, precision)
         if precision == cls.MILLISECOND:
@@ -42,7 +42,7 @@ class DateRangePrecision:
         if precision == cls.YEAR:
             days = datetime.date(start.year, 12, 31) - start.date()
         elif precision == cls.MONTH:
-            import calendar  # nothing else here needs it
+            import calendar  # here, as only this branch needs it
 
             days = datetime.timedelta(days=calendar.monthrange(start.year, start.month)[1] - 1)
         else:
@@ -57,7 +57,7 @@ class DateRangePrecision:
 
     @classmethod
     def round_down_to_precision(cls, ms: int, precision: str) -> int:
-        """The first millisecond of the period that *ms* is in."""
+        """Return the first millisecond of the period that contains *ms*."""
         precision = precision.upper()
         return ms if precision == cls.MILLISECOND else ms_timestamp_from_datetime(_start(ms, precision))
 
@@ -90,24 +90,24 @@ class DateRangeBound:
         elif isinstance(value, int):
             self.milliseconds = value
         else:
-            raise ValueError(f"{value!r} is neither milliseconds nor a datetime")
+            raise ValueError(f"expected milliseconds or a datetime, got {value!r}")
         self.precision = precision
         self.validate()
 
     def validate(self) -> None:
-        """TypeError unless both parts are given, or neither (the open bound); ValueError for an unknown precision."""
+        """Raise TypeError if only one part is set (the open bound has none), ValueError for an invalid precision."""
         if (self.milliseconds is None) != (self.precision is None):
             raise TypeError(
                 f"milliseconds ({self.milliseconds}) and precision ({self.precision}) must both be given, "
                 "or both be None for the open bound"
             )
         if self.precision is not None and self.precision not in DateRangePrecision.PRECISIONS:
-            raise ValueError(f"{self.precision!r} is not one of {DateRangePrecision.PRECISIONS}")
+            raise ValueError(f"precision must be one of {DateRangePrecision.PRECISIONS}, not {self.precision!r}")
 
     @classmethod
     def from_value(cls, value: Any) -> "DateRangeBound":
-        """A bound from a bound, None, a pair (value, precision), or an object or a mapping with ``milliseconds`` and
-        ``precision``. TypeError for anything else."""
+        """Return a bound made from a bound, None, a pair (value, precision), or an object or a mapping with
+        ``milliseconds`` and ``precision``. Raise TypeError for other values."""
         if value is None:
             return OPEN_BOUND
         if isinstance(value, cls):
@@ -119,22 +119,22 @@ class DateRangeBound:
         try:
             return cls(value.milliseconds, value.precision)
         except AttributeError:
-            raise TypeError(f"{value!r} is no bound of a date range, and no pair of a time and a precision") from None
+            raise TypeError(f"expected a bound of a date range or (time, precision), got {value!r}") from None
 
     def datetime(self) -> datetime.datetime:
-        """The naive UTC datetime; OverflowError beyond the years 1 to 9999."""
+        """Return the naive UTC datetime. Raise OverflowError outside the years 1 to 9999."""
         if self.milliseconds is None:
             raise ValueError("an open bound has no datetime")
         return datetime_from_ms_timestamp(self.milliseconds)
 
     def round_up(self) -> "DateRangeBound":
-        """Move to the last millisecond of the period; returns self."""
+        """Move to the last millisecond of the period and return self."""
         if self.milliseconds is not None and self.precision is not None:
             self.milliseconds = DateRangePrecision.round_up_to_precision(self.milliseconds, self.precision)
         return self
 
     def round_down(self) -> "DateRangeBound":
-        """Move to the first millisecond of the period; returns self."""
+        """Move to the first millisecond of the period and return self."""
         if self.milliseconds is not None and self.precision is not None:
             self.milliseconds = DateRangePrecision.round_down_to_precision(self.milliseconds, self.precision)
         return self
@@ -189,12 +189,12 @@ class DateRange:
         self.upper_bound = None if upper_bound is None else _rounded(upper_bound, round_up)
         self.value = None if value is None else _rounded(value, round_down)
         self.validate()
-        if self.value is None:  # one bound that is given leaves the other end open
+        if self.value is None:  # a bound that is not given is open
             self.lower_bound = self.lower_bound or OPEN_BOUND
             self.upper_bound = self.upper_bound or OPEN_BOUND
 
     def validate(self) -> None:
-        """ValueError unless there is a value, or a bound."""
+        """Raise ValueError unless there is either a value or at least one bound."""
         if self.value is not None:
             if self.lower_bound is not None or self.upper_bound is not None:
                 raise ValueError("a date range has either a value or bounds, not both")
@@ -222,7 +222,7 @@ class DateRange:
 
 
 def _rounded(value: Any, to: Callable[[int, str], int]) -> DateRangeBound:
-    """The bound that *value* means, rounded; what is beyond the calendar stays as it is."""
+    """Return the bound made from *value*, rounded by *to*; not rounded if outside the range of ``datetime``."""
     bound = DateRangeBound.from_value(value)
     if bound.milliseconds is None or bound.precision is None:
         return OPEN_BOUND

@@ -1,4 +1,4 @@
-"""How user functions and aggregates are named: by name and argument types (L0)."""
+"""Identification of user functions and aggregates: name and argument types (L0)."""
 
 from collections.abc import Iterable
 
@@ -30,7 +30,7 @@ class SignatureDescriptor:
 class UserFunctionDescriptor(SignatureDescriptor):
     """Identifies a user function for metadata refreshes and look-ups.
 
-    ``name`` and ``argument_types`` are what the constructor was given.
+    ``name`` and ``argument_types`` are the arguments of the constructor.
     """
 
 

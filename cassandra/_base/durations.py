@@ -1,4 +1,4 @@
-"""Durations that programs give: timeouts, waits and delays in seconds (L0)."""
+"""Checks of durations that programs pass: timeouts, waits and delays in seconds (L0)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 
 def seconds(name: str, value: Any, *, optional: bool = True, negative: bool = False, zero: bool = True) -> Any:
-    """*value*, a duration called *name*. *optional*: None is allowed; *negative*: below zero has a meaning; *zero*: so
-    has zero. TypeError for what is no number, a truth value included; ValueError for NaN and what is out of range."""
+    """Check and return *value*, a duration called *name*. *optional*, *negative* and *zero* allow None, negative values
+    and zero. Raise TypeError for other types, including bool, and ValueError for NaN and values out of range."""
     if value is None and optional:
         return None
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -21,8 +21,8 @@ def seconds(name: str, value: Any, *, optional: bool = True, negative: bool = Fa
 
 
 def request_timeout(value: Any) -> float | None:
-    """*value*, the timeout of a request: None for no limit; with zero and below it fails at once."""
+    """Check and return *value*, the timeout of a request: None for no limit; with zero or less it fails at once."""
     kind = type(value)
-    if (kind is float or kind is int) and value == value:  # nearly always
+    if (kind is float or kind is int) and value == value:  # the common case
         return value  # type: ignore[no-any-return]
     return seconds("timeout", value, negative=True)  # type: ignore[no-any-return]

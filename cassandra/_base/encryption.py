@@ -1,8 +1,8 @@
-"""What a policy for encrypted columns is, and how those who compiled what one said hear of further columns (L0).
+"""Interface of policies for encrypted columns, and notification of caches when a policy changes (L0).
 
-A policy is asked when metadata of a column is first seen, not per value. So that a column that is added later is not
-sent as it is, :meth:`add_column` of every policy class is followed by a word to who *watches* the policy. Watchers are
-held weakly and called on the thread that added the column, with no lock held.
+A policy is called when metadata of a column is first seen, not per value. So that a column that is added later is not
+sent unencrypted, :meth:`add_column` of every policy class notifies the watchers of the policy. Watchers are held weakly
+and called on the thread that added the column, with no lock held.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from cassandra._base.public import public
 
 @public("cassandra.policies")
 class ColDesc(NamedTuple):
-    """Names a column: keyspace, table, column."""
+    """Names of a column: keyspace, table, column."""
 
     ks: str
     table: str
     col: str
 
 
-#: The one text for all failures: what differs between them would tell who sends forged values about the key's work.
+#: One text for all failures: different texts would give a sender of forged values information about the key.
 CANNOT_DECRYPT = "it cannot be decrypted: it was encrypted by another key, for another column, or not at all"
 
 
 @public("cassandra.column_encryption.policies")
 class DecryptionError(ValueError):
-    """Bytes that a policy has not made for this column by this key, or that are no value of its type. One text for all
-    reasons, without a cause: a difference would help to decrypt by trial."""
+    """Bytes were not encrypted by the policy for this column with this key, or are not a value of the column's type.
+    All reasons have the same text and no cause, as a difference would help to decrypt by trial."""
 
 
 @public("cassandra.policies")
 class ColumnEncryptionPolicy:
-    """Which columns are encrypted on the client, and how; for ``Cluster(column_encryption_policy=...)``.
+    """Base class of policies that encrypt columns on the client, for ``Cluster(column_encryption_policy=...)``.
 
-    Derive from it for a cipher or a key service of your own: :meth:`contains_column`, :meth:`encrypt` and
-    :meth:`decrypt`, and ``column_type(coldesc)``, which returns the class of ``cassandra.cqltypes`` of the values
-    inside (without it they are bytes). :meth:`contains_column` and ``column_type`` are asked when a statement is
-    prepared or the metadata of a result is seen for the first time, and again after :meth:`add_column`; the others per
-    value, on any thread. Null is not encrypted.
+    A subclass for another cipher or key service defines :meth:`contains_column`, :meth:`encrypt` and :meth:`decrypt`,
+    and ``column_type(coldesc)``, which returns the class of ``cassandra.cqltypes`` of the plain values (without it they
+    are bytes). :meth:`contains_column` and ``column_type`` are called when a statement is prepared or the metadata of a
+    result is seen for the first time, and again after :meth:`add_column`; the others per value, on any thread. Null is
+    not encrypted.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -60,64 +60,64 @@ class ColumnEncryptionPolicy:
         cls.add_column = add_column  # type: ignore[method-assign]
 
     def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
-        """What is stored for a value of that column, which serialises to *obj_bytes*. The same bytes each time if the
-        column is to be part of a key, or looked for."""
+        """Return the bytes to store for a value of that column that serialises to *obj_bytes*. Must return the same
+        bytes each time if the column is part of a key or compared in conditions."""
         raise NotImplementedError
 
     def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
-        """What :meth:`encrypt` was given. Raises an exception for bytes that it did not make."""
+        """Return the argument of :meth:`encrypt`. Raise an exception for bytes that it did not produce."""
         raise NotImplementedError
 
     def add_column(self, coldesc: ColDesc, key: bytes) -> None:
-        """Encrypt that column from now on, by *key*."""
+        """Encrypt that column from now on, with *key*."""
         raise NotImplementedError
 
     def contains_column(self, coldesc: ColDesc) -> bool:
-        """Whether that column is encrypted."""
+        """True if that column is encrypted."""
         raise NotImplementedError
 
     def encrypted_columns(self) -> Iterable[ColDesc]:
-        """All columns that are encrypted; none, as by default, if they cannot be listed. With them the driver knows
-        tables with encrypted columns where it has no schema metadata, and checks unprepared text faster. A subclass
-        that overrides :meth:`contains_column` alone is not asked for them."""
+        """Return all encrypted columns; none, the default, if they cannot be listed. With the list the driver
+        recognises tables with encrypted columns without schema metadata, and checks unprepared text faster. The driver
+        does not call it on a subclass that overrides :meth:`contains_column` alone."""
         return ()
 
     def is_deterministic(self, coldesc: ColDesc) -> bool:
-        """Whether equal values of that column are stored as equal bytes, so that it may be compared and be in a key.
-        Statements that compare other columns are refused. True by default."""
+        """True, the default, if equal values of that column are stored as equal bytes, so that it may be compared and
+        be part of a key. Statements that compare other encrypted columns are rejected."""
         return True
 
     def encode_and_encrypt(self, coldesc: ColDesc, obj: Any) -> bytes:
-        """The bytes to store for *obj*, for the parameters of statements that are not prepared."""
+        """Return the bytes to store for *obj*, a parameter of a statement that is not prepared."""
         raise NotImplementedError
 
 
 class Watcher(Protocol):
-    """Who compiled what *policy* said."""
+    """A holder of results compiled from *policy*."""
 
     policy: Any
 
     def columns_changed(self) -> None:
-        """It may say something else now."""
+        """Invalidate the compiled results: the policy may return others now."""
 
 
-#: By id(). No lock: any thread adds and drops them, garbage collection anywhere, by one operation of the dict each.
+#: By id(). No lock: any thread, and garbage collection anywhere, adds and removes them by one dict operation each.
 _watchers: dict[int, ref[Any]] = {}
 
 
 def watch(watcher: Watcher) -> None:
-    """Tell *watcher* when a column is added to its policy."""
+    """Call ``columns_changed`` of *watcher* when a column is added to its policy."""
     key = id(watcher)
 
     def forget(gone: ref[Any]) -> None:
-        if _watchers.get(key) is gone:  # or there is another one at that address
+        if _watchers.get(key) is gone:  # otherwise another watcher has this address now
             _watchers.pop(key, None)
 
     _watchers[key] = ref(watcher, forget)
 
 
 def tell_watchers(policy: ColumnEncryptionPolicy) -> None:
-    """A column was added to *policy*."""
+    """Notify the watchers of *policy* that a column was added."""
     for one in list(_watchers.values()):
         watcher = one()
         if watcher is not None and watcher.policy is policy:

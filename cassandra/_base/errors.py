@@ -1,7 +1,7 @@
-"""Every exception that the layers raise, in one place to import from (L0).
+"""All exceptions of the driver, in one module to import from (L0).
 
-Three families (DESIGN section 6): the server answered no (``errors_messages``, turned into
-``errors_driver``), the caller misused the API, connection or driver failed (``errors_connection``). Where
+Three families (DESIGN section 6): errors that the server returns (``errors_messages``, converted to
+``errors_driver``), misuse of the API, and failures of a connection or of the driver (``errors_connection``). Where
 ``cassandra`` and ``cassandra.protocol`` use one name for two classes, the message has the suffix ``Message``
 here.
 """

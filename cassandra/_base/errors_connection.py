@@ -10,7 +10,7 @@ from cassandra._base.public import public
 @public("cassandra.connection")
 @request_error
 class ConnectionException(RequestError):
-    """An error of one connection; whatever was in flight on it has failed."""
+    """An error of one connection; all requests in flight on it have failed."""
 
     def __init__(self, message: Any, endpoint: Any = None) -> None:
         super().__init__(message)
@@ -24,12 +24,12 @@ class ConnectionException(RequestError):
 
 @public("cassandra.connection")
 class ConnectionShutdown(ConnectionException):
-    """The connection was closed, by us or by the server."""
+    """The connection was closed, by the driver or by the server."""
 
 
 @public("cassandra.connection")
 class ProtocolVersionUnsupported(ConnectionException):
-    """The server does not speak the protocol version that was asked for."""
+    """The server does not support the requested protocol version."""
 
     def __init__(self, endpoint: Any, startup_version: int) -> None:
         super().__init__(f"Unsupported protocol version on {endpoint}: {startup_version}", endpoint)
@@ -50,21 +50,21 @@ class CrcException(Exception):
 @tells("host", "shard", "in_flight", "attempts", "elapsed")
 @request_error
 class ConnectionBusy(RequestError):
-    """As many requests are in flight as the connection, its host or the session may have; nothing was sent."""
+    """The in-flight limit of the connection, its host or the session is reached; nothing was sent."""
 
 
 @public("cassandra.connection")
 @request_error
 class ProtocolError(RequestError):
-    """The other side broke the protocol. A message that cannot be read (a truncated body, an unknown opcode) fails its
-    request; broken framing closes the connection."""
+    """The server violated the protocol. A message that cannot be decoded (a truncated body, an unknown opcode) fails
+    its request; broken framing closes the connection."""
 
 
 @public("cassandra.connection")
 @request_error
 class ResponseTooLarge(ProtocolError):
-    """An answer is longer than ``Cluster(max_response_bytes=)``, or there is no memory for it. It was skipped; the
-    connection goes on. ``size`` and ``limit`` are in bytes; the limit is None where memory was the reason."""
+    """A response is longer than ``Cluster(max_response_bytes=)``, or there is no memory for it. The driver skips it and
+    keeps the connection. ``size`` and ``limit`` are in bytes; ``limit`` is None if memory was the reason."""
 
     def __init__(self, message: Any, size: int | None = None, limit: int | None = None) -> None:
         super().__init__(message)
@@ -76,15 +76,15 @@ class ResponseTooLarge(ProtocolError):
 @tells("host", "shard", "in_flight", "attempts", "elapsed")
 @request_error
 class NoConnectionsAvailable(RequestError):
-    """A pool has no usable connection: none is open, or none had room in time; nothing was sent."""
+    """A pool has no usable connection: none is open, or none had capacity in time; nothing was sent."""
 
 
 @public("cassandra.cluster")
 @request_error
 class NoHostAvailable(RequestError):
-    """No host of the query plan took the request, or no contact point could be reached.
+    """No host of the query plan accepted the request, or no contact point could be reached.
 
-    ``errors`` maps each host that was tried to its error; when connecting, the text of each contact point.
+    ``errors`` maps each host that was tried to its error; while connecting, the keys are the texts of contact points.
     """
 
     errors: Mapping[Any, Any] | None = None
@@ -96,7 +96,7 @@ class NoHostAvailable(RequestError):
 
 @public("cassandra.cluster")
 class QueryExhausted(Exception):
-    """The next page was asked for after the last one."""
+    """The next page was requested after the last one."""
 
 
 @public("cassandra.cluster")
@@ -111,7 +111,7 @@ class TraceUnavailable(Exception):
 
 @public("cassandra.metadata")
 class NoMurmur3(Exception):
-    """Kept as a name; murmur3 is always there."""
+    """Never raised: murmur3 is always available. Kept for compatibility."""
 
 
 @public("cassandra.protocol")

@@ -1,7 +1,7 @@
-"""What every request error can tell: host, shard, attempts, time, whether it may have been executed (L0).
+"""Context attributes of request errors: host, shard, attempts, time, possible execution (L0).
 
 The roots of the exception tree get these attributes from :func:`request_error`. A mixin would be shorter but
-would show up in ``__bases__``, and those are scylla-driver's.
+would appear in ``__bases__``, which are the same as in scylla-driver.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ E = TypeVar("E", bound=BaseException)
 if TYPE_CHECKING:
 
     class RequestError(Exception):
-        """Typed view of what :func:`request_error` adds. At run time this is ``Exception`` itself."""
+        """Typed view of the attributes that :func:`request_error` adds. At run time this is ``Exception`` itself."""
 
         host: Any
         shard: int | None
@@ -29,10 +29,10 @@ _FIELDS = ("host", "shard", "in_flight", "attempts", "elapsed", "maybe_executed"
 
 
 def request_error(cls: type[E]) -> type[E]:
-    """Class decorator for a root of the tree: context attributes that default to None, and exact pickling.
+    """Add context attributes, which default to None, and exact pickling to a root of the exception tree.
 
-    ``host`` (where the last attempt ran), ``shard``, ``in_flight`` (requests there at that moment), ``attempts``,
-    ``elapsed`` (seconds) and ``maybe_executed`` (whether the server may have executed the statement; None when
+    ``host`` (of the last attempt), ``shard``, ``in_flight`` (requests there at that moment), ``attempts``,
+    ``elapsed`` (seconds) and ``maybe_executed`` (True if the server may have executed the statement; None if
     unknown).
     """
     target: Any = cls
@@ -44,8 +44,8 @@ def request_error(cls: type[E]) -> type[E]:
 
 
 def tells(*names: str) -> Callable[[type[E]], type[E]]:
-    """Class decorator: the text of such an error ends with these attributes, as far as they are known when somebody
-    reads it."""
+    """Return a class decorator that appends these attributes to the text of an error, as far as they are set when the
+    text is made."""
 
     def text(self: BaseException) -> str:
         known = [(name, getattr(self, name)) for name in names if getattr(self, name) is not None]
@@ -71,7 +71,7 @@ def annotate(
     elapsed: float | None = None,
     maybe_executed: bool | None = None,
 ) -> None:
-    """Add what is known about the request to *error*. Values that are None leave what is there."""
+    """Set the context attributes of *error*. Arguments that are None leave the attributes unchanged."""
     given = {
         "host": host,
         "shard": shard,
@@ -87,10 +87,11 @@ def annotate(
 
 
 def copy_to_raise(error: E, raiser: CodeType) -> E:
-    """What *raiser* is to raise to one of many who may ask for *error* at a time: a copy, if it is one of the driver's.
+    """Return the exception that *raiser* raises to one of several concurrent callers that get *error*: a copy, if its
+    class is one of the driver's.
 
-    Raising changes an exception: its traceback grows each time, and keeps the frames of all who caught it. One of user
-    code knows best itself what it is made of; it is raised as :func:`as_before` says.
+    Raising changes an exception: its traceback grows each time, and keeps the frames of all callers that caught it. An
+    exception of user code cannot be copied reliably; :func:`as_before` is used for it.
     """
     if type(error).__reduce__ is not _reduce:
         return as_before(error, raiser)
@@ -101,12 +102,12 @@ def copy_to_raise(error: E, raiser: CodeType) -> E:
 
 
 def as_before(error: E, raiser: CodeType) -> E:
-    """*error*, its traceback as it was before *raiser* raised it the last time."""
+    """Return *error* with the traceback that it had before *raiser* raised it the last time."""
     return error.with_traceback(_below(raiser, error.__traceback__))
 
 
 def _below(raiser: CodeType, trace: TracebackType | None) -> TracebackType | None:
-    """The part of *trace* that was there before *raiser* raised it; all of it, if that never did."""
+    """Return the part of *trace* from before *raiser* raised it; all of *trace*, if *raiser* never did."""
     entry = trace
     while entry is not None and entry.tb_frame.f_code is not raiser:
         entry = entry.tb_next
@@ -118,7 +119,7 @@ def _reduce(self: BaseException) -> tuple[Any, ...]:
 
 
 def _restore(cls: type[E], args: tuple[Any, ...], state: dict[str, Any]) -> E:
-    """Rebuild without ``__init__``: constructors take other arguments than ``args`` keeps."""
+    """Rebuild an error without ``__init__``, as the parameters of constructors differ from ``args``."""
     error = cls.__new__(cls, *args)
     error.args = args
     error.__dict__.update(state)

@@ -1,4 +1,4 @@
-"""Exceptions of the ``cassandra`` module: what a request failed with, as users catch it (L0)."""
+"""Exceptions of the ``cassandra`` module: errors of requests as raised to the caller (L0)."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -15,9 +15,9 @@ from cassandra._base.public import public
 class DriverException(RequestError):
     """Base of the exceptions of this module.
 
-    The text of an error that a server has sent is one printable line: control characters in the server's words are
-    escaped, and it is cut after 4096 characters. ``server_message`` has the words as they were sent; None for an error
-    of the driver itself.
+    The text of an error that a server has sent is one printable line: control characters in the server's message are
+    escaped, and it is cut after 4096 characters. ``server_message`` is the unmodified message of the server; None for
+    an error of the driver itself.
     """
 
     server_message: str | None = None
@@ -25,7 +25,8 @@ class DriverException(RequestError):
 
 @public("cassandra")
 class DecodeError(DriverException, ValueError):
-    """Bytes that are no value of the type that is to read them alone. In results it is a plain DriverException."""
+    """Bytes are not a valid value of the type that decodes them outside a result. In results, DriverException is
+    raised."""
 
 
 @public("cassandra")
@@ -35,12 +36,12 @@ class RequestExecutionException(DriverException):
 
 @public("cassandra")
 class RequestValidationException(DriverException):
-    """The server refused the request: it is wrong, or not allowed."""
+    """The server rejected the request as invalid or not permitted."""
 
 
 @public("cassandra")
 class Unavailable(RequestExecutionException):
-    """Too few live replicas for the consistency level; nothing was executed."""
+    """Too few replicas are alive for the consistency level; nothing was executed."""
 
     consistency: int | None = None
     required_replicas: int | None = None
@@ -66,7 +67,7 @@ class Unavailable(RequestExecutionException):
 
 @public("cassandra")
 class Timeout(RequestExecutionException):
-    """The replicas did not answer the coordinator in time."""
+    """The replicas did not respond to the coordinator in time."""
 
     consistency: int | None = None
     required_responses: int | None = None
@@ -94,7 +95,7 @@ class Timeout(RequestExecutionException):
 
 @public("cassandra")
 class ReadTimeout(Timeout):
-    """A read timed out. It may be retried: reading again does no harm."""
+    """A read timed out. It may be retried, as reads are idempotent."""
 
     data_retrieved: bool | None = None
 
@@ -105,7 +106,7 @@ class ReadTimeout(Timeout):
 
 @public("cassandra")
 class WriteTimeout(Timeout):
-    """A write timed out. Whether the replicas applied it is unknown."""
+    """A write timed out. Replicas may or may not have applied it."""
 
     write_type: int | None = None
 
@@ -117,7 +118,7 @@ class WriteTimeout(Timeout):
 
 @public("cassandra")
 class CoordinationFailure(RequestExecutionException):
-    """Replicas answered with an error."""
+    """Replicas returned an error."""
 
     consistency: int | None = None
     required_responses: int | None = None
@@ -232,12 +233,12 @@ class CASWriteUnknown(RequestExecutionException):
 
 @public("cassandra")
 class ConfigurationException(RequestValidationException):
-    """The request is invalid because of some configuration."""
+    """The request is invalid because of the configuration."""
 
 
 @public("cassandra")
 class AlreadyExists(ConfigurationException):
-    """The keyspace or table to create exists."""
+    """The keyspace or table to create already exists."""
 
     keyspace: str | None = None
     table: str | None = None
@@ -254,7 +255,7 @@ class AlreadyExists(ConfigurationException):
 
 @public("cassandra")
 class InvalidRequest(RequestValidationException):
-    """The statement is correct CQL but wrong: an unknown table, a wrong value, ..."""
+    """The statement is syntactically correct CQL but invalid: an unknown table, an invalid value, ..."""
 
 
 @public("cassandra")
@@ -264,14 +265,14 @@ class Unauthorized(RequestValidationException):
 
 @public("cassandra")
 class AuthenticationFailed(DriverException):
-    """Logging in to a node failed."""
+    """Authentication at a node failed."""
 
 
 @public("cassandra")
 @tells("shard", "attempts", "elapsed", "maybe_executed")
 class OperationTimedOut(DriverException):
     """The request took longer than its timeout, measured by the client. The server may have executed it, unless
-    ``maybe_executed`` is False: then it waited for room all the time, or could not be sent otherwise."""
+    ``maybe_executed`` is False: then it was never sent, as it waited for capacity or for another reason."""
 
     errors: Mapping[Any, Any] | None = None
     last_host: Any = None
@@ -297,7 +298,7 @@ class OperationTimedOut(DriverException):
 
 @public("cassandra")
 class OperationType(Enum):
-    """Which operation ran into a rate limit."""
+    """The operation that reached a rate limit."""
 
     Read = 0
     Write = 1
@@ -321,7 +322,7 @@ class RateLimitReached(ConfigurationException):
 
 @public("cassandra")
 class UnsupportedOperation(DriverException):
-    """The server, the protocol version or this driver does not support what was asked for."""
+    """The server, the protocol version or this driver does not support the requested operation."""
 
 
 @public("cassandra")
@@ -344,15 +345,16 @@ class DependencyException(Exception):
 
 
 def repeated_paging_state(source: Any) -> DriverException:
-    """The error for an answer of *source* whose paging state is the one that was asked with: the pages would never end.
-    A state is the position after the rows of its page, so it advances with every page, an empty one too."""
+    """Return the error for a response of *source* that repeats the paging state of its request: the pages would never
+    end. A paging state is the position after the rows of its page, so it advances with every page, even an empty one.
+    """
     return DriverException(
-        f"{printable(source, 256)} answered with the paging state that it was asked with: the result would never end"
+        f"{printable(source, 256)} returned the paging state of the request: the result would never end"
     )
 
 
 def _readable(info: Mapping[str, Any]) -> dict[str, Any]:
-    """Write types by name."""
+    """Return *info* with write types as names."""
     shown = dict(info)
     if shown.get("write_type") is not None:
         shown["write_type"] = WriteType.value_to_name.get(shown["write_type"], shown["write_type"])

@@ -1,13 +1,13 @@
-"""ERROR messages of the protocol. They are exceptions; those with details turn into those users catch (L0).
+"""ERROR messages of the protocol. They are exceptions; messages with details are converted to public ones (L0).
 
-``ERROR_CLASSES`` is the one table from server code to class. Each class declares in ``info_fields`` how the
-rest of its body is read (kinds are below) and in ``to_exception`` what users see. Reading is done by
-``_wire/messages/errors.py``.
+``ERROR_CLASSES`` is the only table from server code to class. Each class declares in ``info_fields`` the layout of the
+rest of its body (kinds are below) and in ``to_exception`` the public exception. ``_wire/messages/errors.py`` decodes
+the body.
 
 Kinds: ``consistency`` (short), ``int``, ``short``, ``string``, ``string_list``, ``short_bytes``, ``bool``
-(byte), ``write_type`` (string, as :class:`WriteType` value or the string itself when unknown), ``op_type``
-(byte, as :class:`OperationType`), ``failures`` (int; from protocol 5 a map of address to code, kept as
-``error_code_map``, with its size as ``failures``), ``contentions`` (short, protocol 5, only when write_type
+(byte), ``write_type`` (string, as :class:`WriteType` value or the string itself if unknown), ``op_type``
+(byte, as :class:`OperationType`), ``failures`` (int; from protocol 5 a map of address to code, stored as
+``error_code_map``, with its size as ``failures``), ``contentions`` (short, protocol 5, only if write_type
 is CAS and bytes are left).
 """
 
@@ -34,7 +34,7 @@ _RESPONSES: InfoFields = (
 @public("cassandra.protocol")
 @request_error
 class ErrorMessage(_MessageType, RequestError):
-    """The server answered with an error. ``info`` holds its details, mostly as a dict."""
+    """The server returned an error. ``info`` holds its details, mostly as a dict."""
 
     opcode = Opcode.ERROR
     name = "ERROR"
@@ -51,15 +51,15 @@ class ErrorMessage(_MessageType, RequestError):
         self.info = info
 
     def summary_msg(self) -> str:
-        """One printable line with code, summary and the server's words, escaped and cut; they are as they were sent in
-        ``message``."""
+        """Return one printable line with code, summary and the server's message, escaped and cut; ``message`` holds the
+        unmodified message."""
         text = _plain(self)
         if self.info is not None:
             text += f" info={printable(repr(self.info))}"
         return text
 
     def to_exception(self) -> Exception:
-        """The exception users see for this message; by default the message itself."""
+        """Return the exception to raise to the caller for this message; by default the message itself."""
         return self
 
     def __str__(self) -> str:
@@ -77,12 +77,12 @@ class ErrorMessageSub(ErrorMessage):
 
 @public("cassandra.protocol")
 class RequestExecutionException(ErrorMessageSub):
-    """The request was accepted and failed."""
+    """The server accepted the request and failed to execute it."""
 
 
 @public("cassandra.protocol")
 class RequestValidationException(ErrorMessageSub):
-    """The request was refused."""
+    """The server rejected the request."""
 
 
 @public("cassandra.protocol")
@@ -98,7 +98,7 @@ class ProtocolException(ErrorMessageSub):
 
     @property
     def is_beta_protocol_error(self) -> bool:
-        """Whether the server wants the beta flag for this version."""
+        """True if the server requires the beta flag for this version."""
         return "USE_BETA flag is unset" in str(self.message)
 
 
@@ -253,7 +253,7 @@ class PreparedQueryNotFound(RequestValidationException):
 
 @public("cassandra.protocol")
 class RateLimitReachedException(ConfigurationException):
-    """Its real code is announced by ScyllaDB in SUPPORTED; this one is a stand-in."""
+    """ScyllaDB announces the actual error code in SUPPORTED; ``error_code`` is a placeholder."""
 
     summary = "Rate limit was exceeded for a partition affected by the request"
     error_code = 0x4321
@@ -296,11 +296,11 @@ ERROR_CLASSES: dict[int, type[ErrorMessageSub]] = {
 
 
 def _plain(message: ErrorMessage) -> str:
-    """The summary without ``info``: the exception adds it in readable form."""
+    """Return the summary without ``info``, which the exception adds in readable form."""
     return f'Error from server: code={message.code:04x} [{message.summary}] message="{printable(message.message)}"'
 
 
 def _worded(error: E, message: ErrorMessage) -> E:
-    """*error* with what the server said."""
+    """Return *error* with the server's message."""
     error.server_message = message.message
     return error

@@ -1,8 +1,8 @@
-"""How a public class shows what its parts do: attributes that a part keeps, methods that a part has.
+"""Delegation of attributes and methods of a public class to its components.
 
-L0. A public name is declared once, in the public class, with the part it leads to; what it means is written where it is
-done. For classes whose public names are of many things (``Cluster``, ``HostConnection``), not for what every request
-asks.
+L0. The public class declares a public name once, with the component that implements it; the documentation is in the
+component. For classes whose public names belong to many components (``Cluster``, ``HostConnection``), not for
+attributes on the request path.
 """
 
 from __future__ import annotations
@@ -19,11 +19,15 @@ NONE = object()
 
 
 class Attribute(Generic[T]):
-    """An attribute that a part keeps; the class has the default."""
+    """An attribute that a component stores; read from the class, it is the default."""
 
     def __init__(self, part: str, kind: type, name: str | None = None, default: Any = NONE) -> None:
-        """*part*: the attribute of the owner that holds it, *kind*: its class. *name*: what it is called there, if not
-        as here. *default*: of a subclass of the owner that has another one."""
+        """Create a delegating attribute.
+
+        *part* is the attribute of the owner that holds the component, *kind* the class of the component. *name* is the
+        attribute of the component, by default the same name. *default* is the default of a subclass of the owner that
+        has a different one.
+        """
         self._part = part
         self._kind = kind
         self._name = name
@@ -47,18 +51,18 @@ class Attribute(Generic[T]):
         setattr(getattr(whole, self._part), self._name or "", value)
 
     def with_default(self, default: Any) -> Attribute[T]:
-        """The same in a subclass of the owner, whose instances begin with *default*."""
+        """Return the same attribute for a subclass of the owner, whose instances start with *default*."""
         return type(self)(self._part, self._kind, self._name, default)
 
 
 def attributes_of(owner: type) -> dict[str, Attribute[Any]]:
-    """Those that the class *owner* has now, for :func:`take_defaults`."""
+    """Return the delegating attributes that the class *owner* has now, for :func:`take_defaults`."""
     return {name: value for name, value in vars(owner).items() if isinstance(value, Attribute)}
 
 
 def take_defaults(cls: type, owner: type, attributes: Mapping[str, Attribute[Any]]) -> None:
-    """Plain values in the place of *attributes* of *owner*, because its subclass *cls* says so, or because a program
-    has set them in one of the classes, are other defaults of these."""
+    """Turn plain values that replace *attributes* of *owner*, in its subclass *cls* or set by a program in one of the
+    classes, into defaults of these attributes."""
     for kind in cls.__mro__:
         if issubclass(kind, owner):
             for name in attributes.keys() & vars(kind).keys():
@@ -68,7 +72,7 @@ def take_defaults(cls: type, owner: type, attributes: Mapping[str, Attribute[Any
 
 
 def method(part: str, function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """A method that is *function* of a part, which the attribute *part* holds."""
+    """Return a method that calls *function*, a method of the component in the attribute *part*."""
 
     @wraps(function)
     def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,7 +1,7 @@
-"""Classes for user types that another program has altered since they were written (L0).
+"""Adapters for registered classes whose user type was altered after the class was written (L0).
 
-A class is called with the fields of the type by their names. Fields that were added it does not take, and fields that
-were renamed it takes by a name that the type has no more: neither is a reason for every read to fail.
+A class is called with the fields of the type as keyword arguments. It has no parameter for a field that was added, and
+a parameter with the old name of a field that was renamed. In both cases reads must not fail.
 """
 
 from __future__ import annotations
@@ -19,28 +19,29 @@ _logged: set[tuple[str, str, tuple[str, ...], tuple[str, ...]]] = set()
 
 
 def fitted(make: Callable[..., Any], type_name: str, names: Sequence[str]) -> Callable[..., Any]:
-    """A callable that takes the fields *names* of the user type *type_name* as keyword arguments and calls *make*, a
-    class that a program has registered, with those that it takes. What it needs and the type does not have is None.
+    """Return a callable that takes the fields *names* of the user type *type_name* as keyword arguments and calls
+    *make*, a class that a program has registered, with the fields that *make* accepts. Required parameters that are not
+    fields of the type are None.
 
-    *make* itself if it takes them all, and if it takes none of them: then the error of the call is what the program
-    should see. What does not fit is logged once. Any thread.
+    Return *make* itself if it accepts all fields, and if it accepts none of them: then the error of the call is raised
+    to the program. Differences are logged once. Any thread.
     """
-    from inspect import Parameter, signature  # which most programs do without
+    from inspect import Parameter, signature  # here, as most programs do not need it
 
     try:
         parameters = signature(make).parameters.values()
-    except (TypeError, ValueError):  # of a class in C, such as dict
+    except (TypeError, ValueError):  # a class in C without a signature, such as dict
         return make
     by_position: list[str | None] = []  # None: the type has no such field
     for one in parameters:
         if one.kind is Parameter.POSITIONAL_ONLY:
             if one.name not in names and one.default is not Parameter.empty:
-                break  # what is behind it cannot be given
+                break  # later positional parameters cannot be passed
             by_position.append(one.name if one.name in names else None)
     named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     by_name = {one.name: one.default is Parameter.empty for one in parameters if one.kind in named}
     takes_more = any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
-    declared = getattr(make, "_cql_names", None)  # a class of the mapper, which takes any name
+    declared = getattr(make, "_cql_names", None)  # a class of the mapper, which accepts any name
     known: set[str] = {*by_name, *filter(None, by_position)} if declared is None else set(declared())
     takes_all = takes_more and declared is None
     left_out = () if takes_all else tuple(name for name in names if name not in known)
@@ -69,7 +70,7 @@ def _log_once(make: Any, type_name: str, left_out: tuple[str, ...], missing: tup
     if not (left_out or missing) or key in _logged or len(_logged) >= _MOST_LOGGED:
         return
     _logged.add(key)
-    lacks = [f"{name} has no field {', '.join(map(repr, left_out))}, which values lose"] if left_out else []
+    lacks = [f"{name} has no field {', '.join(map(repr, left_out))}, which is dropped"] if left_out else []
     if missing:
-        lacks.append(f"the type has no field {', '.join(map(repr, missing))}, which values are read without")
-    log.warning("The class registered for the user type %s does not fit it: %s", type_name, "; ".join(lacks))
+        lacks.append(f"the type has no field {', '.join(map(repr, missing))}, which is not read")
+    log.warning("The class registered for the user type %s does not match it: %s", type_name, "; ".join(lacks))

@@ -7,7 +7,7 @@ from typing import Any
 from cassandra._base.public import public
 
 _NUMBER = r"([-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity))"
-# Patterns are compiled when they are used: few applications meet these types. ``re`` remembers them.
+# Patterns are compiled at first use, as few applications use these types. ``re`` caches them.
 _POINT = r"\s*POINT\s*(?:EMPTY|\(([^()]*)\))\s*\Z"
 _LINE = r"\s*LINESTRING\s*(?:EMPTY|\(([^()]*)\))\s*\Z"
 _POLYGON = r"\s*POLYGON\s*(?:EMPTY|\(((?:\s*(?:,\s*)?\([^()]*\))*)\s*\))\s*\Z"
@@ -41,8 +41,8 @@ class Point:
 
     @staticmethod
     def from_wkt(s: str) -> "Point":
-        """Parse well-known text, such as ``POINT (1.0 2.0)``. What has not even two coordinates is the empty point;
-        more than two are left out."""
+        """Parse well-known text, such as ``POINT (1.0 2.0)``. Fewer than two coordinates give the empty point;
+        further coordinates are ignored."""
         numbers = _numbers(_match(_POINT, s).group(1) or "", s)
         return Point(*numbers[:2]) if len(numbers) > 1 else Point()
 
@@ -81,7 +81,7 @@ class LineString:
 
 @public("cassandra.util")
 class Polygon:
-    """A ring with holes; every ring is a :class:`LineString` or what makes one."""
+    """A ring with holes; every ring is a :class:`LineString` or an argument of its constructor."""
 
     __slots__ = ("exterior", "interiors")
 
@@ -162,7 +162,7 @@ def _match(pattern: str, text: str) -> re.Match[str]:
 
 
 def _coords(text: str, whole: str) -> tuple[tuple[float, ...], ...]:
-    """Points of two coordinates, or of more."""
+    """Parse points; raise ValueError if one has fewer than two coordinates."""
     points = tuple(_numbers(point, whole) for point in text.split(",") if point.strip())
     if any(len(point) < 2 for point in points):
         raise ValueError(f"Invalid WKT geometry: {whole!r}")

@@ -1,24 +1,25 @@
-"""How a greenlet of gevent or eventlet waits for a real thread; imported only where one of them has patched threads.
+"""Waits of gevent and eventlet greenlets for real threads; imported only where one of them has patched threads.
 
-L0. The owner of each thing::
+L0. Ownership::
 
-    Loop       one per thread with a hub: wakes the greenlets of that thread. ``_due`` is appended to by any thread and
-               emptied by the hub; all else of it belongs to its thread
-    Sleeper    one wait of one greenlet. ``release`` comes from any thread, once or more; ``acquire`` from its greenlet
-    Gate       what a Bell hangs at: a lock that is waited for with the hub
-    Callbacks  what a program has called when a request ends: by any thread, carried out in a greenlet of its loop
+    Loop       one per thread with a hub: wakes the greenlets of that thread. Any thread appends to ``_due``, the hub
+               empties it; all other state belongs to the thread of the loop
+    Sleeper    one wait of one greenlet. Any thread calls ``release``, once or more; its greenlet calls ``acquire``
+    Gate       the lock of a Bell; a greenlet waits for it by means of the hub
+    Callbacks  calls of a program's callbacks at the end of requests: queued by any thread, executed in a greenlet of
+               the loop
 
-Threads that the driver has started have no loop, and :func:`here` says None there; so it does in the hub itself, which
-a signal's handler may interrupt: nobody could switch to the others there, and the thread blocks. It is woken by a real
-thread in any case.
+Threads that the driver has started have no loop; :func:`here` returns None there. It also returns None in the hub
+itself, which a signal handler may interrupt: the handler cannot switch to other greenlets there, so the thread blocks.
+A real thread wakes it in any case.
 
-A hub of gevent ends with LoopExit when nothing is left that could wake it. So the loop is *held* while a greenlet is
-parked or a callback is to come, and not otherwise: a session that is idle keeps no program from ending.
+A gevent hub ends with LoopExit when nothing is left that could wake it. So the loop is *held* while a greenlet is
+parked or a callback is outstanding, and not otherwise: an idle session does not keep a program from ending.
 
-What these threads log is handled in the thread of a hub: ``log_relay.py``.
+Records that these threads log are handled in the thread of a hub: ``log_relay.py``.
 
-A greenlet that is killed, or timed out by its own library, leaves its wait by the exception: a later ``release`` finds
-nobody.
+A greenlet that is killed, or timed out by its own library, leaves its wait by the exception: a later ``release`` has no
+effect.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ T = TypeVar("T")
 getcurrent: Callable[[], Any] = importlib.import_module("greenlet").getcurrent
 new_greenlet: Callable[..., Any] = importlib.import_module("greenlet").greenlet
 
-JOIN_LOOK = 0.002  # seconds between two looks whether a thread has ended
+JOIN_LOOK = 0.002  # seconds between two checks whether a thread has ended
 
 
 def _fresh(name: str) -> ModuleType:
-    """A second instance of a standard module, as nobody has patched it."""
+    """Return a second, unpatched instance of a standard module."""
     spec = importlib.util.find_spec(name)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -83,16 +84,16 @@ class Loop:
 
     @property
     def main(self) -> Any:
-        """Where the hub runs. eventlet makes another greenlet after an exception such as Ctrl-C."""
+        """The greenlet in which the hub runs. eventlet makes another one after an exception such as Ctrl-C."""
         return getattr(self.hub, "greenlet", self.hub)
 
     def wake(self, sleeper: Sleeper | Call | Release) -> None:
-        """Any thread: have *sleeper* go on soon."""
+        """Resume *sleeper* soon. Any thread."""
         self._due.append(sleeper)
         self._ring()
 
     def park(self, sleeper: Sleeper, timeout: float | None) -> None:
-        """Let the others go on until somebody switches here: it was released, or *timeout* seconds have passed."""
+        """Switch to the hub until *sleeper* is released, or *timeout* seconds have passed."""
         timer = None if timeout is None else self._call_later(max(0.0, timeout), sleeper)
         self.hold()
         try:
@@ -103,46 +104,47 @@ class Loop:
                 self._cancel(timer)
 
     def hold(self) -> None:
-        """Something is to come."""
+        """Keep the hub from ending until :meth:`release`: an event is outstanding."""
         self._holds += 1
         if self._holds == 1:
             self._keep(True)
 
     def release(self) -> None:
-        """It came."""
+        """Undo one :meth:`hold`."""
         self._holds -= 1
         if not self._holds:
             self._keep(False)
 
     def _run_due(self, *_: object) -> None:
-        """In the hub."""
+        """Resume all due sleepers. In the hub."""
         due = self._due
         try:
             while due:
                 self.resume(due[0])
                 due.popleft()
         finally:
-            if due:  # Ctrl-C: they are woken when the hub goes on
+            if due:  # Ctrl-C: the remaining ones are resumed when the hub runs again
                 self._ring()
 
     def resume(self, sleeper: Sleeper | Call | Release) -> None:
-        """In the hub: switch to the greenlet of *sleeper* in a call of its own. What it raises is none of ours."""
+        """Switch to the greenlet of *sleeper* in a hub call of its own, so that its exceptions do not pass through the
+        driver. In the hub."""
         raise NotImplementedError
 
     def watch(self, descriptor: int, action: Callable[[], None]) -> None:
-        """Call *action* in the hub whenever *descriptor* is readable."""
+        """Call *action* in the hub each time *descriptor* is readable."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """It is the loop of a parent of this process."""
+        """Release the hub's resources. In a forked child, for a loop of the parent."""
         raise NotImplementedError
 
     def _ring(self) -> None:
-        """Any thread: have ``_run_due`` called in the hub."""
+        """Make the hub call ``_run_due``. Any thread."""
         raise NotImplementedError
 
     def _keep(self, held: bool) -> None:
-        """Whether the hub has something to wait for."""
+        """Set whether the hub has an event to wait for."""
 
     def _call_later(self, delay: float, sleeper: Sleeper) -> Any:
         raise NotImplementedError
@@ -211,7 +213,7 @@ class EventletLoop(Loop):
 
     def close(self) -> None:
         remove = self.hub.remove
-        if hasattr(self.hub, "poll"):  # shared with the parent, which would not hear of its own any more
+        if hasattr(self.hub, "poll"):  # shared with the parent, whose registrations must stay
             remove = partial(importlib.import_module("eventlet.hubs.hub").BaseHub.remove, self.hub)
         for listener in self._watched:
             remove(listener)
@@ -222,7 +224,7 @@ class EventletLoop(Loop):
         self.hub.schedule_call_global(0, sleeper.switch)
 
     def _ring(self) -> None:
-        with contextlib.suppress(BlockingIOError):  # it is full of rings
+        with contextlib.suppress(BlockingIOError):  # the pipe is full: the hub is woken anyway
             self._os.write(self._in, b"!")
 
     def _call_later(self, delay: float, sleeper: Sleeper) -> Any:
@@ -243,7 +245,7 @@ _get_hub, _make_loop = _choose()
 
 
 def here() -> Loop | None:
-    """The loop that the running greenlet can wait with; None where the thread has to block."""
+    """Return the loop that the running greenlet can wait with; None where the thread has to block."""
     loop: Loop | None = getattr(_local, "loop", None)
     if loop is None and getattr(_local, "is_ours", False):
         return None
@@ -254,7 +256,7 @@ def here() -> Loop | None:
     return None if getcurrent() is loop.main else loop
 
 
-#: What has to be done in some thread with a hub is done there: in the main thread, if it has one.
+#: The loop for work that any thread with a hub may do: that of the main thread, if it has one.
 _common: Loop | None = None
 
 
@@ -262,11 +264,11 @@ def _offer(loop: Loop) -> None:
     global _common
     if _common is None or _threading.get_ident() == _threading.main_thread().ident:
         _common = loop
-        loop.wake(Call(loop, log_relay.handle_all))  # of what was logged before
+        loop.wake(Call(loop, log_relay.handle_all))  # records logged before there was a loop
 
 
 def leave_to_parent() -> None:
-    """In a forked child: descriptors are the parent's."""
+    """Drop the loop of the parent, which owns the descriptors. In a forked child."""
     global _common
     loop: Loop | None = getattr(_local, "loop", None)
     _common = None
@@ -280,7 +282,7 @@ def leave_to_parent() -> None:
 
 
 class Sleeper:
-    """One wait of the running greenlet, to be ended from any thread."""
+    """One wait of the running greenlet, which any thread can end."""
 
     __slots__ = ("_greenlet", "_loop", "_released")
 
@@ -295,14 +297,14 @@ class Sleeper:
             self._loop.wake(self)
 
     def go_on(self, loop: Loop) -> None:
-        """In the hub of *loop*: end the wait, if there is one."""
+        """End the wait, if there is one. In the hub of *loop*."""
         if loop is self._loop:
             loop.resume(self)
         else:
             self.release()
 
     def acquire(self, timeout: float | None = None) -> bool:
-        """Until it is released; False if it was not within *timeout* seconds."""
+        """Wait until it is released; False after *timeout* seconds."""
         self._greenlet = getcurrent()
         try:
             if not self._released:
@@ -313,7 +315,7 @@ class Sleeper:
         return released
 
     def switch(self) -> None:
-        """In the hub: the greenlet goes on, if it waits still."""
+        """Resume the greenlet, if it still waits. In the hub."""
         greenlet, self._greenlet = self._greenlet, None
         if greenlet is not None:
             greenlet.switch()
@@ -351,7 +353,7 @@ class Gate:
 
 
 def sleep(seconds: float) -> None:
-    """With the hub, if there is one."""
+    """Sleep by means of the hub, if there is one."""
     loop = here()
     if loop is None:
         _threading.Event().wait(seconds)
@@ -363,7 +365,7 @@ def sleep(seconds: float) -> None:
 
 
 class Callbacks:
-    """Has *call* carry out a program's callbacks, each in a greenlet of its own, in the thread of *loop*."""
+    """Runs a program's callbacks by *call*, each in a greenlet of its own, in the thread of *loop*."""
 
     def __init__(self, loop: Loop, call: Callable[[Any, Any], object]) -> None:
         self._loop = loop
@@ -371,13 +373,13 @@ class Callbacks:
         self._held = False
 
     def hold(self) -> None:
-        """In the thread of the loop: one of them is to come."""
+        """Hold the loop: a callback is outstanding. In the thread of the loop."""
         if not self._held:
             self._held = True
             self._loop.hold()
 
     def __call__(self, value: Any, callback: Any) -> None:
-        """Any thread."""
+        """Run *callback* with *value* in a greenlet of the loop. Any thread."""
         self._loop.wake(Call(self._loop, lambda: self._call(callback, value)))
         self.let_go()
 
@@ -385,14 +387,14 @@ class Callbacks:
         self.let_go()
 
     def let_go(self) -> None:
-        """Any thread: it came, or none of them will."""
+        """Undo :meth:`hold`: the callback was queued, or none will be. Any thread."""
         held, self._held = self._held, False
         if held:
             self._loop.wake(Release(self._loop))
 
 
 class Call:
-    """*action* in a greenlet of its own."""
+    """A call of *action* in a greenlet of its own."""
 
     def __init__(self, loop: Loop, action: Callable[[], object]) -> None:
         self._loop = loop
@@ -403,13 +405,13 @@ class Call:
 
 
 class Release:
-    """The end of a hold that another thread has noticed."""
+    """The end of a hold, queued by another thread."""
 
     def __init__(self, loop: Loop) -> None:
         self.switch = loop.release
 
 
-# ---- what the standard library has
+# ---- replacements of classes of the standard library
 
 
 class _Condition(NativeWith, _threading.Condition):  # type: ignore[misc]
@@ -443,7 +445,7 @@ class _Event(_threading.Event):  # type: ignore[misc]
 
 
 def note_thread(name: str) -> None:
-    """The running thread is one of the driver's."""
+    """Mark the running thread as a driver thread with this name."""
     _local.is_ours, _local.name = True, name
 
 
@@ -462,7 +464,7 @@ class _Thread(_threading.Thread):  # type: ignore[misc]
 
 
 class Future(concurrent.futures.Future[T]):
-    """Set by any thread, waited for with the hub."""
+    """A future that any thread sets, and that greenlets wait for by means of the hub."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -477,17 +479,17 @@ def _namespace(original: ModuleType, **others: Any) -> ModuleType:
 
 
 threading = _namespace(_threading, Condition=_Condition, Event=_Event, Thread=_Thread)
-#: Names are looked up by threads of the driver only, which may block.
+#: Only driver threads, which may block, resolve host names.
 socket = _namespace(sys.modules["socket"], getaddrinfo=importlib.import_module("_socket").getaddrinfo)
 
 
 def _our_name() -> str | None:
-    """Of the running thread, if it is one of the driver's."""
+    """Return the name of the running thread if it is a driver thread, else None."""
     return getattr(_local, "name", None)
 
 
 def _wake_hub() -> None:
-    """Have what the driver's threads have logged handled in a greenlet."""
+    """Handle the records of driver threads in a greenlet."""
     loop = _common
     if loop is not None:
         loop.wake(Call(loop, log_relay.handle_all))

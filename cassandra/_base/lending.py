@@ -1,6 +1,6 @@
-"""Names that a public module has only because old programs import them from there (L0).
+"""Compatibility aliases: names that a public module has only because old programs import them from there (L0).
 
-They are looked up when somebody asks for them, so that nobody else pays for what they bring in.
+They are resolved on access, so that other programs do not import the modules that define them.
 """
 
 import functools
@@ -13,10 +13,10 @@ from typing import Any
 
 
 def lend(borrower: str, names: Mapping[str, str]) -> None:
-    """*names* are attributes of the module *borrower* from now on, and part of what ``import *`` gives.
+    """Add *names* to the module *borrower* as aliases, and to its ``__all__``.
 
-    They are lists of names by the module that has them; a name that is another one there is written ``here=there``.
-    Type checkers do not see them: whoever writes a new program imports from the module where a name is at home.
+    *names* maps modules to lists of the names they define; an alias with a different name is written ``here=there``.
+    Type checkers do not see the aliases: new programs import from the module that defines a name.
     """
     module: Any = sys.modules[borrower]
     homes: dict[str, tuple[str, str]] = {}
@@ -29,8 +29,8 @@ def lend(borrower: str, names: Mapping[str, str]) -> None:
 
 
 def lend_submodules(package: str) -> None:
-    """Public submodules are attributes of *package* whether or not somebody imported them: old programs count on
-    modules that import one another."""
+    """Make public submodules attributes of *package* even if they are not imported: old programs rely on modules that
+    import one another."""
 
     def find(name: str) -> Any:
         if not name.startswith("_"):
@@ -44,15 +44,15 @@ def lend_submodules(package: str) -> None:
     sys.modules[package].__dict__["__getattr__"] = find
 
 
-#: Mocks of one name in one another.
+#: Maximum depth of nested mocks of one name.
 NESTED = 16
 
 
 def share(borrower: str, names: Mapping[str, str]) -> None:
-    """Variables of other modules, by the module they are in, are attributes of the module *borrower* as well: read, set
-    (a name that is another one there is written ``here=there``) and, as mocks do it, deleted, which brings the value
-    back that it had before it was set last. For those that old programs assign to, or that change; ``lend`` is enough
-    for all others."""
+    """Make variables of other modules, listed by module, attributes of the module *borrower* as well: they can be read,
+    set and, as mocks do, deleted, which restores the value from before the last assignment. An alias with a different
+    name is written ``here=there``. For variables that old programs assign to, or that change; ``lend`` suffices for all
+    others."""
     module = _facade(borrower)
     shared = module.__dict__["_shared"]
     for home, listed in names.items():
@@ -63,8 +63,8 @@ def share(borrower: str, names: Mapping[str, str]) -> None:
 
 
 def tell_if_patched(facade: str, names: str, home: str, function: str) -> None:
-    """Whenever somebody sets one of *names* in the module *facade*: call *function* of the module *home* with that
-    module, the name, what it was before and what it is now."""
+    """Call *function* of the module *home* each time one of *names* is set in the module *facade*. Its arguments are
+    that module, the name, the old value and the new value."""
 
     def tell(*replaced: Any) -> None:
         getattr(importlib.import_module(home), function)(*replaced)
@@ -81,11 +81,11 @@ def _facade(name: str) -> Any:
 
 
 class _Facade(ModuleType):
-    """A module some of whose attributes are those of others, or are to be replaced elsewhere, too."""
+    """A module with attributes that are variables of other modules, and attributes whose replacement is observed."""
 
-    _shared: dict[str, tuple[str, str]]  # where they are, by their names here
-    _earlier: dict[str, deque[Any]]  # what those were before they were set
-    _patchable: dict[str, Callable[..., None]]  # whom to tell
+    _shared: dict[str, tuple[str, str]]  # module and name of each shared variable, by its name here
+    _earlier: dict[str, deque[Any]]  # values of shared variables before they were set
+    _patchable: dict[str, Callable[..., None]]  # the observer of each name
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._shared:
@@ -126,28 +126,29 @@ def _looking_up(module: Any, homes: Mapping[str, tuple[str, str]]) -> Callable[[
 
 
 def lend_attributes(borrower: type, home: str, names: str) -> None:
-    """*names* are attributes of the class *borrower* from now on, as the class of its name in the module *home* has
-    them; they may be set on an instance. That module is imported when somebody asks for one."""
+    """Add *names* to the class *borrower*, as aliases of the attributes of the class with the same name in the module
+    *home*; they may be set on an instance. The module is imported on the first access to one."""
     for name in names.split():
         setattr(borrower, name, _LentAttribute(home, borrower.__name__, name))
 
 
 def lend_defaults(borrower: type, names: str) -> None:
-    """Attributes that every instance sets are None in the class, so that mocks that are made from it have them."""
+    """Set attributes that every instance sets to None in the class, so that mocks made from the class have them."""
     for name in names.split():
         setattr(borrower, name, None)
 
 
 def lend_class(borrower: type, home: str, ours: type) -> None:
-    """Objects that programs make of *borrower* and of something that is no *ours* are of the class of its name in the
-    module *home*, which is derived from it; those of a subclass are of a class of both."""
+    """Change the class of *borrower* objects that programs make with a first argument that is not an *ours*: to the
+    class with the same name in the module *home*, which is derived from *borrower*. Objects of a subclass get a class
+    derived from both."""
     init: Any = borrower.__init__  # type: ignore[misc]
     parameter = init.__code__.co_varnames[1]
 
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         made_of = args[0] if args else kwargs.get(parameter)
-        if not issubclass(type(made_of), ours):  # a mock says of itself that it is one
+        if not issubclass(type(made_of), ours):  # not isinstance, which a mock with a spec passes
             lent = getattr(importlib.import_module(home), borrower.__name__)
             if not isinstance(self, lent):
                 kind: Any = type(self)
@@ -160,8 +161,8 @@ def lend_class(borrower: type, home: str, ours: type) -> None:
 
 
 def lend_to_subclasses(borrower: Any, defines: str, home: str, function: str) -> None:
-    """Whenever a program makes a subclass of *borrower* that *defines* a method of that name: call *function* of the
-    module *home* with it."""
+    """Call *function* of the module *home* with each subclass of *borrower* that a program creates and that defines a
+    method called *defines*."""
 
     def __init_subclass__(cls: Any, /, **kwargs: Any) -> None:
         super(borrower, cls).__init_subclass__(**kwargs)
@@ -172,8 +173,8 @@ def lend_to_subclasses(borrower: Any, defines: str, home: str, function: str) ->
 
 
 def lend_to_instances(borrower: Any, home: str, function: str, ours: str) -> None:
-    """Objects of *borrower* that programs make are made by *function* of the module *home*, which gets the object, the
-    ``__init__`` that was there before, and its arguments. Those that we make have a true attribute called *ours*."""
+    """Initialise objects of *borrower* that programs make by *function* of the module *home*, which gets the object,
+    the original ``__init__``, and its arguments. Objects that the driver makes have a true attribute called *ours*."""
     init = borrower.__init__
 
     @functools.wraps(init)
@@ -192,7 +193,7 @@ def _of_both(kind: Any, borrower: Any, lent: Any) -> Any:
 
 
 class Borrower(type):
-    """Metaclass of a class that says when attributes that it was lent are replaced by others."""
+    """Metaclass of a class that reports when its compatibility aliases are replaced."""
 
     _replaceable: tuple[tuple[str, ...], Callable[[bool], None]] = ((), lambda are: None)
 
@@ -204,8 +205,8 @@ class Borrower(type):
 
 
 def tell_if_replaced(borrower: Borrower, names: str, home: str, function: str) -> None:
-    """Whenever somebody sets one of *names*, which *borrower* was lent, in the class: call *function* of the module
-    *home*, with True if any is not what was lent."""
+    """Call *function* of the module *home* each time one of *names*, aliases in *borrower*, is set in the class, with
+    True if any of them is not the original alias."""
 
     def tell(are: bool) -> None:
         getattr(importlib.import_module(home), function)(are)

@@ -1,6 +1,7 @@
-"""Which attributes public classes are lent, and from which module (L0); see ``lending.py``.
+"""Tables of compatibility aliases: the attributes that public classes get, and the modules that define them (L0).
 
-A facade names the classes that a program finds through it; a class that two of them name is lent its attributes once.
+See ``lending.py``. A facade names the classes that a program finds through it; a class that two facades name gets its
+aliases once.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ _ATTRIBUTES = {
     "PreparedStatement": (_STATEMENTS, "_result_metadata_and_id _routing_key_index_set"),
 }  # fmt: skip
 
-#: What every instance sets: None in the class, so that mocks that are made from it have them.
+#: Attributes that every instance sets: None in the class, so that mocks made from the class have them.
 _DEFAULTS = {
     "BatchStatement": "batch_type",
     "BoundStatement": "prepared_statement",
@@ -76,7 +77,7 @@ _DEFAULTS = {
 
 
 def lend_to(*classes: type[Any]) -> None:
-    """Lend each of *classes* what is listed here for its name."""
+    """Add to each of *classes* the compatibility aliases and defaults that are listed here for its name."""
     for borrower in classes:
         name = borrower.__name__
         if name in _ATTRIBUTES:

@@ -1,27 +1,27 @@
-"""Locks of the driver, and which threads may take which.
+"""Locks of the driver, and the threads that may acquire each kind.
 
-L0. Caller threads wait, driver threads decide. A *driver thread* is the I/O thread, a worker, or another thread that
-the driver starts; every other thread is a *caller thread*. Each lock of the driver is of one of two kinds:
+L0. Caller threads wait; driver threads change state. A *driver thread* is the I/O thread, a worker, or another thread
+that the driver starts; every other thread is a *caller thread*. Each lock of the driver is of one of two kinds:
 
 * A *driver lock* guards state that driver threads change. Only driver threads acquire it. A caller thread that needs
   such a change submits a command and waits for it (``commands.py``).
 * A *caller lock* guards state of caller threads, such as an object that is created on first use. The I/O thread does
   not acquire it, and no thread acquires it while it holds a driver lock. State that it guards changes by one
-  assignment, as the handler of a signal may raise between any two bytecodes of a caller.
+  assignment, as a signal handler may raise between any two bytecodes of a caller.
 
-State that both use changes in one native section (code without a call into Python, guarded by the GIL or by a C++
-lock), or by an operation of a built-in object that is atomic, such as ``dict.setdefault`` or ``deque.append``.
+State that both kinds of threads use changes in one native section (code without a call into Python, guarded by the GIL
+or by a C++ lock), or by an atomic operation of a built-in object, such as ``dict.setdefault`` or ``deque.append``.
 
-Why the rule excludes deadlocks with signal handlers: Python runs them on the main thread, a caller thread. What that
-thread holds at this moment are caller locks. What the handler waits for is done by driver threads. They wait for driver
-locks only, whose owners are driver threads, which no handler interrupts, and which do not wait for caller locks.
+The rule excludes deadlocks with signal handlers: Python runs them on the main thread, a caller thread, which holds only
+caller locks at that moment. The handler waits for work of driver threads. These wait for driver locks only, whose
+owners are driver threads, which no handler interrupts, and which do not wait for caller locks.
 
 Foreign code (callbacks, listeners, policies, log handlers) is called with no driver lock held.
 
 With ``FASTCQL_CHECK_LOCKS=1`` in the environment the rule is checked at each acquisition, and so is the order of locks:
-a thread that holds A and acquires B puts A before B for ever, and a cycle is a violation. Violations raise
-``LockError`` and are kept in :data:`violations`. Both kinds are re-entrant, as garbage collection may run a ``__del__``
-anywhere.
+a thread that holds A and acquires B places A before B permanently, and a cycle is a violation. Violations raise
+``LockError`` and are appended to :data:`violations`. Both kinds are re-entrant, as garbage collection may run a
+``__del__`` anywhere.
 """
 
 from __future__ import annotations
@@ -42,48 +42,49 @@ CALLER, WORKER, IO = "a caller thread", "a worker", "the I/O thread"
 
 _here = threading.local()
 _order: dict[str, set[str]] = {}  # name: names of locks that were acquired while it was held
-_order_lock = threading.RLock()  # the handler of a signal may run while it is held
+_order_lock = threading.RLock()  # a signal handler may run while it is held
 
 
 class LockError(AssertionError):
-    """A lock was acquired by a thread that must not have it, or in another order than before."""
+    """A lock was acquired by a thread of the wrong kind, or in another order than before."""
 
 
 def driver_lock(name: str) -> Any:
-    """A re-entrant lock for driver threads only. *name* tells apart the locks of different classes."""
+    """Return a re-entrant lock for driver threads only. *name* distinguishes the locks of different classes."""
     return _Checked(name, True) if CHECKED else threading.RLock()
 
 
 def caller_lock(name: str) -> Any:
-    """A re-entrant lock for caller threads, and for foreign code on workers."""
+    """Return a re-entrant lock for caller threads, and for foreign code on workers."""
     return _Checked(name, False) if CHECKED else threading.RLock()
 
 
 def lock_of_programs(owner: Any) -> Any:
-    """The re-entrant lock of *owner*, which has a ``__dict__``: an attribute of scylla-driver. Programs acquire it,
-    the driver does not."""
+    """Return the re-entrant lock of *owner*, which has a ``__dict__``: an attribute for compatibility with
+    scylla-driver. Programs acquire it, the driver does not."""
     return owner.__dict__.setdefault(OF_PROGRAMS, threading.RLock())
 
 
 def enter_driver_thread(kind: str = WORKER) -> None:
-    """This thread is one of the driver's from now on."""
+    """Mark this thread as a driver thread of *kind*."""
     _here.kind = kind
 
 
 def leave_to_parent() -> None:
-    """In a forked child: another thread of the parent may have held the lock of the order."""
+    """Replace the lock of the order, which another thread of the parent may have held. In a forked child."""
     global _order_lock
     if not _order_lock._is_owned():  # type: ignore[attr-defined]
         _order_lock = threading.RLock()
 
 
 def thread_kind() -> str:
-    """Of this thread: CALLER, WORKER or IO."""
+    """Return the kind of this thread: CALLER, WORKER or IO."""
     return getattr(_here, "kind", CALLER)
 
 
 class _Checked:
-    """``with`` checks first, and then acquires and releases in C: a handler that raises leaves no lock acquired."""
+    """A lock that checks the rule. ``with`` checks first, and then acquires and releases in C: a signal handler that
+    raises leaves no lock acquired."""
 
     def __init__(self, name: str, of_driver: bool) -> None:
         self._name = name
@@ -106,7 +107,7 @@ class _Checked:
     def release(self) -> None:
         self._lock.release()
 
-    # what threading.Condition and the renewal in forked children use
+    # for threading.Condition and for the renewal in forked children
 
     def _is_owned(self) -> bool:
         return bool(self._lock._is_owned())
@@ -121,7 +122,7 @@ class _Checked:
         self._lock._at_fork_reinit()
 
     def __reduce__(self) -> Any:
-        """A copy is another lock."""
+        """Return the arguments for a new lock: a copy does not share the lock."""
         return _Checked, (self._name, self._of_driver)
 
     def _check(self) -> None:
@@ -146,12 +147,12 @@ class _Checked:
 
 
 def _held() -> list[_Checked]:
-    """The checked locks that this thread holds, in the order in which it acquired them."""
+    """Return the checked locks that this thread holds, in the order of acquisition."""
     return [lock for lock in getattr(_here, "acquired", ()) if lock._is_owned()]
 
 
 def _leads(first: str, last: str) -> bool:
-    """Whether the order has a path from *first* to *last*."""
+    """True if the order has a path from *first* to *last*."""
     seen, to_do = {first}, [first]
     while to_do:
         name = to_do.pop()

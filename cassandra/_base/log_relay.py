@@ -1,22 +1,24 @@
-"""What the driver's threads log: handled by another thread (L0).
+"""Relay of log records: records of driver threads are handled by another thread (L0).
 
-A handler of the program's holds its lock while it emits a record. A caller thread may be interrupted there by the
-handler of a signal that executes a request, or the log handler itself executes one. If the I/O thread had to wait for
-that lock, the request would never end. So a driver thread never handles a record: it appends what the record is made of
-to ``_waiting``, with time and thread, and another thread makes and handles it. Records of one thread, and of driver
-threads among each other, keep their order; records of callers are handled at once, by the caller.
+A log handler of the program holds its lock while it emits a record. A caller thread may be interrupted there by a
+signal handler that executes a request, or the log handler itself executes one. If the I/O thread had to wait for that
+lock, the request would never end. So a driver thread never handles a record: it appends the arguments of the record,
+the time and the thread to ``_waiting``, and another thread makes and handles the record. Records of one thread, and of
+driver threads among each other, keep their order; records of callers are handled at once, by the caller.
 
-* Usually that other thread is one of ``threads.py``, called when something is logged, which ends when all is handled.
+* Usually that other thread is a worker of ``threads.py``, started when a record is logged and free when all records
+  are handled.
 * In a process that gevent or eventlet has patched it is the thread of a hub, in a greenlet of its own: there the locks
   of ``logging`` are for greenlets (``green.py``).
 
-A command that ends waits for ``FLUSH_LIMIT`` seconds at most until what was logged before is handled: a program finds
-the records of its call. What is left when the process ends is handled then; in a forked child it is the parent's.
+A command that ends waits at most ``FLUSH_LIMIT`` seconds until all earlier records are handled, so that a program finds
+the records of its call. Records left at the end of the process are handled then; a forked child leaves them to the
+parent.
 
 State: any driver thread appends to ``_waiting``, and threads that handle records empty it. ``_right`` holds one item
 while no thread handles records; the thread that pops it handles them. There is no lock, as garbage collection may run
 a ``__del__`` that logs at any point. No record is left behind: a thread appends its record before it tries to pop,
-and the handling thread looks at ``_waiting`` again after it has put the item back. The level of a logger is read
+and the handling thread checks ``_waiting`` again after it has put the item back. The level of a logger is read
 without its cache, which a lock of ``logging`` guards.
 """
 
@@ -32,13 +34,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-#: More than this means that a handler has been blocked for long: then the oldest are lost.
+#: Maximum number of queued records; more are queued only if a handler is blocked for long. The oldest are dropped.
 MOST = 10_000
 FLUSH_LIMIT = 0.1
 EXIT_LIMIT = 2.0
 
 _waiting: deque[tuple[logging.Logger, float, int, str, tuple[Any, ...]]] = deque(maxlen=MOST)
-_right: deque[None] = deque([None])  # to handle records
+_right: deque[None] = deque([None])  # the right to handle records
 
 
 def _nowhere() -> str | None:
@@ -50,22 +52,22 @@ _wake: Callable[[], object] = _nowhere
 
 
 def begin(ours: Callable[[], str | None], wake: Callable[[], object]) -> None:
-    """*ours*: the name of the running thread if it is one of the driver's. *wake*: have :func:`handle_all` called; on a
-    driver thread."""
+    """Set the two hooks. *ours* returns the name of the running thread if it is a driver thread, else None. *wake*,
+    called on a driver thread, arranges a call of :func:`handle_all`."""
     global _ours, _wake
     _ours, _wake = ours, wake
 
 
 @functools.cache
 def relaying(kind: Any) -> Any:
-    """A class of loggers like *kind*, which is the program's choice, whose records are handled by another thread if one
-    of the driver's logs them."""
+    """Return a subclass of *kind*, the logger class of the program, that relays records of driver threads to another
+    thread."""
 
     class Relaying(kind):  # type: ignore[misc]
         def isEnabledFor(self, level: int) -> bool:
             if _ours() is None:
                 return bool(super().isEnabledFor(level))
-            # As in the standard library, but for the cache, which a lock guards.
+            # As in the standard library, without the cache, which a lock guards.
             return not self.disabled and self.manager.disable < level and level >= self.getEffectiveLevel()
 
         def makeRecord(self, *args: Any, **kwargs: Any) -> Any:
@@ -95,17 +97,17 @@ def relaying(kind: Any) -> Any:
 
 
 def call_thread(start: Callable[[Callable[[], None]], object]) -> None:
-    """For *wake*: have a thread, which *start* gets, handle all, unless one does already."""
+    """Handle all records on a thread that *start* provides, unless a thread already does. For *wake*."""
     if not _acquire():
         return
     try:
         start(_handle_until_empty)
-    except RuntimeError:  # the interpreter exits, or it is out of threads
+    except RuntimeError:  # the interpreter exits, or no thread can be started
         _handle_until_empty()
 
 
 def _acquire() -> bool:
-    """Whether this thread has the right to handle records now."""
+    """Acquire the right to handle records; False if another thread has it."""
     try:
         _right.pop()
     except IndexError:
@@ -122,21 +124,21 @@ def _handle_until_empty() -> None:
 
 
 def handle_all() -> None:
-    """What threads have logged until now."""
+    """Make and handle all queued records."""
     while _waiting:
         try:
             logger, *made_of = _waiting.popleft()
-        except IndexError:  # another one took it
+        except IndexError:  # another thread took it
             return
         try:
             logger._handle_relayed(*made_of)  # type: ignore[attr-defined]
-        except Exception as error:  # of a filter or a factory of records; logging sees to those of handlers
+        except Exception as error:  # from a filter or a record factory; logging handles those of handlers
             if logging.raiseExceptions:
                 print(f"cassandra: a log record could not be handled: {error!r}", file=sys.stderr)
 
 
 def flush(limit: float = FLUSH_LIMIT) -> None:
-    """For a caller: wait until what was logged before is handled, at most *limit* seconds."""
+    """Wait until all earlier records are handled, at most *limit* seconds. For a caller."""
     if _right and not _waiting:
         return
     deadline = time.monotonic() + limit
@@ -145,7 +147,7 @@ def flush(limit: float = FLUSH_LIMIT) -> None:
 
 
 def leave_to_parent() -> None:
-    """In a forked child: the parent handles them."""
+    """Drop the queued records, which the parent handles. In a forked child."""
     global _right
     _waiting.clear()
     _right = deque([None])

@@ -1,5 +1,5 @@
-"""Loggers of the driver (L0). What they log is one printable line, whatever a server has sent. Records that
-driver threads log are handled by another thread: ``log_relay.py``."""
+"""Loggers of the driver (L0). Each message is one printable line, regardless of text from servers. Records of driver
+threads are handled by another thread: ``log_relay.py``."""
 
 import contextlib
 import logging
@@ -11,13 +11,12 @@ from cassandra._base.printable import printable
 
 __all__ = ["get_logger", "log_each", "log_server_warnings"]
 
-_WARNINGS = 5  # of one response that are logged
-_LINES = 50  # of one kind about one look at a server's tables
+_WARNINGS = 5  # logged for one response
+_LINES = 50  # of one kind, logged for one reading of a server's tables
 
 
 class _PrintableMessages(logging.Filter):
-    """Escapes control characters in messages and cuts long ones. Records that need neither stay as they are, with their
-    arguments."""
+    """Escapes control characters in messages and cuts long ones. Other records stay unchanged, with their arguments."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         try:
@@ -34,14 +33,14 @@ _filter = _PrintableMessages()
 
 
 def get_logger(name: str) -> logging.Logger:
-    """The logger called *name*. Names, addresses, warnings and errors of servers go to messages as arguments: line
-    breaks and escape sequences in them are escaped."""
+    """Return the logger called *name*. Names, addresses, warnings and errors of servers are passed as arguments of
+    messages: line breaks and escape sequences in them are escaped."""
     logger: Any = logging.getLogger(name)
     kind: Any = type(logger)
     if not hasattr(kind, "_handle_relayed"):
-        with contextlib.suppress(TypeError):  # a class of the program's that another one cannot stand in for
+        with contextlib.suppress(TypeError):  # a logger class of the program that cannot be replaced
             logger.__class__ = relaying(kind)
-    logger.addFilter(_filter)  # once: it is the same object
+    logger.addFilter(_filter)  # added once, as it is always the same object
     made: logging.Logger = logger
     return made
 
@@ -60,7 +59,8 @@ def log_server_warnings(warnings: Sequence[str] | None) -> None:
 
 
 def log_each(log: Callable[..., None], message: str, rows: Sequence[tuple[object, ...]]) -> None:
-    """One line for each of *rows*, the arguments of *message*; of many rows the first and how many more there are.
+    """Log one line for each of *rows*, the arguments of *message*; of many rows the first ones and the number of the
+    others.
 
     *log* is a method of a logger, such as ``logger.info``.
     """

@@ -1,4 +1,4 @@
-"""What a memory pool tells about itself (L0)."""
+"""Statistics of memory pools (L0)."""
 
 from typing import NamedTuple, TypedDict
 
@@ -7,41 +7,40 @@ from cassandra._base.public import public
 
 @public("cassandra.memory")
 class MemoryPoolStats(NamedTuple):
-    """Numbers of a :class:`MemoryPool` at one moment; sizes are bytes, counts are since the pool was made.
+    """Figures of a :class:`MemoryPool` at one moment; sizes are bytes, counts are since the creation of the pool.
 
-    Sizes of blocks are those of their size class, which is up to a quarter more than what was asked for.
+    Sizes of blocks are those of their size class, which is up to a quarter more than the requested size.
     """
 
     in_use: int
-    """In blocks that somebody owns: written, live, pinned, or received into by a connection."""
+    """In owned blocks: written, live, pinned, or received into by a connection."""
     retained: int
-    """Held from the system beyond that, for blocks to come."""
+    """Allocated from the system beyond ``in_use``, for future blocks."""
     peak: int
-    """The most that was ever in use."""
+    """Maximum of ``in_use``."""
     pinned: int
-    """In blocks that views keep where they are, and in received frames of 16 KiB and more that are still needed: pages
-    whose rows were not all read yet."""
+    """In blocks that views keep at their address, and in received frames of 16 KiB and more that are still needed:
+    pages whose rows were not all read yet."""
     overflow_bytes: int
-    """In frames that were received beyond ``max_bytes``, which are not the pool's."""
+    """In frames that were received beyond ``max_bytes``, outside the pool."""
     commits: int
     reads: int
     releases: int
     failed: int
-    """Requests for a block that the pool had no room for."""
+    """Requests for a block that failed because the pool was full."""
     slabs: int
     """Slabs held now."""
     evacuated: int
     """Blocks that :meth:`MemoryPool.compact` moved."""
     frames: int
-    """Blocks that connections receive into, and those with frames that are still needed."""
+    """Blocks that connections receive into, and blocks with frames that are still needed."""
     oldest_pin: float
-    """Seconds since the oldest of what is pinned was made or received, 0.0 without any; one that grows for ever is a
-    leak."""
+    """Age in seconds of the oldest pinned view or frame, 0.0 without any; an age that always grows is a leak."""
 
 
 @public("cassandra.memory")
 class MemorySegment(TypedDict):
-    """One live block in :attr:`MemoryPool.used_segments`: bytes committed, bytes it takes, views out, latches."""
+    """One live block in :attr:`MemoryPool.used_segments`: committed bytes, size of the block, open views, latches."""
 
     length: int
     capacity: int

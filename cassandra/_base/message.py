@@ -22,7 +22,7 @@ class _MessageType:
     def update_custom_payload(self, other: Mapping[str, bytes | None] | None) -> None:
         """Merge *other* into this message's payload."""
         if other:
-            # Not every subclass declares slots, so this class cannot say where the attribute lives.
+            # Not every subclass declares slots, so this class cannot declare where the attribute is stored.
             self.custom_payload = {**(self.custom_payload or {}), **other}  # type: ignore[misc]
 
     def __repr__(self) -> str:
@@ -30,7 +30,7 @@ class _MessageType:
 
 
 def slot_names(message: object) -> dict[str, None]:
-    """The slots of every class of the MRO, those of native classes among them, each once."""
+    """Return the slots of every class of the MRO, including those of native classes, each once."""
     return dict.fromkeys(name for cls in type(message).__mro__ for name in _slots(cls))
 
 
@@ -40,10 +40,10 @@ def _slots(cls: type) -> tuple[str, ...]:
 
 
 def _fields(message: _MessageType) -> list[tuple[str, Any]]:
-    """Public attributes with a value worth showing, from every slot of the MRO and the instance dict."""
+    """Return the public attributes that are neither None nor False, from the slots of the MRO and the instance dict."""
     names = [*slot_names(message), *getattr(message, "__dict__", ())]
     if getattr(message, "page", None) is not None:
-        names.remove("parsed_rows")  # reading them would make them
+        names.remove("parsed_rows")  # reading it would decode the rows
     shown = dict.fromkeys(name for name in names if not name.startswith("_"))
     values = ((name, getattr(message, name, None)) for name in shown)
     return [(name, value) for name, value in values if value is not None and value is not False]

@@ -1,7 +1,7 @@
-"""CQL names: which need quotes, and how to quote names and values (L0).
+"""Quoting of CQL names and values (L0).
 
-The keyword tables unite those of Apache Cassandra 5.0, ScyllaDB and DSE, whose words scylla-driver quotes: a name
-quoted without need is still the same name, one that needs quotes and has none is a syntax error.
+The keyword tables are the union of those of Apache Cassandra 5.0, ScyllaDB and DSE, whose keywords scylla-driver
+quotes: needless quotes do not change a name, missing quotes are a syntax error.
 """
 
 import operator
@@ -51,45 +51,45 @@ _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 @public("cassandra.metadata")
 def is_valid_name(name: str | None) -> bool:
-    """Whether *name* can stand in CQL without quotes and keep its spelling."""
+    """True if *name* is valid in CQL without quotes and keeps its spelling."""
     return name is not None and _PLAIN_NAME.match(name) is not None and name not in cql_keywords_reserved
 
 
 @public("cassandra.metadata")
 def escape_name(name: str) -> str:
-    """*name* in double quotes."""
+    """Return *name* in double quotes."""
     return '"' + str.replace(name, '"', '""') + '"'
 
 
 @public("cassandra.metadata")
 def maybe_escape_name(name: str) -> str:
-    """*name* in double quotes if it needs them."""
-    plain = str.__str__(name)  # a subclass may show something else than it contains
+    """Return *name*, in double quotes if it needs them."""
+    plain = str.__str__(name)  # the content, as a subclass may override __str__
     return plain if is_valid_name(plain) else escape_name(plain)
 
 
 def name_as_described(name: str) -> str:
-    """*name* as Cassandra and ScyllaDB describe it: in double quotes if they need them. They need none around words
-    that are reserved by DSE alone, such as ``columns``."""
+    """Return *name* as DESCRIBE of Cassandra and ScyllaDB writes it: in double quotes if the servers need them. Words
+    reserved by DSE alone, such as ``columns``, need none."""
     plain = str.__str__(name)
     return plain if _PLAIN_NAME.match(plain) and plain not in _reserved_by_servers else escape_name(plain)
 
 
 @public("cassandra.metadata")
 def protect_name(name: str) -> str:
-    """The same as :func:`maybe_escape_name`."""
+    """Return the same as :func:`maybe_escape_name`."""
     return maybe_escape_name(name)
 
 
 @public("cassandra.metadata")
 def protect_names(names: Iterable[str]) -> list[str]:
-    """Each name quoted if it needs it."""
+    """Return the names, each in double quotes if it needs them."""
     return [maybe_escape_name(name) for name in names]
 
 
 @public("cassandra.metadata")
 def protect_value(value: Any) -> str:
-    """A CQL literal of *value* as options use them: numbers and booleans bare, the rest as strings."""
+    """Return a CQL literal of *value* for an option: numbers and booleans without quotes, other values as strings."""
     if value is None:
         return "NULL"
     if isinstance(value, int):
@@ -100,22 +100,22 @@ def protect_value(value: Any) -> str:
 
 
 def quote_text(text: str) -> str:
-    """*text* as a CQL string literal. Every string literal of the driver is made here.
+    """Return *text* as a CQL string literal. All string literals of the driver are made here.
 
-    A subclass of ``str`` is written by its content, whatever its methods do.
+    The content of a subclass of ``str`` is written, regardless of overridden methods.
     """
     return "'" + str.replace(text, "'", "''") + "'"
 
 
 def map_literal(options: Mapping[Any, Any]) -> str:
-    """*options* as a CQL map of texts."""
+    """Return *options* as a CQL map of texts."""
     return "{" + ", ".join(f"{quote_text(str(key))}: {quote_text(str(value))}" for key, value in options.items()) + "}"
 
 
 def integer_literal(value: Any, name: str) -> str:
-    """*value* as a CQL literal of a whole number: of an int, of an object with ``__index__``, or of text of digits.
+    """Return a CQL integer literal of an int, of an object with ``__index__``, or of a string of digits.
 
-    :param name: what it is, for the TypeError that is raised for anything else.
+    :param name: name of the value in the TypeError that is raised for other values.
     """
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value)
@@ -127,9 +127,9 @@ def integer_literal(value: Any, name: str) -> str:
 
 @public("cassandra.encoder")
 def cql_quote(term: Any) -> str:
-    """*term* as a CQL literal: text in quotes; None, numbers, UUIDs and bytes without.
+    """Return *term* as a CQL literal: text in quotes; None, numbers, UUIDs and bytes without.
 
-    Raises TypeError for other types, whose ``str()`` may be any CQL.
+    Raise TypeError for other types, as their ``str()`` may contain arbitrary CQL.
     """
     if isinstance(term, str):
         return quote_text(term)
@@ -143,7 +143,7 @@ def cql_quote(term: Any) -> str:
     raise TypeError(f"no CQL literal is known for {type(term).__qualname__}")
 
 
-#: By a method of the base class: a subclass may show something else than it contains.
+#: Methods of the base classes, which write the content of a subclass that overrides ``__str__`` or ``__repr__``.
 _SCALARS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
     (int, int.__repr__),
     (float, float.__repr__),
@@ -155,5 +155,5 @@ _SCALARS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
 
 @public("cassandra.metadata")
 def trim_if_startswith(s: str, prefix: str) -> str:
-    """*s* without *prefix*."""
+    """Return *s* without *prefix*."""
     return s.removeprefix(prefix)

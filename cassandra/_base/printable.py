@@ -1,14 +1,14 @@
-"""Text of a server, made safe for a log or a terminal (L0)."""
+"""Escaping of text from a server for a log or a terminal (L0)."""
 
 _ELLIPSIS = "…"
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def printable(text: object, limit: int = 4096) -> str:
-    r"""``str(text)`` on one line, without characters that control a terminal or hide text.
+    r"""Return ``str(text)`` on one line, without characters that control a terminal or hide text.
 
-    Characters that are not printable (``str.isprintable``: controls, separators but the space, format characters such
-    as bidi controls, lone surrogates, code points without a character) are written as in Python source: ``\n``,
+    Characters that are not printable (``str.isprintable``: controls, separators except the space, format characters
+    such as bidi controls, lone surrogates, code points without a character) are written as in Python source: ``\n``,
     ``\x1b``, ``\u2028``. A text longer than *limit* characters is cut, with an ellipsis at its end. Never raises. Any
     thread.
 
@@ -21,8 +21,8 @@ def printable(text: object, limit: int = 4096) -> str:
         try:
             text = str(text)
         except Exception as error:
-            text = f"<{type(text).__name__}, whose text cannot be had: {type(error).__name__}>"
-    whole = text if len(text) <= limit else text[: limit + 1]  # the rest is not looked at
+            text = f"<{type(text).__name__}: str() failed with {type(error).__name__}>"
+    whole = text if len(text) <= limit else text[: limit + 1]  # the rest is not escaped
     shown = whole if whole.isprintable() else "".join(map(_escaped, whole))
     if len(shown) <= limit:
         return shown
@@ -40,7 +40,7 @@ def _escaped(character: str) -> str:
 
 
 def _cut(text: str, room: int) -> str:
-    """As much of *text* as has room when it is escaped, no half of an escape at its end."""
+    """Return the longest escaped prefix of *text* that fits in *room* characters, without a partial escape."""
     kept: list[str] = []
     for character in text:
         piece = _escaped(character)

@@ -1,16 +1,16 @@
-"""Which process this is, what is done in a child that was forked, and waits that end when it was forked.
+"""Fork safety: detection of a forked child, actions in it, and waits that end in it.
 
-L0. Modules that keep something which a child cannot go on with say so to :func:`in_child`. ``os.fork`` calls what they
-gave; a ``fork`` of the C library (uWSGI's) tells nobody in Python, and there whoever uses the driver first does it:
-all uses begin with :func:`catch_up`, natively with a look at one number.
+L0. Modules with state that a child cannot use register an action with :func:`in_child`. After ``os.fork`` Python calls
+the actions; a ``fork`` of the C library (as uWSGI does) calls no Python code, and there the first use of the driver
+runs them: all uses begin with :func:`catch_up`, natively with a comparison of one number.
 
-A child of ``os.fork`` has one thread, the one that forked, and that can be in the middle of anything: the handler
-of a signal may fork while its thread waits for others. They are in the parent, so in the child nobody would end that
-wait. Whoever blocks a caller's thread therefore waits at a :class:`Bell`. In a child all that were waited at are rung,
-and :func:`stay` raises.
+A child of ``os.fork`` has one thread, the one that forked, at any point of its code: a signal handler may fork while
+its thread waits for other threads. These exist in the parent only, so in the child no thread would end that wait. Code
+that blocks a caller thread therefore waits for a :class:`Bell`, a fork-safe event. In a child all bells with waiters
+are rung, and :func:`stay` raises.
 
-Nothing here takes a lock that another thread holds for a moment, as a Future or an Event does: a fork could fall into
-that moment, and then the lock would stay held.
+No function here acquires a lock that another thread holds for a moment, as a Future or an Event does: a fork in that
+moment would leave the lock held.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ T = TypeVar("T")
 log = get_logger("cassandra.cluster")
 
 WAIT_SLICE = 0.5  # seconds: a signal that comes just before a thread sleeps is handled at the end of the slice
-CATCH_UP_LIMIT = 5.0  # seconds that a thread waits for another one that does what is to be done in a child
+CATCH_UP_LIMIT = 5.0  # seconds that a thread waits for another one that runs the actions in a child
 
-#: What calls that last began in: another one in each process.
+#: Identity of this process: a different object in each process. Long calls compare it, see :func:`stay`.
 current = object()
 
 _waited_at: set[Bell] = set()
@@ -42,25 +42,26 @@ _waited_at: set[Bell] = set()
 _in_child: list[Callable[[], object]] = []
 _number: Callable[[], int] = os.getpid  # of this process
 _caught_up = _number()
-_catching_up: dict[int, tuple[int, threading.Event]] = {}  # by whom, and when it is done
+_catching_up: dict[int, tuple[int, threading.Event]] = {}  # process: the thread that runs the actions, its end
 
 
 def in_child(action: Callable[[], object]) -> None:
-    """Call *action* in each process that is forked, before it uses the driver. It can be called once more where another
-    fork interrupted it."""
+    """Call *action* in each forked process before it uses the driver. *action* may be called again if another fork
+    interrupts it."""
     _in_child.append(action)
 
 
 def number_by(number: Callable[[], int]) -> None:
-    """Processes are told apart by *number*; process ids may come again."""
+    """Distinguish processes by *number*, as process ids may be reused."""
     global _number, _caught_up
     _number, _caught_up = number, number()
 
 
 def catch_up() -> None:
-    """Do what is to be done in a forked child, unless it was done. All uses of the driver begin with it.
+    """Run the actions of a forked child, unless they were run. All uses of the driver begin with this call.
 
-    No lock: the parent may have been forked while it had that. Of several threads one does it, and the others wait.
+    There is no lock, as the fork may happen while the parent holds it. One of several threads runs the actions, and the
+    others wait.
     """
     global _caught_up
     number = _number()
@@ -69,52 +70,52 @@ def catch_up() -> None:
     mine = (threading.get_ident(), threading.Event())
     thread, done = owner = _catching_up.setdefault(number, mine)
     if owner is not mine:
-        if thread != mine[0]:  # or it is one of the actions
+        if thread != mine[0]:  # otherwise an action made this call
             done.wait(CATCH_UP_LIMIT)
         return
-    if number != _caught_up:  # or it was done just now
+    if number != _caught_up:  # otherwise another thread has just done it
         for action in _in_child:
             try:
                 action()
             except Exception:
-                log.exception("Not everything could be left to the parent of this process")
+                log.exception("Resetting the driver in a forked process failed")
         _caught_up = number
     done.set()
     _catching_up.clear()
 
 
 def here() -> object:
-    """What calls that last keep, for :func:`stay`."""
+    """Return the identity of this process, for :func:`stay`."""
     catch_up()
     return current
 
 
 def stay(began_in: object, error: BaseException | None = None) -> None:
-    """Raise ConnectionShutdown where a call that the parent has begun would go on in a forked child; or *error*, which
-    it would go on with: whoever forked may have raised it, such as the handler of a signal."""
+    """Raise ConnectionShutdown if a call that the parent began would continue in a forked child. Raise *error* instead,
+    if given: the code that forked, such as a signal handler, may have raised it."""
     if began_in is not current:
-        raise error or ConnectionShutdown("The call was made by the parent of this process, which goes on with it")
+        raise error or ConnectionShutdown("The call was made by the parent of this process, and continues there only")
 
 
 class Bell:
-    """Wakes the one thread that waits for it; if it is rung before, the next wait ends at once. Make it before that is
-    begun which rings it: a child that is forked from then on does not wait."""
+    """A fork-safe event for one waiting thread. If it is rung before the wait, the wait ends at once. Create it before
+    the operation that rings it starts: in a child that is forked from then on, the wait ends."""
 
     def __init__(self) -> None:
         self._process = here()
-        self._silent = new_gate()  # held but between a ring and the wait that it ends
+        self._silent = new_gate()  # held, except between a ring and the wait that it ends
         self._silent.acquire()
 
     def ring(self, *_: object) -> None:
-        """From any thread; also as the callback of a Future."""
-        with contextlib.suppress(RuntimeError):  # it was rung already
+        """Wake the waiting thread. Any thread; also usable as the callback of a Future."""
+        with contextlib.suppress(RuntimeError):  # already rung
             self._silent.release()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Until it is rung; False if it was not within *timeout* seconds. ConnectionShutdown in a forked child."""
+        """Wait until it is rung; False after *timeout* seconds. Raise ConnectionShutdown in a forked child."""
         _waited_at.add(self)
         try:
-            stay(self._process)  # the fork may have been just before
+            stay(self._process)  # the fork may have happened before this bell was registered
             rung = self._wait(timeout)
         finally:
             _waited_at.discard(self)
@@ -131,7 +132,7 @@ class Bell:
                 return False
 
     def result(self, future: Future[T], timeout: float | None = None) -> T:
-        """As ``future.result(timeout)``, but that it raises ConnectionShutdown in a forked child."""
+        """Return ``future.result(timeout)``. Raise ConnectionShutdown in a forked child."""
         future.add_done_callback(self.ring)
         if not self.wait(timeout):
             raise FutureTimeout
@@ -139,9 +140,8 @@ class Bell:
 
 
 class Event:
-    """As ``threading.Event``, without a lock: the handler of a signal that raises in a thread that waits or sets cannot
-    leave one held, for which the thread that sets would wait for ever. ConnectionShutdown in a forked child that
-    waits."""
+    """A ``threading.Event`` without a lock: a signal handler that raises in a waiting or setting thread cannot leave a
+    lock held, on which the setting thread would block forever. ``wait`` raises ConnectionShutdown in a forked child."""
 
     def __init__(self) -> None:
         self._is_set = False
@@ -151,7 +151,7 @@ class Event:
         return self._is_set
 
     def set(self) -> None:
-        """From any thread."""
+        """Set the event. Any thread."""
         self._is_set = True
         for bell in list(self._waiting):
             bell.ring()
@@ -160,9 +160,9 @@ class Event:
         self._is_set = False
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Until it is set; False if it was not within *timeout* seconds."""
+        """Wait until the event is set; False after *timeout* seconds."""
         bell = Bell()
-        self._waiting.add(bell)  # then look, as set() sets and then looks
+        self._waiting.add(bell)  # before the check of _is_set, as set() sets it before it reads _waiting
         try:
             return self._is_set or bell.wait(timeout)
         finally:
@@ -170,11 +170,11 @@ class Event:
 
 
 def renew(lock: Any) -> None:
-    """In a forked child: free *lock* of the thread that had it in the parent. If that thread is this one, it keeps it:
-    it is in the middle of something."""
+    """Release *lock* of the thread that held it in the parent. In a forked child. If this thread holds it, it stays
+    held: this thread is inside the guarded section."""
     is_owned = getattr(lock, "_is_owned", None)  # of an RLock
     if is_owned is None or not is_owned():
-        lock._at_fork_reinit()  # as the standard library does with its own
+        lock._at_fork_reinit()  # as the standard library does with its own locks
 
 
 def _ring_all() -> None:

@@ -1,4 +1,4 @@
-"""Stamps private classes and functions with the public path that users import them from."""
+"""Set ``__module__`` of private classes and functions to the public module that users import them from."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 def public(module: str) -> Callable[[T], T]:
-    """Decorator: *module* is the public home, shown by repr and docs and used by pickle."""
+    """Return a decorator that sets ``__module__`` to *module*, as shown by repr and docs and used by pickle."""
 
     def stamp(obj: T) -> T:
         target: Any = obj

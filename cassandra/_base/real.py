@@ -1,17 +1,17 @@
-"""Threads, locks and futures of the driver, which stay real ones when gevent or eventlet patches the standard library.
+"""Threads, locks and futures of the driver, which stay native when gevent or eventlet patches the standard library.
 
-L0. Every module of the driver has ``threading`` and ``Future`` from here. Unpatched, ``threading`` is the standard
-library's own: the choice is made once, at import, and nothing is paid for it. In a process that gevent or eventlet has
+L0. Every module of the driver imports ``threading`` and ``Future`` from here. Unpatched, ``threading`` is the standard
+library's own: the choice is made once, at import, without cost at run time. In a process that gevent or eventlet has
 patched before:
 
-* The driver's threads are real ones, and its locks are real locks. Greenlets and threads take them in turn, so they are
-  held for moments only, and never while a greenlet switches.
-* Whoever *waits* (``Event``, ``Condition``, ``Future.result``, ``Thread.join``, a :class:`~.process.Bell`, and natively
-  an operation, ``transport_parts/green.pxi``) waits with the hub of its thread if it is a greenlet: the others go on
-  meanwhile (``green.py``). The driver's own threads have no hub, and block.
+* The driver's threads are real threads, and its locks are real locks. Greenlets and threads acquire them in turn, so
+  they are held for short times only, and never while a greenlet switches.
+* A *wait* of a greenlet (``Event``, ``Condition``, ``Future.result``, ``Thread.join``, a :class:`~.process.Bell`, and
+  natively an operation, ``transport_parts/green.pxi``) uses the hub of its thread: other greenlets run meanwhile
+  (``green.py``). The driver's own threads have no hub, and block.
 * Callbacks of requests run in greenlets, in the thread that added them.
 
-A patch that comes after the import of the driver is too late, as for everything else.
+A patch after the import of the driver has no effect on it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def _patched_by() -> str | None:
-    """Who has patched the threads of this process."""
+    """Return the library that has patched the threads of this process, or None."""
     gevent, eventlet = sys.modules.get("gevent.monkey"), sys.modules.get("eventlet.patcher")
     if gevent is not None and gevent.is_module_patched("threading"):
         return "gevent"
@@ -48,12 +48,12 @@ class _Condition(NativeWith, threading.Condition):
         super().__init__(self.native)
 
 
-#: A lock that one thread waits for and another one releases.
+#: Makes a lock that one thread waits for and another one releases.
 new_gate: Callable[[], Any] = threading.Lock
 
 
 class Future(concurrent.futures.Future[T]):
-    """Set by a driver thread, which a caller that is interrupted while it waits does not hold up."""
+    """A future that a driver thread sets. A caller that is interrupted in its wait does not block the driver thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class Future(concurrent.futures.Future[T]):
         return super().exception(0)
 
     def _wait(self, timeout: float | None) -> None:
-        """In one native call, and not with the condition, which is not held while its ``wait`` is interrupted."""
+        """Wait in one native call, and not on the condition, whose lock is not held if its ``wait`` is interrupted."""
         if self.done():
             return
         gate = new_gate()
@@ -78,11 +78,11 @@ class Future(concurrent.futures.Future[T]):
             raise concurrent.futures.TimeoutError
 
 
-#: Starts a bare thread, in one native call that no signal handler interrupts. ``Thread.start`` can be interrupted, and
-#: then the new thread dies of it.
+#: Starts a bare thread, in one native call that no signal handler interrupts. If ``Thread.start`` is interrupted, the
+#: new thread fails.
 start_bare_thread: Callable[[Callable[[], object], tuple[()]], int] = _thread.start_new_thread
 
-#: How greenlets wait; None in a process without.
+#: The module ``green`` in a process with patched threads, else None.
 green: Any = None
 
 if patched_by is not None:

@@ -1,7 +1,7 @@
-"""Dates, times and durations as CQL has them, and conversions of timestamps and time UUIDs (L0).
+"""Dates, times and durations of CQL, and conversions of timestamps and time UUIDs (L0).
 
-``datetime`` cannot hold what CQL can: dates of five million years, nanoseconds of a day, durations in months.
-All arithmetic is in integers, so milliseconds survive over the whole range.
+``datetime`` does not cover the ranges of CQL: dates of five million years, nanoseconds of a day, durations in months.
+All arithmetic is in integers, so milliseconds are exact over the whole range.
 """
 
 import datetime
@@ -26,31 +26,31 @@ HIGHEST_TIME_UUID = uuid.UUID("ffffffff-ffff-1fff-bf7f-7f7f7f7f7f7f")
 
 @public("cassandra.util")
 def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
-    """The naive UTC datetime at *timestamp* seconds. OverflowError beyond the years 1 to 9999."""
+    """Return the naive UTC datetime at *timestamp* seconds. Raise OverflowError outside the years 1 to 9999."""
     return EPOCH + datetime.timedelta(seconds=timestamp)
 
 
 @public("cassandra.util")
 def datetime_from_ms_timestamp(timestamp_ms: int) -> datetime.datetime:
-    """The naive UTC datetime at *timestamp_ms* milliseconds, exactly."""
+    """Return the naive UTC datetime at *timestamp_ms* milliseconds, exactly."""
     return EPOCH + datetime.timedelta(milliseconds=timestamp_ms)
 
 
 @public("cassandra.util")
 def utc_datetime_from_ms_timestamp(timestamp: int) -> datetime.datetime:
-    """Another name of :func:`datetime_from_ms_timestamp`."""
+    """Return the same as :func:`datetime_from_ms_timestamp`."""
     return EPOCH + datetime.timedelta(milliseconds=timestamp)
 
 
 @public("cassandra.util")
 def ms_timestamp_from_datetime(dt: datetime.datetime) -> int:
-    """Milliseconds since the epoch, to the nearest. A naive *dt* is in UTC."""
+    """Return the milliseconds since the epoch, rounded to the nearest. A naive *dt* is in UTC."""
     whole, rest = divmod(_since_epoch(dt), _MS)
     return whole + (rest * 2 + _US * (whole % 2) > _MS)
 
 
 def whole_ms(dt: datetime.datetime) -> int:
-    """Milliseconds since the epoch; parts of one are cut off, as when a datetime is bound to a ``timestamp``."""
+    """Return the milliseconds since the epoch, rounded down as for a datetime bound to a ``timestamp``."""
     return _since_epoch(dt) // _MS
 
 
@@ -60,25 +60,25 @@ def _since_epoch(dt: datetime.datetime) -> datetime.timedelta:
 
 @public("cassandra.util")
 def unix_time_from_uuid1(uuid_arg: uuid.UUID) -> float:
-    """Seconds since the epoch of a version 1 UUID."""
+    """Return the time of a version 1 UUID in seconds since the epoch."""
     return (uuid_arg.time - _UUID1_EPOCH) / 1e7
 
 
 @public("cassandra.util")
 def datetime_from_uuid1(uuid_arg: uuid.UUID) -> datetime.datetime:
-    """The naive UTC datetime of a version 1 UUID, to the nearest microsecond."""
+    """Return the naive UTC datetime of a version 1 UUID, to the nearest microsecond."""
     return EPOCH + datetime.timedelta(microseconds=(uuid_arg.time - _UUID1_EPOCH + 5) // 10)
 
 
 @public("cassandra.util")
 def min_uuid_from_time(timestamp: float | datetime.datetime) -> uuid.UUID:
-    """The smallest version 1 UUID of that time in the order of the server (signed bytes)."""
+    """Return the smallest version 1 UUID of that time in the order of the server (signed bytes)."""
     return uuid_from_time(timestamp, 0x808080808080, 0x80)
 
 
 @public("cassandra.util")
 def max_uuid_from_time(timestamp: float | datetime.datetime) -> uuid.UUID:
-    """The largest version 1 UUID of that time in the order of the server (signed bytes)."""
+    """Return the largest version 1 UUID of that time in the order of the server (signed bytes)."""
     return uuid_from_time(timestamp, 0x7F7F7F7F7F7F, 0x3F7F)
 
 
@@ -86,7 +86,7 @@ def max_uuid_from_time(timestamp: float | datetime.datetime) -> uuid.UUID:
 def uuid_from_time(
     time_arg: float | datetime.datetime, node: int | None = None, clock_seq: int | None = None
 ) -> uuid.UUID:
-    """A version 1 UUID of a datetime (UTC when naive) or of seconds since the epoch.
+    """Return a version 1 UUID of a datetime (UTC if naive) or of seconds since the epoch.
 
     *node* (48 bits) and *clock_seq* (14 bits) are random by default.
     """
@@ -128,8 +128,8 @@ class Date:
         if isinstance(value, datetime.date):
             self.days_from_epoch = value.toordinal() - _EPOCH_ORDINAL
         elif isinstance(value, str):
-            # A year of more than four digits would have a sign, as the server has it; others may.
-            if not value.isascii():  # digits of other scripts are none for the server
+            # The server requires a sign for years of more than four digits, and accepts one for others.
+            if not value.isascii():  # the server does not accept digits of other scripts
                 raise ValueError(f"{value!r} is not a date such as 2026-01-31")
             parsed = datetime.datetime.strptime(value.removeprefix("+"), self.date_format)
             self.days_from_epoch = parsed.toordinal() - _EPOCH_ORDINAL
@@ -138,11 +138,11 @@ class Date:
 
     @property
     def seconds(self) -> int:
-        """Seconds since the epoch of its midnight."""
+        """Seconds from the epoch to midnight of this day."""
         return self.days_from_epoch * self.DAY
 
     def date(self) -> datetime.date:
-        """As ``datetime.date``. ValueError outside the years 1 to 9999."""
+        """Return this day as ``datetime.date``. Raise ValueError outside the years 1 to 9999."""
         try:
             return datetime.date.fromordinal(self.days_from_epoch + _EPOCH_ORDINAL)
         except (ValueError, OverflowError) as error:
@@ -163,7 +163,7 @@ class Date:
         return f"Date({self.days_from_epoch})"
 
     def __str__(self) -> str:
-        """``YYYY-MM-DD``, or the number of days when the year has no four digits."""
+        """Return ``YYYY-MM-DD``, or the number of days if the year is outside 1 to 9999."""
         try:
             return self.date().isoformat()
         except ValueError:
@@ -218,7 +218,7 @@ class Time:
         return self.nanosecond_time % Time.SECOND
 
     def time(self) -> datetime.time:
-        """As ``datetime.time``; nanoseconds are cut to microseconds."""
+        """Return this time as ``datetime.time``, with nanoseconds truncated to microseconds."""
         return datetime.time(self.hour, self.minute, self.second, self.nanosecond // Time.MICRO)
 
     def __hash__(self) -> int:
@@ -266,7 +266,7 @@ class Duration:
         return f"Duration({self.months}, {self.days}, {self.nanoseconds})"
 
     def __str__(self) -> str:
-        """A CQL literal, such as ``-1mo2d3ns``."""
+        """Return a CQL literal, such as ``-1mo2d3ns``."""
         sign = "-" if min(self.months, self.days, self.nanoseconds) < 0 else ""
         return f"{sign}{abs(self.months)}mo{abs(self.days)}d{abs(self.nanoseconds)}ns"
 
@@ -291,7 +291,7 @@ def _time_nanos(value: datetime.time) -> int:
 
 
 def _whole(value: Any, message: str) -> int:
-    """*value* as int if it is any kind of whole number (also of NumPy)."""
+    """Return *value* as an int if it is any kind of integer (also of NumPy); raise TypeError otherwise."""
     try:
         return int(value.__index__())
     except AttributeError:

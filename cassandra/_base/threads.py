@@ -1,13 +1,14 @@
-"""Threads that run one call after another: as many as there are calls under way, and none when there is nothing to do.
+"""Worker threads for calls that may block: as many as there are calls in progress, none without calls.
 
-L0. For calls that may block: commands of callers (``commands.py``), log records of driver threads.
-A call never waits for another one to end: when all threads are busy, one more is started. A thread that is idle for
-``IDLE_LIMIT`` seconds ends, or at once when the last cluster is shut down (:func:`end_idle`).
+L0. Used for commands of callers (``commands.py``) and for log records of driver threads.
+Each thread runs one call after another. A call never waits for another one to end: when all threads are busy, one more
+is started. A thread that is idle for ``IDLE_LIMIT`` seconds ends, or at once when the last cluster is shut down
+(:func:`end_idle`).
 
-State: ``_calls`` and ``_idle``, both changed by atomic operations only, so any thread may submit, also in the handler
-of a signal or in a ``__del__`` at any point of another submission. No lost wake-ups: a submitter publishes its call and
-then looks for an idle thread; a thread announces that it is idle and then looks for calls. An exception between the two
-steps of a submitter (Ctrl-C) leaves a call that the next thread that has nothing to do takes.
+State: ``_calls`` and ``_idle``, both changed by atomic operations only, so any thread may submit, also in a signal
+handler or in a ``__del__`` at any point of another submission. No lost wake-ups: a submitter publishes its call and
+then checks for an idle thread; a thread publishes that it is idle and then checks for calls. An exception between the
+two steps of a submitter (Ctrl-C) leaves a call that the next idle thread takes.
 """
 
 from __future__ import annotations
@@ -32,10 +33,13 @@ _here = threading.local()
 
 
 def start(call: Callable[[], object]) -> None:
-    """Run *call* on a driver thread that may block. RuntimeError, and nothing happens, if there is none and none can
-    be started, as while the interpreter exits. *call* must not raise."""
-    if is_finalizing():  # threads that are idle are there, but do not run any more
-        raise RuntimeError("The interpreter ends")
+    """Run *call* on a driver thread that may block.
+
+    Raise RuntimeError, without effect, if no thread is idle and none can be started, as while the interpreter exits.
+    *call* must not raise.
+    """
+    if is_finalizing():  # idle threads exist, but do not run any more
+        raise RuntimeError("the interpreter is shutting down")
     _calls.append(call)
     try:
         worker = _idle.pop()
@@ -53,20 +57,19 @@ def start(call: Callable[[], object]) -> None:
 
 
 def ending() -> None:
-    """The call that runs on this thread has nothing left to do but to return."""
+    """Mark this thread as not busy: the call that runs on it only has to return."""
     worker = getattr(_here, "worker", None)
     if worker is not None:
         worker.is_busy = False
 
 
 def end_idle() -> list[Any]:
-    """Have the threads end that have nothing to do. Those that were told to, except for the calling one; does not wait
-    for them."""
+    """Make idle threads end, without waiting for them. Return these threads, except the calling one."""
     ended = []
     for worker in _workers.copy():
         if worker.is_busy or is_finalizing():
             continue
-        worker.is_ending = True  # it looks after it has said that it is idle
+        worker.is_ending = True  # the worker reads it after it has published that it is idle
         with contextlib.suppress(ValueError):
             _idle.remove(worker)
             worker.gate.give()
@@ -76,19 +79,19 @@ def end_idle() -> list[Any]:
 
 
 class Signal:
-    """Wakes a driver thread that waits for it; if it is given before, the next wait ends at once."""
+    """Wakes the driver thread that waits for it; if it is given before the wait, the wait ends at once."""
 
     def __init__(self) -> None:
-        self._silent: Any = threading.Lock()  # held but between a signal and the wait that it ends
+        self._silent: Any = threading.Lock()  # held, except between a signal and the wait that it ends
         self._silent.acquire()
 
     def give(self) -> None:
-        """From any thread."""
-        with contextlib.suppress(RuntimeError):  # it was given already
+        """Give the signal. Any thread."""
+        with contextlib.suppress(RuntimeError):  # already given
             self._silent.release()
 
     def wait(self, timeout: float) -> bool:
-        """Until it is given; False if it was not within *timeout* seconds."""
+        """Wait until the signal is given; False after *timeout* seconds."""
         given: bool = self._silent.acquire(timeout=min(timeout, threading.TIMEOUT_MAX))
         return given
 
@@ -103,7 +106,7 @@ class _Worker:
     def start(self) -> None:
         if thread_kind() != CALLER:
             self.thread.start()
-        else:  # which may be interrupted, or have an asyncio loop, and then may not wait for the thread to begin
+        else:  # a caller may be interrupted or have an asyncio loop, so it must not wait for the thread to begin
             start_bare_thread(self._start_apart, ())
 
     def _start_apart(self) -> None:
@@ -111,7 +114,7 @@ class _Worker:
             green.note_thread(self.thread.name)  # it gets no hub
         try:
             self.thread.start()
-        except RuntimeError:  # out of threads, but for this one
+        except RuntimeError:  # no further thread can be started: use this one
             self._work()
 
     def _work(self) -> None:
@@ -125,7 +128,7 @@ class _Worker:
             _workers.discard(self)
 
     def _run_calls(self) -> bool:
-        """False if there was none."""
+        """Run the next call; False if there is none."""
         try:
             call = _calls.popleft()
         except IndexError:
@@ -138,15 +141,15 @@ class _Worker:
         return True
 
     def _waits(self) -> bool:
-        """Until there may be a call. False if this thread ends."""
+        """Wait until there may be a call; False if this thread is to end."""
         self.is_busy = False
         _idle.append(self)
         rung = not _calls and not self.is_ending and self.gate.wait(IDLE_LIMIT)
         if not rung:
             try:
                 _idle.remove(self)
-            except ValueError:  # a submitter took it just now
-                self.gate.wait(IDLE_LIMIT)  # it may have been interrupted, and never ring
+            except ValueError:  # a submitter has just taken this worker
+                self.gate.wait(IDLE_LIMIT)  # with a limit: an interrupted submitter never gives the signal
                 return not self.is_ending or bool(_calls)
             return bool(_calls)
         return not self.is_ending or bool(_calls)
@@ -164,7 +167,7 @@ in_child(_in_child)
 
 
 def _name() -> str | None:
-    """Of this thread, if it is one of the driver's."""
+    """Return the name of this thread if it is a driver thread, else None."""
     kind = thread_kind()
     if kind == CALLER:
         return None

@@ -1,8 +1,8 @@
 """Named tuple classes for rows and user types, cached by their column or field names (L0).
 
-CQL allows any name in quotes, Python does not: names are cleaned or, where that does not help, replaced by the
-position (``field_3_``); one that comes again gets underscores, from the 17th time on its position. The classes pickle
-by their names, so that rows travel between processes.
+CQL allows any name in quotes, Python does not: names are cleaned or, if the result is not usable, replaced by the
+position (``field_3_``); a repeated name gets underscores, from the 17th occurrence its position. Rows are pickled with
+the names, so that they can be sent between processes.
 """
 
 import contextlib
@@ -16,21 +16,22 @@ from typing import Any
 
 from cassandra._base.logs import get_logger
 
-_UNDERSCORES = 15  # that make a repeated name new, at most
-_NAMED = 10  # columns that a warning names
-_BYTES_KEPT = 64 << 20  # of classes in a cache
+_UNDERSCORES = 15  # at most, to make a repeated name unique
+_NAMED = 10  # columns that a warning lists
+_BYTES_KEPT = 64 << 20  # limit for the classes in a cache
 _BYTES_OF_CLASS = 2000
 _BYTES_OF_FIELD = 500
 
 log = get_logger("cassandra.query")
 
-_LEADING_JUNK = r"[^a-zA-Z0-9]+"  # compiled when they are used
+_LEADING_JUNK = r"[^a-zA-Z0-9]+"  # patterns are compiled at first use
 _JUNK = r"[^a-zA-Z0-9]"
 _KEPT_AT_THE_END = frozenset(ascii_letters + digits + "_")
 
 
 def clean_name(name: str) -> str:
-    """*name* without leading and trailing characters that no identifier has, inner ones as underscores."""
+    """Return *name* without leading and trailing characters that are invalid in identifiers, inner ones replaced by
+    underscores."""
     junk = re.match(_LEADING_JUNK, name)
     start, end = junk.end() if junk else 0, len(name)
     while end > start and name[end - 1] not in _KEPT_AT_THE_END:
@@ -39,19 +40,19 @@ def clean_name(name: str) -> str:
 
 
 class _ClassCache:
-    """The classes that were used last. They count by their size: a class of 60,000 fields takes 30 MB. No lock, as any
-    thread may read rows: each change is one operation of the dict."""
+    """An LRU cache of classes, limited by their total size: a class of 60,000 fields takes 30 MB. There is no lock, as
+    any thread may read rows: each change is one operation of the dict."""
 
     def __init__(self, make: Callable[..., Any]) -> None:
         update_wrapper(self, make)
         self._make = make
-        self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()  # class and size, the latest last
-        self.size = 0  # bytes of all, about
+        self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()  # class and size, latest use last
+        self.size = 0  # bytes of all classes, approximately
 
     def __call__(self, *key: Any) -> Any:
         found = self._kept.get(key)
         if found is not None:
-            with contextlib.suppress(KeyError):  # another thread has made room
+            with contextlib.suppress(KeyError):  # another thread has evicted it
                 self._kept.move_to_end(key)
             return found[0]
         made = self._make(*key)
@@ -72,14 +73,14 @@ class _ClassCache:
         return len(self._kept)
 
     def cache_clear(self) -> None:
-        """Forget all."""
+        """Remove all classes."""
         self._kept.clear()
         self.size = 0
 
 
 @_ClassCache
 def row_class(names: tuple[str, ...]) -> Any:
-    """The class for rows with these columns."""
+    """Return the class for rows with these columns."""
     cleaned = tuple(map(clean_name, names))
     fields = _usable(cleaned)
     if fields != cleaned:
@@ -95,8 +96,8 @@ def row_class(names: tuple[str, ...]) -> Any:
 
 @_ClassCache
 def udt_class(type_name: str, names: tuple[str, ...]) -> Any:
-    """The class for values of a user type that no class was registered for: plain ``tuple`` where a named one would
-    need another name than that of the type, or names for its fields that are neither theirs nor their positions."""
+    """Return the class for values of a user type without a registered class: plain ``tuple`` if the name of the type is
+    not usable as a class name, or if its fields would need names that are neither their own nor their positions."""
     fields = tuple(positional_names(names))
     if not type_name.isidentifier() or iskeyword(type_name) or len(set(fields)) < len(fields):
         return tuple
@@ -104,7 +105,7 @@ def udt_class(type_name: str, names: tuple[str, ...]) -> Any:
 
 
 def positional_names(names: Iterable[str]) -> list[str]:
-    """*names*, those that are no names of attributes by their position."""
+    """Return *names*, with names that are not usable as attributes replaced by their position."""
     return [name if _is_usable(name) else _by_position(position) for position, name in enumerate(names)]
 
 
@@ -117,15 +118,16 @@ def _by_position(position: int) -> str:
 
 
 def field_names(names: Sequence[str]) -> tuple[str, ...]:
-    """What the fields of :func:`row_class` are called."""
+    """Return the names of the fields of :func:`row_class`."""
     return _usable(tuple(map(clean_name, names)))
 
 
 def _usable(names: Sequence[str]) -> tuple[str, ...]:
-    """Names that namedtuple refuses become ``field_<position>_``; repeated ones get underscores until they are new.
+    """Return *names* with names that namedtuple rejects replaced by ``field_<position>_``, and underscores added to
+    repeated names until they are unique.
 
-    One that comes for more than the 16th time is named by its position too, or thousands of equal names would take
-    time and memory by the square of their number.
+    From its 17th occurrence a name is replaced by its position too, as thousands of equal names would take time and
+    memory by the square of their number.
     """
     fields: dict[str, None] = {}
     for position, name in enumerate(names):
@@ -142,7 +144,7 @@ def _usable(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _tuple_class(class_name: str, fields: tuple[str, ...], kind: str, names: tuple[str, ...]) -> Any:
-    make: Any = namedtuple  # a plain call, which type checkers would take for a declaration
+    make: Any = namedtuple  # an alias, as type checkers treat a direct call as a declaration
     made = make(class_name, fields)
     made.__module__ = "cassandra.query" if kind == "row" else "cassandra.cqltypes"
     made.__reduce__ = lambda self: (_restore, (kind, names, tuple(self)))

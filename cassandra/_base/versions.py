@@ -1,4 +1,4 @@
-"""Server versions and small helpers of ``cassandra.util`` that fit nowhere else (L0)."""
+"""Server versions and small helpers of ``cassandra.util`` (L0)."""
 
 from datetime import timedelta
 from functools import total_ordering
@@ -44,7 +44,7 @@ class Version:
         self.build = int(build) if build.isdigit() else build
 
     def _key(self) -> tuple[Any, ...]:
-        """A release comes after its prereleases; a number comes before text."""
+        """Return the sort key: a release sorts after its prereleases, a number before text."""
         build = (isinstance(self.build, str), self.build)
         return self.major, self.minor, self.patch, build, (not self.prerelease, str(self.prerelease))
 
@@ -67,7 +67,7 @@ class Version:
 
 @public("cassandra.util")
 def maybe_add_timeout_to_query(stmt: str, metadata_request_timeout: timedelta | None) -> str:
-    """*stmt* with ScyllaDB's ``USING TIMEOUT`` if a timeout is given."""
+    """Return *stmt*, with ScyllaDB's ``USING TIMEOUT`` if a timeout is given."""
     if not metadata_request_timeout:
         return stmt
     return f"{stmt} USING TIMEOUT {int(metadata_request_timeout / timedelta(milliseconds=1))}ms"
@@ -75,7 +75,7 @@ def maybe_add_timeout_to_query(stmt: str, metadata_request_timeout: timedelta | 
 
 @public("cassandra.util")
 def list_contents_to_tuple(to_convert: Any) -> Any:
-    """*to_convert* as a tuple, and so the lists in it."""
+    """Return *to_convert*, if it is a list, as a tuple, and convert lists in it likewise."""
     if isinstance(to_convert, list):
         return tuple(map(list_contents_to_tuple, to_convert))
     return to_convert

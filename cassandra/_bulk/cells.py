@@ -1,6 +1,6 @@
-"""Rows that cannot go through ``session.ingest`` (L6): counters, and cells with their own times. One request each.
+"""Rows that ``session.ingest`` cannot write (L6): counters, and cells with their own times. One request each.
 
-Values become bytes by the conversion of ``session.ingest``, so that a value is stored alike whichever way it takes.
+Values are encoded by the conversion of ``session.ingest``, so that both ways store the same bytes.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from .tables import TTL, WRITETIME, Table, quoted
 
 CONCURRENT = 200
 
-#: The bytes of a value as they are bound; None for null.
+#: The bytes of a bound value; None for null.
 Cell = bytes | None
 _TIMES = {TTL: TypeId.INT, WRITETIME: TypeId.BIGINT}
 
 
 class CounterWriter:
-    """Adds to counters. Nothing is sent again: a request that failed may have been executed.
+    """Adds to counters. No request is retried: a failed request may have been executed.
 
-    A static counter is added once per partition, with the first row that has a value of it: each row of a partition
-    shows the same one. A row with another value is refused before anything of it is added.
+    A static counter is added once per partition, with the first row that has a value of it: each row of a partition has
+    the same one. A row with another value is rejected before any part of it is added.
     """
 
     def __init__(self, session: Any, table: Table, columns: Sequence[str], consistency_level: int | None) -> None:
         self._table = table
         self._counters = [name for name in columns if name in table.counters]
         if not self._counters:
-            raise UsageError(f"{table.name} has counters, and none of them is loaded: there is nothing to add")
+            raise UsageError(f"{table.name} has counters, but no counter column is loaded")
         self._statements = _Statements(session, consistency_level, is_idempotent=False)
         codecs = self._statements.codecs(self._text(tuple(self._counters)))
         counted = {name: scalar(TypeId.BIGINT) if name in self._counters else codecs[name] for name in codecs}
@@ -48,7 +48,7 @@ class CounterWriter:
         self._added = Once() if self._statics else None
 
     def write(self, batch: Any) -> dict[int, Exception]:
-        """Errors by the rows of *batch* that they are of."""
+        """Write the rows of *batch* and return errors by row."""
         requests, rows = [], []
         errors: dict[int, Exception] = {}
         for row, cells in self._encoder.rows(batch, errors):
@@ -73,7 +73,7 @@ class CounterWriter:
             self._added.close()
 
     def _known_statics(self, names: Sequence[str], cells: Mapping[str, Cell]) -> set[str]:
-        """Static counters of the row's partition that were added already."""
+        """Return the static counters of the row's partition that were added before."""
         added = self._added
         statics = [name for name in self._statics if name in names]
         if added is None or not statics:
@@ -93,7 +93,7 @@ class CounterWriter:
         return {name for name, value in known.items() if value is not None}
 
     def _key(self, names: Sequence[str]) -> list[str]:
-        """The columns that identify the row; of static counters the partition key."""
+        """Return the columns that identify the row; for static counters the partition key."""
         table = self._table
         return table.partition_key if set(names) <= set(table.statics) else table.key
 
@@ -104,10 +104,10 @@ class CounterWriter:
 
 
 class CellWriter:
-    """Writes cells with the time to live and the write time that the row has for them.
+    """Writes cells with their own time to live and write time, from columns of the row.
 
     Cells without a time of their own have *ttl* and *timestamp*; the timestamp rises by one with each row, as that of
-    ``session.ingest`` does. *nulls*: "unset" leaves cells as they are where the row has null, "null" deletes them.
+    ``session.ingest`` does. *nulls*: "unset" leaves cells unchanged where the row has null, "null" deletes them.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class CellWriter:
         plain = [name for name in columns if table.timed(name) is None]
         for (_, name), column in timed.items():
             if name in table.key or name not in plain:
-                reason = "which is of the primary key" if name in table.key else "which is not loaded"
+                reason = "a column of the primary key" if name in table.key else "which is not loaded"
                 raise UsageError(f"{column} is a time of {name}, {reason}")
         self._values = [name for name in plain if name not in table.key]
         self._times = {name: tuple(timed.get((what, name)) for what in (TTL, WRITETIME)) for name in self._values}
@@ -141,7 +141,7 @@ class CellWriter:
         self._has_rows = all(name in plain for name in table.clustering_key)
 
     def write(self, batch: Any) -> dict[int, Exception]:
-        """Errors by the rows of *batch* that they are of."""
+        """Write the rows of *batch* and return errors by row."""
         requests, rows = [], []
         errors: dict[int, Exception] = {}
         for row, cells in self._encoder.rows(batch, errors):
@@ -162,10 +162,11 @@ class CellWriter:
         return errors
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resource is held."""
 
     def _groups(self, cells: Mapping[str, Cell], now: Cell) -> list[tuple[tuple[str, ...], Cell, Cell]]:
-        """Columns of the row that have the same times, each with its key; one of the key alone if it has no values."""
+        """Return the columns of the row grouped by their times, each group with its key; a group of the key alone if
+        the row has no values."""
         table = self._table
         is_row = self._has_rows and all(cells[name] is not None for name in table.clustering_key)
         groups: dict[tuple[Cell, Cell, bool], list[str]] = defaultdict(list)
@@ -190,15 +191,15 @@ class CellWriter:
 
 
 class _RowEncoder:
-    """Rows of record batches as the bytes of their cells, which ``session.ingest`` would send."""
+    """Encodes rows of record batches to the bytes of their cells, as ``session.ingest`` sends them."""
 
     def __init__(self, codecs: Mapping[str, Any], partition_key: Sequence[str]) -> None:
         self._names = list(codecs)
         self._plan = IngestPlan(list(codecs.items()), partition_key=partition_key, nulls="null", tokens=False)
 
     def rows(self, batch: Any, errors: dict[int, Exception]) -> Iterator[tuple[int, dict[str, Cell]]]:
-        """Numbers and cells of the rows; those that cannot be encoded are in *errors* instead. ValueError if a column
-        cannot be written as the type of the table's."""
+        """Yield row numbers and cells; rows that cannot be encoded are put into *errors* instead. Raise ValueError if a
+        column cannot be converted to the type of the table's column."""
         schema, array = batch.__arrow_c_array__()
         rows = self._plan.reader(schema).rows(array)
         for row in range(len(rows)):
@@ -211,7 +212,7 @@ class _RowEncoder:
 
 
 class _Statements:
-    """Prepared statements by their texts, and rows bound to them as bytes."""
+    """Prepared statements by text, and rows bound to them as bytes."""
 
     def __init__(self, session: Any, consistency_level: int | None, is_idempotent: bool) -> None:
         self._session = session
@@ -220,7 +221,7 @@ class _Statements:
         self._prepared: dict[str, Any] = {}
 
     def codecs(self, text: str) -> dict[str, Any]:
-        """The codecs of the columns that the markers of *text* are of."""
+        """Return the codecs by column name of the bind markers of *text*."""
         return {name: codec for _, _, name, codec in self._of(text)._bind_plan.specs}
 
     def bound(self, text: str, values: Sequence[Cell]) -> tuple[BoundStatement, None]:
@@ -229,7 +230,7 @@ class _Statements:
         return statement, None
 
     def execute(self, requests: list[Any], rows: list[int], errors: dict[int, Exception]) -> None:
-        """Errors by the *rows* that the *requests* are of into *errors*."""
+        """Execute *requests* and store errors in *errors* under their *rows*."""
         results = execute_concurrent(self._session, requests, concurrency=CONCURRENT, raise_on_first_error=False)
         for row, (success, result) in zip(rows, results, strict=True):
             if not success:
@@ -255,7 +256,7 @@ def _cells(data: bytes) -> Iterator[Cell]:
 
 
 def _joined(cells: Sequence[Cell]) -> bytes:
-    """One text of bytes for several, different for different ones."""
+    """Return one byte string for *cells*; different cells give different strings."""
     return b"".join(len(cell or b"").to_bytes(4, "big") + (cell or b"") for cell in cells)
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: files that say how far a command has come (L6)."""
+"""Checkpoints: files with the progress of a command (L6)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERSION = 1
 
 
 class Checkpoint:
-    """The state of one command, in *path*. ``what`` has to be the same when it goes on."""
+    """The state of one command, in *path*. A resumed command must have the same ``what``."""
 
     def __init__(self, path: Path, what: Mapping[str, Any]) -> None:
         self.path = path
@@ -22,7 +22,7 @@ class Checkpoint:
         self.state: dict[str, Any] = {}
 
     def resume(self) -> bool:
-        """Read what there is. False if nothing is. UsageError if it is of another command."""
+        """Read the state. Return False if there is none. Raise UsageError if it is of another command."""
         try:
             text = read_private(self.path)
         except FileNotFoundError:
@@ -31,20 +31,20 @@ class Checkpoint:
             found = json.loads(text)
             version, what, state = found["version"], found["what"], dict(found["state"])
         except (ValueError, KeyError, TypeError):
-            raise UsageError(f"{self.path} is no checkpoint of cassandra.bulk") from None
+            raise UsageError(f"{self.path} is not a checkpoint of cassandra.bulk") from None
         if version != VERSION:
-            raise UsageError(f"{self.path} is of another version of cassandra.bulk: {version}")
+            raise UsageError(f"{self.path} has the format of another version of cassandra.bulk: {version}")
         if what != self._what:
             different = sorted(key for key in {*what, *self._what} if what.get(key) != self._what.get(key))
             raise UsageError(
-                f"{self.path} is of a command with other options ({', '.join(different)}): repeat these, or do without "
+                f"{self.path} is of a command with other options ({', '.join(different)}): repeat them, or omit "
                 "--resume"
             )
         self.state = state
         return True
 
     def save(self) -> None:
-        """Write ``state``. OSError if that fails: then the file is the old one, or there is none."""
+        """Write ``state``. Raise OSError if that fails: then the old file is kept, or no file exists."""
         content = {"version": VERSION, "what": self._what, "state": self.state}
         file = PendingFile(self.path, replaces=True)
         try:

@@ -1,4 +1,4 @@
-"""Values of batches as they are compared: those are equal that have the same bytes (L6)."""
+"""Comparable forms of the values of a batch: two values are equal if their bytes are (L6)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 
 def exact(batch: Any) -> Any:
-    """*batch*, a record batch of PyArrow, with floats and moments as the numbers that their bits are: 0.0 is not -0.0,
-    and a NaN is equal to one with the same payload. Nothing is copied."""
+    """Return *batch*, a record batch of PyArrow, with floats and moments as integers of the same bits. So 0.0 differs
+    from -0.0, and a NaN is equal to a NaN with the same payload. Nothing is copied."""
     import pyarrow as pa
 
     columns = []
@@ -18,7 +18,7 @@ def exact(batch: Any) -> Any:
 
 
 def comparable(batch: Any) -> dict[str, list[Any]]:
-    """The columns of an :func:`exact` batch as lists of values that are equal where their bytes are."""
+    """Return the columns of an :func:`exact` batch as lists of values that are equal if their bytes are."""
     return {name: column.to_pylist() for name, column in zip(batch.schema.names, batch.columns, strict=True)}
 
 
@@ -28,7 +28,7 @@ def _exact(array: Any) -> Any:
 
 
 def _bits(type_: Any) -> Any:
-    """*type_* with integers in the place of floats and of what Python has no exact objects for."""
+    """Return *type_* with integers in place of floats and of types that have no exact Python objects."""
     import pyarrow as pa
 
     types = pa.types

@@ -1,4 +1,4 @@
-"""From arguments to a session (L6)."""
+"""A session from arguments (L6)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .private import is_private
 
 
 class Wanted(NamedTuple):
-    """How to connect. It is not to be shown: the provider has a password."""
+    """Connection settings. The repr omits the auth provider, which has a password."""
 
     hosts: list[str]
     port: int
@@ -34,13 +34,13 @@ class Wanted(NamedTuple):
         return f"<Wanted: {', '.join(self.hosts)}, port {self.port}>"
 
     def to(self, hosts: str) -> Wanted:
-        """The same for another cluster, ``host`` or ``host:port``."""
+        """Return the same settings for another cluster, ``host`` or ``host:port``."""
         names = split_hosts(hosts)
         port = self.port
         if len(names) == 1 and names[0].count(":") == 1:
             name, _, text = names[0].partition(":")
             if not text.isdecimal():
-                raise UsageError(f"{text!r} is no port")
+                raise UsageError(f"invalid port: {text!r}")
             names, port = [name], int(text)
         context = None if self.ssl_context is None else self.files.ssl_context(names[0])
         return self._replace(hosts=names, port=port, ssl_context=context)
@@ -56,20 +56,20 @@ class Wanted(NamedTuple):
             port=self.port,
             auth_provider=self.auth_provider,
             ssl_context=self.ssl_context,
-            compression=not all(map(_is_here, self.hosts)),  # to a server of this machine it is work for nothing
+            compression=not all(map(_is_here, self.hosts)),  # compression only costs CPU time for a local server
             **options,
         )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("connection")
-    group.add_argument("--host", help="contact points, with commas (default: that of cqlshrc, or 127.0.0.1)")
-    group.add_argument("--port", type=int, help="default: that of cqlshrc, or 9042")
-    group.add_argument("--user", help="the password is that of cqlshrc, of --password-file, or asked for")
+    group.add_argument("--host", help="contact points, comma-separated (default: from cqlshrc, or 127.0.0.1)")
+    group.add_argument("--port", type=int, help="default: from cqlshrc, or 9042")
+    group.add_argument("--user", help="user name; the password is from cqlshrc, --password-file, or a prompt")
     group.add_argument("--password-file", metavar="FILE", help="a file whose first line is the password")
-    group.add_argument("--ssl", action="store_true", default=None, help="TLS, by the section ssl of cqlshrc")
-    group.add_argument("--cqlshrc", metavar="FILE", help='default: ~/.cassandra/cqlshrc; "none" reads none')
-    group.add_argument("--consistency", metavar="LEVEL", help="of reads (default: LOCAL_ONE) and writes (LOCAL_QUORUM)")
+    group.add_argument("--ssl", action="store_true", default=None, help="use TLS, with the section ssl of cqlshrc")
+    group.add_argument("--cqlshrc", metavar="FILE", help='default: ~/.cassandra/cqlshrc; "none" disables it')
+    group.add_argument("--consistency", metavar="LEVEL", help="reads (default: LOCAL_ONE) and writes (LOCAL_QUORUM)")
 
 
 def level_of(name: str | None, default: int) -> int:
@@ -77,7 +77,7 @@ def level_of(name: str | None, default: int) -> int:
         return default
     found = ConsistencyLevel.name_to_value.get(name.upper())
     if found is None:
-        raise UsageError(f"{name} is no consistency level")
+        raise UsageError(f"invalid consistency level: {name}")
     return int(found)
 
 
@@ -88,7 +88,7 @@ def _is_here(host: str) -> bool:
 def split_hosts(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise UsageError("no host is named")
+        raise UsageError("no host given")
     return names
 
 
@@ -119,7 +119,7 @@ def wanted(arguments: argparse.Namespace, files: CqlshFiles, environment: Mappin
 def _password(path: Path, files: CqlshFiles) -> str:
     try:
         if not is_private(path):
-            files.warn(f"{path} has a password, and others can read it: chmod 600 {path}")
+            files.warn(f"{path} has a password, and other users can read it: chmod 600 {path}")
         return path.read_text("utf8").split("\n", 1)[0].rstrip("\r")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the password cannot be read: {error}") from None
@@ -127,5 +127,5 @@ def _password(path: Path, files: CqlshFiles) -> str:
 
 def _asked(user: str | None) -> str:
     if not sys.stdin.isatty():
-        raise UsageError(f"there is no password for {user}: --password-file names a file that has it")
+        raise UsageError(f"no password for {user}: use --password-file")
     return getpass.getpass(f"Password of {user}: ")

@@ -1,4 +1,4 @@
-"""What every command is given (L6): its arguments, sessions, who is told of it."""
+"""Context of a command (L6): its arguments, sessions and output."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Context:
         self._stack.close()
 
     def session(self, host: str | None = None) -> Any:
-        """A session of the cluster; or of another one, at *host*."""
+        """Return a session of the cluster, or of another one at *host*."""
         wanted = self._wanted if host is None else self._wanted.to(host)
         cluster = wanted.cluster()
         self._stack.callback(cluster.shutdown)
-        session = cluster.connect(wait_for_all_pools=True)  # a scan asks as many shards as there are
+        session = cluster.connect(wait_for_all_pools=True)  # a scan sends requests to all shards
         if wanted.request_timeout is not None:
             session.default_timeout = wanted.request_timeout
         return session
@@ -65,7 +65,7 @@ class Context:
 
     @property
     def compares(self) -> int:
-        """Of reads that are compared: of one replica they would be as old as that."""
+        """Consistency level of reads that are compared: a single replica may return stale data."""
         return level_of(self.arguments.consistency, ConsistencyLevel.LOCAL_QUORUM)
 
     def copy_options(self, direction: str, table: Table) -> Mapping[str, Any]:
@@ -74,19 +74,19 @@ class Context:
         return read_options(self.arguments, self.files.copy_options(direction, table.file_name), direction)
 
     def checkpoint(self, usual: str) -> Path:
-        """Where the checkpoint is."""
+        """Return the path of the checkpoint."""
         return Path(self.arguments.checkpoint or usual)
 
 
 def columns_of(text: str | None) -> list[str] | None:
-    """Names as they are in CQL: between commas, in quotes or not."""
+    """Return column names as CQL spells them: comma-separated, quoted or not."""
     if text is None:
         return None
     found, at = [], 0
     while at <= len(text):
         match = _NAME.match(text, at)
         if match is None:
-            raise UsageError(f"{text!r} are no names of columns with commas between them")
+            raise UsageError(f"expected comma-separated column names, got {text!r}")
         quoted, plain = match.groups()
         found.append(quoted.replace('""', '"') if quoted else plain.lower())
         at = match.end() + 1

@@ -1,4 +1,4 @@
-"""The options of COPY that mean something here, as arguments and in a ``cqlshrc`` (L6)."""
+"""Options of COPY that are supported here, as arguments and in a ``cqlshrc`` (L6)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .style import Dialect, Style
 
 
 class Option(NamedTuple):
-    """``name`` as COPY has it; ``flag`` without its minuses."""
+    """An option: ``name`` as in COPY; ``flag`` without its leading dashes."""
 
     name: str
     flag: str
@@ -24,7 +24,7 @@ class Option(NamedTuple):
 def character(text: str) -> str:
     text = {"\\t": "\t", "\\\\": "\\"}.get(text, text)
     if len(text) != 1 or not text.isascii() or text in "\r\n":
-        raise ValueError("is one ASCII character")
+        raise ValueError("must be one ASCII character")
     return text
 
 
@@ -34,7 +34,7 @@ def number(text: str) -> int:
 
 def truth(text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise ValueError("is true or false")
+        raise ValueError("must be true or false")
     return text.lower() == "true"
 
 
@@ -45,18 +45,18 @@ def encoding(text: str) -> str:
     except (LookupError, ValueError):
         found = None
     if found is None or found in _NOT_OF_FILES:
-        raise ValueError("is the name of an encoding of text")
+        raise ValueError("must be the name of a text encoding")
     return text
 
 
-#: Encodings of names and of source text: line ends and letters mean something else there.
+#: Encodings of names and of source text: line ends and letters have another meaning there.
 _NOT_OF_FILES = frozenset(("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"))
 
 
 def booleans(text: str) -> tuple[str, str]:
     styles = [style.strip() for style in text.split(",")]
     if len(styles) != 2 or not all(styles) or styles[0].lower() == styles[1].lower():
-        raise ValueError("is two different words, such as True,False")
+        raise ValueError("must be two different words, such as True,False")
     return styles[0], styles[1]
 
 
@@ -69,32 +69,32 @@ def token(text: str) -> int | None:
 
 
 OPTIONS = (
-    Option("header", "header", "the first line has the names of the columns (default: false)", truth),
-    Option("delimiter", "delimiter", "between fields (default: a comma)", character),
-    Option("quote", "quote", 'around fields (default: ")', character),
+    Option("header", "header", "the first line has the column names (default: false)", truth),
+    Option("delimiter", "delimiter", "character between fields (default: a comma)", character),
+    Option("quote", "quote", 'character around fields (default: ")', character),
     Option("escape", "escape", "before a quote within quotes; the quote itself doubles it (default: \\)", character),
-    Option("null", "null", "what null is written as (default: nothing)", str),
-    Option("encoding", "encoding", "of the file (default: utf8)", encoding),
-    Option("datetimeformat", "datetimeformat", "of timestamps, as strftime has it", str),
-    Option("decimalsep", "decimalsep", "before the fraction of a number (default: .)", character),
-    Option("thousandssep", "thousandssep", "between the thousands of a number (default: none)", str),
-    Option("boolstyle", "boolstyle", "true and false (default: True,False)", booleans),
+    Option("null", "null", "text of null (default: empty)", str),
+    Option("encoding", "encoding", "encoding of the file (default: utf8)", encoding),
+    Option("datetimeformat", "datetimeformat", "format of timestamps, for strftime", str),
+    Option("decimalsep", "decimalsep", "decimal separator (default: .)", character),
+    Option("thousandssep", "thousandssep", "thousands separator (default: none)", str),
+    Option("boolstyle", "boolstyle", "words for true and false (default: True,False)", booleans),
     Option("floatprecision", "float-precision", "digits of a float (default: all)", number, ("to",)),
     Option("doubleprecision", "double-precision", "digits of a double (default: all)", number, ("to",)),
-    Option("begintoken", "begin-token", "only rows of tokens above it", token, ("to",)),
-    Option("endtoken", "end-token", "only rows of tokens up to it", token, ("to",)),
-    Option("maxoutputsize", "max-output-size", "rows of a file, about (default: 1,000,000)", number, ("to",)),
-    Option("skiprows", "skip-rows", "pass over so many rows, of all files together", number, ("from",)),
-    Option("skipcols", "skip-cols", "columns of the file that are not loaded, with commas", names, ("from",)),
-    Option("maxrows", "max-rows", "so many rows of all files together, with those passed over", number, ("from",)),
-    Option("maxparseerrors", "max-parse-errors", "rows that may be unreadable (default: -1, any)", number, ("from",)),
-    Option("maxinserterrors", "max-insert-errors", "rows that may fail (default: 1000; -1: any)", number, ("from",)),
+    Option("begintoken", "begin-token", "only rows with a greater token", token, ("to",)),
+    Option("endtoken", "end-token", "only rows with a token up to this one", token, ("to",)),
+    Option("maxoutputsize", "max-output-size", "approximate rows of a file (default: 1,000,000)", number, ("to",)),
+    Option("skiprows", "skip-rows", "number of rows to skip, over all files", number, ("from",)),
+    Option("skipcols", "skip-cols", "columns of the file not to load, comma-separated", names, ("from",)),
+    Option("maxrows", "max-rows", "number of rows to read over all files, with skipped ones", number, ("from",)),
+    Option("maxparseerrors", "max-parse-errors", "tolerated unreadable rows (default: -1, any)", number, ("from",)),
+    Option("maxinserterrors", "max-insert-errors", "tolerated failed rows (default: 1000; -1: any)", number, ("from",)),
     Option("maxbatchsize", "max-batch-size", "rows of one partition in a batch (default: 32)", number, ("from",)),
-    Option("errfile", "err-file", "where rows go that were not loaded", str, ("from",)),
-    Option("ttl", "ttl", "seconds that the rows live", number, ("from",)),
+    Option("errfile", "err-file", "file for rows that were not loaded", str, ("from",)),
+    Option("ttl", "ttl", "time to live of the rows, in seconds", number, ("from",)),
     Option("maxcelllines", "max-cell-lines", "lines of a cell in quotes (default: 1000; -1: any)", number, ("from",)),
 )
-#: Options of cqlsh that tell it how to work, and not what to do: they may be in a cqlshrc.
+#: Options of cqlsh that affect how it runs but not the result: they may be in a cqlshrc.
 IGNORED = frozenset(
     (
         *("numprocesses", "chunksize", "ingestrate", "maxattempts", "reportfrequency", "ratefile", "pagesize"),
@@ -121,14 +121,15 @@ def add_arguments(parser: argparse.ArgumentParser, direction: str) -> None:
 def read_options(
     arguments: argparse.Namespace, from_files: Mapping[str, tuple[str, str]], direction: str
 ) -> dict[str, Any]:
-    """Values by COPY's names, of those that were given. UsageError for what is no value, or no option."""
+    """Return values by COPY's names, of the options that were given. Raise UsageError for an invalid value or an
+    unknown option."""
     known = {option.name: option for option in OPTIONS}
     found: dict[str, Any] = {}
     for name, (text, section) in from_files.items():
         if name in IGNORED:
             continue
         if name not in known:
-            raise UsageError(f"[{section}] has {name}, which is no option of COPY that is known here")
+            raise UsageError(f"unknown option of COPY in [{section}]: {name}")
         if direction in known[name].directions:
             found[name] = _value(known[name], text, f"{name} of [{section}]")
     for name, option in known.items():
@@ -142,7 +143,7 @@ def _value(option: Option, text: str, where: str) -> Any:
     try:
         return option.read(text)
     except ValueError as error:
-        reason = str(error) if option.read is not number and option.read is not token else "is a whole number"
+        reason = str(error) if option.read is not number and option.read is not token else "must be a whole number"
         raise UsageError(f"{where} {reason}, not {text!r}") from None
 
 
@@ -150,7 +151,7 @@ def dialect_of(options: Mapping[str, Any]) -> Dialect:
     found = {name: options[name] for name in ("delimiter", "quote", "escape", "header", "encoding") if name in options}
     dialect = Dialect(**found)
     if dialect.delimiter in (dialect.quote, dialect.escape):
-        raise UsageError("the delimiter is neither the quote nor the escape character")
+        raise UsageError("the delimiter must differ from the quote and the escape character")
     return dialect
 
 
@@ -173,12 +174,12 @@ def style_of(options: Mapping[str, Any], as_cqlsh: bool) -> Style:
 
 
 def check_copy_options(dialect: Dialect, style: Style) -> None:
-    """UsageError for options by which null, numbers and moments could not be told from other things in a file."""
+    """Raise UsageError for options that make null, numbers or moments ambiguous in a file."""
     for character, name in ((dialect.delimiter, "the delimiter"), (dialect.quote, "the quote"), ("\r", ""), ("\n", "")):
         if character in style.null:
             raise UsageError(f"--null contains {name or 'a line break'}: {style.null!r}")
     for option, text in (("--decimalsep", style.decimal_sep), ("--thousandssep", style.thousands_sep)):
         if len(text) > 1 or text.isalnum() or (text and text in "+-\r\n"):
-            raise UsageError(f"{option} is one character that is not of a number itself: {text!r}")
+            raise UsageError(f"{option} must be one character that cannot be part of a number: {text!r}")
     if style.datetime_format == "":
         raise UsageError("--datetimeformat is empty")

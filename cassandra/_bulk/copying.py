@@ -1,4 +1,4 @@
-"""``copy``: a table into another one, here or in another cluster (L6)."""
+"""``copy``: copy a table into another one, in the same or another cluster (L6)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def copy(context: Context) -> int:
     if other is session and source.name == target.name:
         raise UsageError("both tables are the same")
     if target.counters and arguments.resume:
-        raise UsageError("a copy of counters cannot be resumed: what was added twice would be wrong")
+        raise UsageError("a copy of counters cannot be resumed: counters would be added twice")
     columns = source.check(columns_of(arguments.columns) or source.columns)
     target.check(columns)
     showing = context.showing(f"copy {source.name} to {target.name}")
@@ -66,7 +66,7 @@ def copy(context: Context) -> int:
         failures=failed,
         shown=lambda rows: showing.update(before + rows, coverage.part()),
     )
-    complete: list[tuple[Any, int]] = []  # ranges, and how many rows they have
+    complete: list[tuple[Any, int]] = []  # ranges, and their row counts
     kept = before  # rows of complete ranges, which are not copied again
 
     def save() -> None:
@@ -99,7 +99,7 @@ def copy(context: Context) -> int:
         with context.held:
             writer.undone(error)
             save()
-        showing.note(f"{kept:,} rows of complete ranges were copied; --resume goes on ({checkpoint.path})")
+        showing.note(f"{kept:,} rows of complete ranges were copied; --resume continues ({checkpoint.path})")
         if isinstance(error, TooManyFailed):
             showing.note(str(error))
             return DIFFERENT
@@ -111,8 +111,8 @@ def copy(context: Context) -> int:
 
 
 def _pieces(reading: Any, names: list[str], complete: list[tuple[Any, int]], once: bool) -> Iterator[Piece]:
-    """The rows of *reading*. A range that begins again is written again, which changes nothing, unless that counts
-    twice (*once*). Ranges are *complete* when the rows that were given before are through."""
+    """Yield the rows of *reading*. A range that restarts is written again, which changes nothing, except for counters
+    (*once*): they would be added twice. Ranges are appended to *complete* when the rows yielded before were written."""
     import pyarrow as pa
 
     numbers: dict[int, int] = {}
@@ -135,5 +135,5 @@ def _pieces(reading: Any, names: list[str], complete: list[tuple[Any, int]], onc
 
 
 def _name(token_range: Any) -> str:
-    """By which errors tell of rows of the range."""
+    """Return the name of a range in error messages of its rows."""
     return f"{token_range.start} to {token_range.end}"

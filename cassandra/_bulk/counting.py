@@ -1,4 +1,4 @@
-"""``count``: how many rows a table has (L6)."""
+"""``count``: count the rows of a table (L6)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def count(context: Context) -> int:
         with context.held:
             checkpoint.state = {"ranges": coverage.as_lists(), "rows": rows}
             checkpoint.save()
-        showing.note(f"{rows:,} rows were counted; --resume goes on ({checkpoint.path})")
+        showing.note(f"{rows:,} rows were counted; --resume continues ({checkpoint.path})")
         raise
     checkpoint.remove()
     showing.update(rows, 1.0)
@@ -57,7 +57,7 @@ def count(context: Context) -> int:
 
 
 def _counted(piece: Any, open_ranges: dict[int, int], coverage: Coverage) -> int:
-    """What *piece* adds to the count: that of its range when it is complete."""
+    """Return the number of rows to add to the count: those of a range when it is complete."""
     if piece.kind == "batch":
         open_ranges[piece.number] = open_ranges.get(piece.number, 0) + len(piece.batch)
     elif piece.kind == "restarted":

@@ -1,7 +1,7 @@
-"""What the files of cqlsh say: where the cluster is, who asks, how COPY writes (L6).
+"""Settings from the files of cqlsh: contact points, credentials, options of COPY (L6).
 
-Arguments come first, then the environment (``CQLSH_HOST``, ``CQLSH_PORT``, ``SSL_CERTFILE``, ``SSL_VALIDATE``,
-``SSL_CHECK_HOSTNAME``), then the file. Passwords are in nothing that can be shown.
+Arguments take precedence, then the environment (``CQLSH_HOST``, ``CQLSH_PORT``, ``SSL_CERTFILE``, ``SSL_VALIDATE``,
+``SSL_CHECK_HOSTNAME``), then the file. No repr or message has a password.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PLAIN = "PlainTextAuthProvider"
 
 
 class CqlshFiles:
-    """A ``cqlshrc``, and the file with credentials that it may name. None: there is none."""
+    """A ``cqlshrc``, and the credentials file that it may name. *path* None: no file."""
 
     def __init__(self, path: Path | None, environment: Mapping[str, str]) -> None:
         self.path = path
@@ -38,15 +38,15 @@ class CqlshFiles:
         found = [place for place in (Path(name).expanduser() for name in places) if place.is_file()]
         if found and not is_private(found[0]):
             raise UsageError(
-                f"the credentials file {found[0]} is not that of this user, or others can read it: chmod 600 {found[0]}"
+                f"the credentials file {found[0]} is not of this user, or other users can read it: chmod 600 {found[0]}"
             )
         self._credentials = _read(found[0] if found else None)
         if path is not None and self._has_password() and not is_private(path):
-            self.warn(f"{path} has a password, and others can read it: chmod 600 {path}")
+            self.warn(f"{path} has a password, and other users can read it: chmod 600 {path}")
 
     @classmethod
     def find(cls, given: str | None, environment: Mapping[str, str]) -> CqlshFiles:
-        """*given*, or that at one of its usual places; ``none`` is none."""
+        """Return the files for path *given*, or for the first default path that exists; ``none`` reads no file."""
         if given == "none":
             return cls(None, environment)
         if given is not None:
@@ -61,7 +61,7 @@ class CqlshFiles:
         return any("password" in self._content.options(section) for section in self._content.sections())
 
     def warn(self, text: str) -> None:
-        """Show it, unless that was done before."""
+        """Show *text*, unless it was shown before."""
         if text not in self._warned:
             self._warned.add(text)
             warn(text)
@@ -77,15 +77,15 @@ class CqlshFiles:
         try:
             return DEFAULT_PORT if not text else int(text)
         except ValueError:
-            raise UsageError(f"{text!r} is no port") from None
+            raise UsageError(f"invalid port: {text!r}") from None
 
     def seconds(self, option: str) -> float | None:
-        """``timeout`` or ``request_timeout`` of the section ``connection``."""
+        """Return ``timeout`` or ``request_timeout`` of the section ``connection``."""
         text = self.get("connection", option)
         try:
             return None if text is None else float(text)
         except ValueError:
-            raise UsageError(f"[connection] {option} = {text!r} in {self.path} is no number of seconds") from None
+            raise UsageError(f"invalid number of seconds in {self.path}: [connection] {option} = {text!r}") from None
 
     def wants_ssl(self) -> bool:
         return _truth(self.get("connection", "ssl") or "false", f"[connection] ssl in {self.path}")
@@ -95,10 +95,10 @@ class CqlshFiles:
         try:
             return None if text is None else int(text)
         except ValueError:
-            raise UsageError(f"[protocol] version = {text!r} in {self.path} is no number") from None
+            raise UsageError(f"invalid protocol version in {self.path}: [protocol] version = {text!r}") from None
 
     def user(self) -> tuple[str | None, str | None]:
-        """Name and password, as far as the files have them."""
+        """Return name and password; None for each that the files do not have."""
         sections = (
             (self._credentials, "plain_text_auth"),
             (self._credentials, PLAIN),
@@ -112,7 +112,8 @@ class CqlshFiles:
         return found["username"], found["password"]
 
     def auth_provider(self, user: str | None, password: str | None) -> Any:
-        """By the section ``auth_provider``, with *user* and *password* if they were given; None without any."""
+        """Return the provider of the section ``auth_provider``, with *user* and *password* if given; None without
+        credentials."""
         settings = dict(self._content.items("auth_provider")) if self._content.has_section("auth_provider") else {}
         module, name = settings.pop("module", None), settings.pop("classname", None)
         if (module is None) != (name is None):
@@ -128,14 +129,14 @@ class CqlshFiles:
         try:
             return getattr(import_module(str(module)), wanted)(**settings)
         except (ImportError, AttributeError, TypeError) as error:
-            # not its text, which may have what it was called with
+            # the text of the error may contain the arguments, which may be credentials
             raise UsageError(f"{module}.{wanted} of [auth_provider] cannot be made: {type(error).__name__}") from None
 
     def ssl_context(self, host: str) -> ssl.SSLContext:
-        """A context as the section ``ssl`` and the environment have it.
+        """Return the TLS context for the section ``ssl`` and the environment.
 
-        Certificates are checked unless ``validate`` is false. Host names are checked with the authorities of the
-        system, and with those of ``certfile`` if ``check_hostname`` is true. A warning is shown if less is checked.
+        Certificates are verified unless ``validate`` is false. Host names are verified with the authorities of the
+        system, and with those of ``certfile`` if ``check_hostname`` is true. A warning is shown if less is verified.
         """
         validates = self._truth("validate", "SSL_VALIDATE")
         checks = self._truth("check_hostname", "SSL_CHECK_HOSTNAME")
@@ -145,10 +146,10 @@ class CqlshFiles:
         options: dict[str, Any] = {}
         if validates is False:
             if checks:
-                raise UsageError("check_hostname of [ssl] needs validate: names are those of certificates")
+                raise UsageError("check_hostname of [ssl] needs validate")
             options["cert_reqs"] = ssl.CERT_NONE
             self.warn(
-                "validate of [ssl], or SSL_VALIDATE, is false: any server is trusted, which can read passwords and data"
+                "validate of [ssl], or SSL_VALIDATE, is false: any server is trusted and can read passwords and data"
             )
         else:
             options["cert_reqs"] = ssl.CERT_REQUIRED
@@ -156,8 +157,8 @@ class CqlshFiles:
                 options["check_hostname"] = checks is not False
             if checks is False and authority is None:
                 self.warn(
-                    "check_hostname of [ssl], or SSL_CHECK_HOSTNAME, is false without a certfile: the certificate of "
-                    "any domain is accepted, whose owner can read passwords and data"
+                    "check_hostname of [ssl], or SSL_CHECK_HOSTNAME, is false without a certfile: a certificate of "
+                    "any domain is accepted, and its owner can read passwords and data"
                 )
         files = {"ca_certs": authority, "certfile": self.get("ssl", "usercert"), "keyfile": self.get("ssl", "userkey")}
         options |= {name: str(Path(file).expanduser()) for name, file in files.items() if file}
@@ -167,7 +168,8 @@ class CqlshFiles:
             raise UsageError(f"the certificates of [ssl] cannot be used: {error}") from None
 
     def _truth(self, option: str, variable: str) -> bool | None:
-        """Of the section ``ssl`` or the environment; None if neither has it."""
+        """Return the value of the environment *variable* or of *option* in the section ``ssl``; None if neither is
+        set."""
         text = self._environment.get(variable)
         if text:
             return _truth(text, variable)
@@ -175,7 +177,8 @@ class CqlshFiles:
         return _truth(text, f"{option} of [ssl]") if text else None
 
     def copy_options(self, direction: str, table: str) -> dict[str, tuple[str, str]]:
-        """Options of COPY, in small letters, with the section that each is of: later sections are about less."""
+        """Return options of COPY, in lower case, with their section: later sections are more specific and override
+        earlier ones."""
         found: dict[str, tuple[str, str]] = {}
         for section in ("copy", f"copy-{direction}", f"copy:{table}", f"copy-{direction}:{table}"):
             if self._content.has_section(section):
@@ -189,7 +192,7 @@ def _read(path: Path | None) -> configparser.RawConfigParser:
         try:
             parser.read_string(path.read_text("utf8"), str(path))
         except configparser.Error as error:
-            # its text would show lines of the file
+            # the text of the error would show lines of the file
             raise UsageError(f"{path} cannot be read: {type(error).__name__}") from None
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{path} cannot be read: {error}") from None
@@ -198,5 +201,5 @@ def _read(path: Path | None) -> configparser.RawConfigParser:
 
 def _truth(text: str, where: str) -> bool:
     if text.lower() not in configparser.RawConfigParser.BOOLEAN_STATES:
-        raise UsageError(f"{where} is true or false, not {text!r}")
+        raise UsageError(f"{where} must be true or false, not {text!r}")
     return configparser.RawConfigParser.BOOLEAN_STATES[text.lower()]

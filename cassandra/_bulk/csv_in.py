@@ -1,7 +1,7 @@
-"""Rows of files of CSV (L6). PyArrow takes lines apart; a field in quotes is never null, so that an empty text is none.
+"""Rows of CSV files (L6). PyArrow splits lines; a quoted field is never null, so a quoted empty text is not null.
 
-Rows are numbered from 0 in each file, without its header and empty lines, but with lines that are no rows. Blocks of
-whole rows are read one after the other; what is wrong with a row, such as bytes that are no text, concerns it alone.
+Rows are numbered from 0 in each file, without its header and empty lines, but with invalid rows. Blocks of whole rows
+are read one after the other; an error of a row, such as invalid bytes, affects this row only.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Row(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Whole rows. ``line``: that of the first one, from 0. ``batch``: the rows, unless something is wrong with one of
-    them or with its quotes."""
+    """Whole rows. ``line``: the first line, from 0. ``batch``: the rows, unless one of them is invalid or has irregular
+    quotes."""
 
     line: int
     place: Place
@@ -39,7 +39,7 @@ class _Block(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """Rows of a block: the number of the first one and its line, from 0."""
+    """Rows of a block: the number of the first one, and its line, from 0."""
 
     first: int
     line: int
@@ -58,7 +58,7 @@ class CsvFile:
         null: str,
         most_cell_lines: int = MOST_CELL_LINES,
     ) -> None:
-        """*names*: of its columns. None: the header has them. ValueError, OSError."""
+        """*names*: the names of its columns. None: the header has them. Raise ValueError, OSError."""
         self.path = path
         self._dialect = dialect
         self._null = null
@@ -66,16 +66,16 @@ class CsvFile:
         self._scanner = Scanner(dialect, most_cell_lines)
         #: The header as the file has it; "" if it has none.
         self.header = ""
-        self._begin: tuple[int, Place] | None = None  # line and place behind the header
+        self._begin: tuple[int, Place] | None = None  # line and position after the header
         if dialect.header:
             self._read_header()
         self.names = next(self._taken_apart(self.header), []) if names is None else list(names)
         if not self.names:
-            raise ValueError(f"{path}: there is no header")
+            raise ValueError(f"{path}: no header")
         if len(set(self.names)) < len(self.names):
-            raise ValueError(f"{path}: a column is there twice: {', '.join(self.names)}")
+            raise ValueError(f"{path}: duplicate column names: {', '.join(self.names)}")
         self._marks: list[tuple[int, int, Place, int]] = []  # of blocks: first row, line, place, bytes
-        self._kept: _Kept | None = None  # the block whose rows were looked at last
+        self._kept: _Kept | None = None  # the block of the last row that was looked up
 
     # -- blocks
 
@@ -142,7 +142,8 @@ class CsvFile:
             source.close()
 
     def _whole(self, text: bytes, is_last: bool) -> tuple[int, int, Any, list[Record]]:
-        """How many bytes and lines of *text* are whole rows, and these, as a batch if all is well, else one by one."""
+        """Return how many bytes and lines of *text* are whole rows, and these rows: as a batch if all are valid, else
+        one by one."""
         end = self._scanner.whole(text, is_last)
         if end == 0:
             return 0, 0, None, []
@@ -158,8 +159,8 @@ class CsvFile:
     # -- rows
 
     def batches(self, first: int = 0) -> Iterator[tuple[Sequence[int], Any, dict[int, str]]]:
-        """From row *first* on: numbers of rows, a record batch with a column of strings for each, and what is wrong
-        with the rows of the block that are not in it."""
+        """Yield from row *first* on: row numbers, a record batch with a string column for each name, and the errors of
+        the rows of the block that are not in it."""
         row = 0
         self._marks.clear()
         for block in self._blocks():
@@ -177,7 +178,7 @@ class CsvFile:
                 yield numbers[passed:], batch.slice(passed), wrong
 
     def row(self, number: int) -> Row:
-        """A row that :meth:`batches` came to."""
+        """Return a row that :meth:`batches` has reached."""
         if self._kept is None or not 0 <= number - self._kept.first < len(self._kept.records):
             self._kept = self._read_again(number)
         first, line, text, records = self._kept
@@ -198,7 +199,7 @@ class CsvFile:
         return _Kept(first, line, text, _rows(text, self._scanner.records(text, is_last=True)))
 
     def _parsed(self, first: int, block: _Block) -> tuple[Any, dict[int, str]]:
-        """Good rows, and what is wrong with others by number."""
+        """Return the valid rows, and the errors of the others by number."""
         records = _rows(block.text, block.records)
         self._kept = _Kept(first, block.line, block.text, records)
         wrong, good = {}, []
@@ -211,7 +212,7 @@ class CsvFile:
                 good.append(text)
         batch = self._read(b"".join(good))
         if batch is None or batch.num_rows != len(good):
-            raise ValueError(f"{self.path}: rows after line {block.line + 1} cannot be taken apart")
+            raise ValueError(f"{self.path}: rows after line {block.line + 1} cannot be parsed")
         return batch, wrong
 
     def _has_long_cells(self, lines: int, batch: Any) -> bool:
@@ -236,7 +237,7 @@ class CsvFile:
         return f"it has {count} fields, not {len(self.names)}: {text[:80].decode('utf8', 'replace').rstrip()!r}"
 
     def _read(self, text: bytes) -> Any:
-        """A record batch, or None if there are rows that are none."""
+        """Return a record batch, or None if a row is invalid."""
         import pyarrow as pa
         import pyarrow.csv
 
@@ -282,7 +283,7 @@ def _is_empty(text: bytes) -> bool:
 
 
 def _rows(text: bytes, records: Iterable[Record]) -> list[Record]:
-    """Without empty lines."""
+    """Return *records* without empty lines."""
     return [record for record in records if not _is_empty(text[record.begin : record.end])]
 
 

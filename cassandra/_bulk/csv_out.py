@@ -1,4 +1,4 @@
-"""Lines of CSV of columns of text (L6): whole columns at a time, joined into one buffer that is written as it is."""
+"""CSV lines from columns of text (L6): whole columns at a time, joined into one buffer that is written directly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class CsvWriter:
-    """Lines into *file*, in the encoding of the dialect: one byte order mark at most, at the begin of the file."""
+    """Write lines to *file*, in the encoding of the dialect, with at most one byte order mark, at the beginning of the
+    file."""
 
     def __init__(self, file: BinaryIO | RawIOBase, names: Sequence[str], dialect: Dialect, style: Style) -> None:
         self._file = file
@@ -28,11 +29,11 @@ class CsvWriter:
             self._put(memoryview(header_of(names, dialect)))
 
     def write_batch(self, batch: Any, kinds: Sequence[Kind]) -> None:
-        """The rows of *batch*. ValueError for text that the encoding does not have; OSError."""
+        """Write the rows of *batch*. Raise ValueError for text that the encoding does not have, and OSError."""
         self._put(lines_of(batch, kinds, self._dialect, self._style))
 
     def close(self) -> None:
-        """The file itself stays open."""
+        """Finish the encoding. The file itself stays open."""
         if self._encoder is not None:
             self._file.write(self._encoder.end())
 
@@ -41,8 +42,8 @@ class CsvWriter:
 
 
 class Encoder:
-    """Text to bytes, piece by piece of one file. What would be read as another text is refused: some encodings have one
-    byte for two characters."""
+    """Encode the text of one file piece by piece. Text that would decode to another text is rejected: some encodings
+    have one byte for two characters."""
 
     def __init__(self, encoding: str) -> None:
         self._name = encoding
@@ -50,15 +51,15 @@ class Encoder:
         self._decoder = codecs.getincrementaldecoder(encoding)()
 
     def encode(self, text: str) -> bytes:
-        """ValueError for characters that the encoding does not have."""
+        """Return the bytes of *text*. Raise ValueError for characters that the encoding does not have."""
         try:
             found = self._encoder.encode(text)
         except UnicodeEncodeError as error:
-            raise ValueError(f"{self._name} does not have the character {text[error.start]!a}: --encoding") from None
+            raise ValueError(f"{self._name} has no character {text[error.start]!a}; use another --encoding") from None
         read = self._decoder.decode(found)
         if read != text:
             different = next((here for here, there in zip(text, read, strict=False) if here != there), text[-1])
-            raise ValueError(f"{self._name} does not have the character {different!a}: --encoding")
+            raise ValueError(f"{self._name} has no character {different!a}; use another --encoding")
         return found
 
     def end(self) -> bytes:
@@ -66,7 +67,7 @@ class Encoder:
 
 
 def header_of(names: Sequence[str], dialect: Dialect) -> bytes:
-    """The line with the names, in UTF-8."""
+    """Return the header line, in UTF-8."""
     return (dialect.delimiter.join(_field(name, dialect) for name in names) + LINE_END).encode()
 
 
@@ -77,7 +78,7 @@ def _field(text: str, dialect: Dialect) -> str:
 
 
 def lines_of(batch: Any, kinds: Sequence[Kind], dialect: Dialect, style: Style) -> memoryview:
-    """The rows of *batch*, a record batch of PyArrow, whose columns are of these kinds, in UTF-8."""
+    """Return the rows of *batch*, a record batch of PyArrow with columns of these kinds, as lines in UTF-8."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -92,8 +93,8 @@ def lines_of(batch: Any, kinds: Sequence[Kind], dialect: Dialect, style: Style) 
 
 
 def _marked(fields: Any, dialect: Dialect) -> Any:
-    """The fields of a first column, those in quotes that begin with U+FEFF: it would be taken for the byte order mark
-    of the file."""
+    """Return the fields of a first column, quoted if they begin with U+FEFF: a reader would take it for the byte order
+    mark of the file."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -105,7 +106,7 @@ def _marked(fields: Any, dialect: Dialect) -> Any:
 
 
 def _characters(texts: Any) -> memoryview:
-    """Those of all *texts*, an array of strings or large strings, one behind the other."""
+    """Return the concatenated characters of *texts*, an array of strings or large strings."""
     import pyarrow as pa
 
     _, offsets, characters = texts.buffers()
@@ -116,7 +117,7 @@ def _characters(texts: Any) -> memoryview:
 
 
 def _column(column: Any, kind: Kind, dialect: Dialect, style: Style) -> Any:
-    """The fields of *column*, as they are in the file; large strings, so that joining them cannot overflow."""
+    """Return the fields of *column* as they are in the file; large strings, so that joining them cannot overflow."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -124,7 +125,7 @@ def _column(column: Any, kind: Kind, dialect: Dialect, style: Style) -> Any:
     fields = _fields(texts, dialect)
     null = style.null if dialect.doubles else style.null.replace(dialect.escape, dialect.escape * 2)
     if not style.as_cqlsh:
-        # What null is written as is a value only within quotes. Nothing is null, too, unless it is a text.
+        # The null text within quotes is a value. An empty field is null, too, unless it is a quoted text.
         twin = pc.equal(texts, style.null)
         if kind.name in TEXTS and style.null:
             twin = pc.or_(pc.equal(texts, ""), twin)
@@ -138,8 +139,8 @@ def _column(column: Any, kind: Kind, dialect: Dialect, style: Style) -> Any:
 
 
 def _fields(texts: Any, dialect: Dialect) -> Any:
-    """*texts* with what means something in a line escaped, and in quotes where that is needed; most have nothing of
-    that, and are as they are."""
+    """Return *texts* with special characters escaped, and quoted if needed. Most batches have no special character and
+    are returned as they are."""
     import pyarrow.compute as pc
 
     quote, escape = dialect.quote, dialect.escape

@@ -1,4 +1,4 @@
-"""Where rows of CSV begin and end (L6): in blocks of text of any encoding, which are UTF-8 from here on."""
+"""Row boundaries of CSV (L6): in blocks of text of any encoding, converted to UTF-8."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 from .style import Dialect
 
 BLOCK = 4 << 20  # bytes of a file that are read at a time
-LEAST = 16  # and of its begin at least, so that a byte order mark is read whole
-MOST_BLOCK = 1 << 30  # and at most of one row
+LEAST = 16  # and at least at the beginning of a file, so that a byte order mark is read whole
+MOST_BLOCK = 1 << 30  # and at most for one row
 MOST_CELL_LINES = 1000
 STEP = 1 << 16  # bytes that are matched at a time
-TRIES = 4  # to find the end of the last row of a block
+TRIES = 4  # attempts to find the end of the last row of a block
 _MARK = "\ufeff"
 
 
 class Place(NamedTuple):
-    """Where a block begins: bytes of the file before the read, the state of the decoder then, and how many bytes of
-    what it decoded are before the block."""
+    """Position of a block: the file offset before the read, the decoder state then, and the number of decoded bytes
+    before the block."""
 
     offset: int
     state: Any
@@ -37,7 +37,7 @@ def is_utf8(encoding: str) -> bool:
 
 
 def _undecoded(error: UnicodeError) -> tuple[Any, int]:
-    """Bytes that are no text as lone surrogates, U+DC00 + byte, and those as the bytes again."""
+    """Decode invalid bytes to lone surrogates, U+DC00 + byte, and encode these to the bytes again."""
     if isinstance(error, UnicodeDecodeError):
         return "".join(chr(0xDC00 + byte) for byte in error.object[error.start : error.end]), error.end
     if not isinstance(error, UnicodeEncodeError):
@@ -55,19 +55,19 @@ codecs.register_error(UNDECODED, _undecoded)
 
 
 def raw_text(raw: bytes, encoding: str) -> str:
-    """Text of a block, bytes that are no text as :data:`UNDECODED` has them."""
+    """Return the text of a block, with invalid bytes as by :data:`UNDECODED`."""
     return raw.decode("utf8", UNDECODED if is_utf8(encoding) else "surrogatepass")
 
 
 class Source:
-    """The bytes of a file in UTF-8, from a place on. Bytes that are no text make UTF-8 that is not valid."""
+    """The bytes of a file in UTF-8, from a position on. Invalid bytes give invalid UTF-8."""
 
     def __init__(self, path: Path, encoding: str, begin: Place | None = None) -> None:
         self._file = path.open("rb")
         self._decoder = None if is_utf8(encoding) else codecs.getincrementaldecoder(encoding)(UNDECODED)
-        self._skip = 0 if begin is None else begin.skipped  # bytes of what is decoded next
+        self._skip = 0 if begin is None else begin.skipped  # bytes to drop from the next decoded text
         self.is_at_end = False
-        #: Of what :meth:`read` gave last.
+        #: Position of the last :meth:`read`.
         self.place = Place(0, self._state(), 0) if begin is None else begin
         if begin is not None:
             self._file.seek(begin.offset)
@@ -100,7 +100,7 @@ class Source:
 
 
 class Record(NamedTuple):
-    """A row within a block, with its line end. ``wrong``: why it is none."""
+    """A row within a block, with its line end. ``wrong``: the reason why it is invalid."""
 
     begin: int
     end: int
@@ -108,10 +108,12 @@ class Record(NamedTuple):
 
 
 class Scanner:
-    """Finds rows as PyArrow does: quotes count at the begin of a field only, and any line end within them is text."""
+    """Finds rows as PyArrow does: quotes count only at the beginning of a field, and any line end within them is
+    text."""
 
     def __init__(self, dialect: Dialect, most_lines: int) -> None:
-        """*most_lines*: of a cell. A row with more in one is refused, and the next row begins with its next line."""
+        """*most_lines*: the limit of lines of a cell. A row with more in one is rejected, and the next row begins with
+        its next line."""
         delimiter, quote = (re.escape(mark.encode()) for mark in (dialect.delimiter, dialect.quote))
         escape = b"" if dialect.doubles else re.escape(dialect.escape.encode())
         escaped = escape + b"[\\s\\S]" if escape else b"(?!)"
@@ -134,9 +136,9 @@ class Scanner:
         self._field = re.compile(field)
         at_begin = b"(?<![^%b\\r\\n]%b)" % (delimiter, quote)
         inside = b"(?<=[^%b\\r\\n]%b)" % (delimiter, quote)
-        # Up to the last quote that ends a cell, or is within one without quotes.
+        # Up to the last quote that ends a cell, or is inside a cell without quotes.
         cells = b"(?:[^%b]*%b(?:%b%b|%b))*" % (quote, quote, at_begin, closed[len(quote) :], inside)
-        if sys.version_info >= (3, 11):  # a third faster where nothing is tried twice
+        if sys.version_info >= (3, 11):  # no backtracking, a third faster
             cells = cells.replace(b"]*", b"]*+").replace(b")*", b")*+")
         self._cells = re.compile(cells)
         self._each = re.compile(b"(%b)(%b|[\\r\\n]+|\\Z)" % (field, delimiter))
@@ -145,8 +147,8 @@ class Scanner:
         self._line = re.compile(b"[^\\r\\n]*(?:\\r\\n?|\\n|\\Z)")
 
     def whole(self, text: bytes, is_last: bool) -> int | None:
-        """How many bytes of *text* are whole rows. None: something is unusual with its quotes, and :meth:`records` has
-        to tell."""
+        """Return how many bytes of *text* are whole rows. None: its quotes are irregular, and :meth:`records` must be
+        used."""
         escape = self.marks[1]
         if escape and escape in text:
             if any(escape + mark in text for mark in (self._delimiter, b"\r", b"\n")):
@@ -164,7 +166,8 @@ class Scanner:
         return None
 
     def _opened(self, text: bytes, end: int) -> int:
-        """Where a cell in quotes begins that does not end before *end*, behind a line end; *end* if there is none."""
+        """Return where a quoted cell begins that does not end before *end*, after a line end; *end* if there is
+        none."""
         quote = self.marks[0]
         if quote not in text:
             return end
@@ -185,8 +188,8 @@ class Scanner:
         return 0 <= self._most_lines < lines_in(text, begin, end)
 
     def records(self, text: bytes, is_last: bool) -> Iterator[Record]:
-        """The rows of *text*, which begins with one, and its empty lines. Unless it *is_last*, there is more, and what
-        may not be whole is left out."""
+        """Yield the rows of *text*, which begins with a row, and its empty lines. Unless *is_last*, text follows, and
+        rows that may be incomplete are left out."""
         match = (self._last if is_last else self._open).match
         at, size = 0, len(text)
         while at < size:
@@ -194,12 +197,12 @@ class Scanner:
             if found is None:
                 if not is_last and not self._is_too_long(text, at, size):
                     return
-                end, wrong = self._line_end(text, at), "a quote that is opened in it is not closed"
+                end, wrong = self._line_end(text, at), "it has a quote that is not closed"
             else:
                 end, wrong = found.end(), ""
                 if end - at > self._most_lines >= 0 and self._is_too_long(text, at, end):
                     end = self._line_end(text, at)
-                    wrong = f"a cell that begins in it has more than {self._most_lines:,} lines (--max-cell-lines)"
+                    wrong = f"it has a cell with more than {self._most_lines:,} lines (--max-cell-lines)"
             if wrong and end == size and not is_last:
                 return
             yield Record(at, end, wrong)
@@ -211,7 +214,7 @@ class Scanner:
         return found.end()
 
     def _is_too_long(self, text: bytes, at: int, end: int) -> bool:
-        """Whether a field of the row at *at* has too many lines up to *end*."""
+        """True if a field of the row at *at* has too many lines up to *end*."""
         if self._most_lines < 0:
             return False
         while at < end:
@@ -227,7 +230,7 @@ class Scanner:
         return False
 
     def count(self, text: bytes) -> int:
-        """Fields of a row."""
+        """Return the number of fields of a row."""
         count, at = 1, 0
         while (found := self._field.match(text, at)) is not None and text[
             found.end() : found.end() + 1
@@ -237,20 +240,20 @@ class Scanner:
         return count
 
     def spell_null(self, text: bytes, null: bytes) -> bytes:
-        """*text* with fields that are spelled *null* as such that are *null* when their escapes are undone."""
+        """Return *text* where fields equal to *null* once their escapes are undone are spelled as *null* itself."""
         spelled = null.replace(self.marks[1], self.marks[1] * 2)
         return self._each.sub(lambda found: (spelled if found[1] == null else found[1]) + found[2], text)
 
 
 def lines_in(text: bytes, begin: int, end: int) -> int:
-    """Line ends in a part of *text*."""
+    """Return the number of line ends in a part of *text*."""
     carriages = text.count(b"\r", begin, end)
     feeds = text.count(b"\n", begin, end)
     return feeds + (carriages - text.count(b"\r\n", begin, end) if carriages else 0)
 
 
 def _last_line_end(text: bytes, end: int) -> int:
-    """Behind the last line end before *end*; 0 if there is none."""
+    """Return the position after the last line end before *end*; 0 if there is none."""
     found = text.rfind(b"\n", 0, end)
-    carriage = text.rfind(b"\r", found + 1, min(end, len(text) - 1))  # at the end its line feed may follow
+    carriage = text.rfind(b"\r", found + 1, min(end, len(text) - 1))  # at the end of the text its line feed may follow
     return max(found, carriage) + 1

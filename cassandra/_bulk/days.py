@@ -1,4 +1,4 @@
-"""Days as text: ``2026-01-31``, and years of other than four digits with a sign, as the server has them (L6)."""
+"""Days as text: ``2026-01-31``; years of other than four digits have a sign, as in the server's format (L6)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _BASE = datetime.date(2000, 1, 1).toordinal() - _EPOCH
 _CYCLE = 146097  # days of 400 years, after which the calendar is the same
 _DAY = re.compile(r"(\d{4}|-\d{4,7}|\+\d{5,7})-(\d{1,2})-(\d{1,2})", re.ASCII)
-MOST = 2**31  # days before and behind 1970 that a date can have
+MOST = 2**31  # range of a date in days, before and after 1970
 
 
 def day_text(days: int) -> str:
-    """*days* since 1970-01-01."""
+    """Return the text of the day that is *days* after 1970-01-01."""
     cycles, rest = divmod(days - _BASE, _CYCLE)
     found = datetime.date.fromordinal(rest + _BASE + _EPOCH)
     year = found.year + 400 * cycles
@@ -24,16 +24,16 @@ def day_text(days: int) -> str:
 
 
 def day_of(text: str) -> int:
-    """Days since 1970-01-01. ValueError for what is no day."""
+    """Return the days since 1970-01-01. Raise ValueError for an invalid date."""
     match = _DAY.fullmatch(text)
     if match is not None:
         cycles, year = divmod(int(match[1]) - 2000, 400)
         try:
             found = datetime.date(year + 2000, int(match[2]), int(match[3])).toordinal() - _EPOCH + cycles * _CYCLE
-        except ValueError:  # a month or a day that there is not
+        except ValueError:  # an invalid month or day
             pass
         else:
             if not -MOST <= found < MOST:
-                raise ValueError(f"{shown(text)} is beyond the days that a date counts")
+                raise ValueError(f"{shown(text)} is out of the range of a date")
             return found
     raise ValueError(f"invalid date: {shown(text)}; expected one such as 2026-01-31")

@@ -1,8 +1,8 @@
-"""``diff``: rows of two tables that are only here, only there, or have other values (L6).
+"""``diff``: rows of two tables that are only in one of them, or that have other values (L6).
 
-Both tables are read in the order of tokens, ranges that are the same. What is the same on both sides is passed over in
-whole batches; where something differs, rows are paired by their keys, as long as their tokens are the same: memory has
-two batches, and of one partition the rows without a partner.
+Both tables are read in token order, over the same ranges. Equal batches are skipped as a whole; where something
+differs, rows are paired by key, as long as their tokens are equal: memory holds two batches and, of one partition, the
+rows without a partner.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .style import Style
 from .tables import Table, quoted
 from .texts_out import texts_of
 
-STRIDE = 512  # rows that are looked at one by one where a batch differs
+STRIDE = 512  # rows that are compared one by one where a batch differs
 BATCH_ROWS = 8192
 
 
@@ -73,25 +73,25 @@ def diff(context: Context) -> int:
 
 
 def _common(tables: list[Table], wanted: list[str] | None) -> list[str]:
-    """The columns that are compared. UsageError if the tables cannot be."""
+    """Return the columns to compare. Raise UsageError if the tables are not comparable."""
     here, there = tables
     if here.key != there.key or here.partition_key != there.partition_key:
-        raise UsageError(f"{here.name} and {there.name} have other primary keys")
+        raise UsageError(f"{here.name} and {there.name} have different primary keys")
     if wanted is None:
         if set(here.columns) != set(there.columns):
             only = ", ".join(sorted(set(here.columns) ^ set(there.columns)))
-            raise UsageError(f"not both tables have the columns {only}: --columns says what is compared")
+            raise UsageError(f"only one of the tables has the columns {only}: choose columns with --columns")
         wanted = here.columns
     columns = here.key + [name for name in there.check(here.check(wanted)) if name not in here.key]
     for name in columns:
         types = [str(table.metadata.columns[name].cql_type).replace("frozen<", "<") for table in tables]
         if types[0] != types[1]:
-            raise UsageError(f"{name} has other types: {types[0]} and {types[1]}")
+            raise UsageError(f"{name} has different types: {types[0]} and {types[1]}")
     return columns
 
 
 class Found:
-    """What is different: rows only here, only there, with other values; the first of them are shown."""
+    """Differences: rows only here, rows only there, rows with other values; the first ones are shown."""
 
     def __init__(self, counts: list[int], rows: int, most: int) -> None:
         self.counts = list(counts)
@@ -109,7 +109,7 @@ class Found:
             tell("... (--show N shows more)")
 
     def save(self) -> None:
-        """A range is done."""
+        """Save the counts: a range is complete."""
         self.saved = (list(self.counts), self.rows)
 
 
@@ -135,7 +135,7 @@ def _compare(
         )
         for session, table in zip(sessions, tables, strict=True)
     ]
-    # Both read the same ranges, whatever the ring of the other cluster is.
+    # Both scans read the same ranges, even if the other cluster has another ring.
     with ExitStack() as stack:
         here = stack.enter_context(scans[0]._reading(ordered=True))
         there = stack.enter_context(scans[1]._reading(ordered=True, ranges=here.plan.ranges))
@@ -149,7 +149,7 @@ def _compare(
 
 
 class Side:
-    """One of the tables: batches by range, in the order of tokens."""
+    """One of the tables: batches by range, in token order."""
 
     def __init__(self, reading: Any, session: Any, table: Table, columns: list[str]) -> None:
         self._reading = reading
@@ -164,7 +164,7 @@ class Side:
         self._keys = IngestPlan(specs, partition_key=table.partition_key)
 
     def of_range(self, number: int) -> Iterator[Batch]:
-        """The batches of a range."""
+        """Yield the batches of a range."""
         import pyarrow as pa
 
         while True:
@@ -177,13 +177,13 @@ class Side:
             if piece.kind == "batch":
                 yield Batch(pa.record_batch(piece.batch), self._table, self._keys)
             elif piece.kind == "restarted":
-                raise RuntimeError(f"{self._table.name} changes while it is read: {piece.error}")
+                raise RuntimeError(f"{self._table.name} changed while it was read: {piece.error}")
             else:
                 return
 
 
 class Batch:
-    """Rows of one side; their keys and values are made when somebody has to look at them."""
+    """Rows of one side; keys and values are computed on first use."""
 
     def __init__(self, batch: Any, table: Table, keys: Any) -> None:
         self.batch = batch
@@ -194,7 +194,7 @@ class Batch:
         self._values: dict[str, list[Any]] | None = None
 
     def key(self, row: int) -> tuple[int, Any]:
-        """Token, and what tells the row from others of this token."""
+        """Return the token of a row, and a key that identifies the row among those with this token."""
         if self._rows is None:
             part = self.batch.select(self._table.partition_key)
             schema, array = part.__arrow_c_array__()
@@ -209,7 +209,7 @@ class Batch:
         return self._values
 
     def shown_key(self, row: int) -> str:
-        """The primary key of a row, for people."""
+        """Return the primary key of a row as readable text."""
         kinds = self._table.kinds
         one = self.batch.slice(row, 1)
         texts = {name: texts_of(one.column(name), kinds[name], Style())[0].as_py() for name in self._table.key}
@@ -217,7 +217,7 @@ class Batch:
 
 
 class _Reader:
-    """A side within a range: where it is."""
+    """Position of one side within a range."""
 
     def __init__(self, batches: Iterator[Batch]) -> None:
         self._batches = batches
@@ -227,7 +227,7 @@ class _Reader:
         self.step(0)
 
     def step(self, rows: int) -> None:
-        """So many rows further."""
+        """Advance by *rows*."""
         self.row += rows
         self._known = None
         while self.batch is None or self.row >= self.batch.batch.num_rows:
@@ -238,7 +238,7 @@ class _Reader:
 
     @property
     def left(self) -> int:
-        """Rows of the batch that are there."""
+        """Number of rows left in the current batch."""
         return 0 if self.batch is None else self.batch.batch.num_rows - self.row
 
     def key(self) -> tuple[int, Any]:
@@ -248,13 +248,13 @@ class _Reader:
         return self._known
 
     def rest(self, rows: int) -> Any:
-        """So many rows from here on, as they are compared."""
+        """Return the next *rows* rows, in comparable form."""
         assert self.batch is not None
         return self.batch.exact.slice(self.row, rows)
 
 
 class _Pair:
-    """Both sides within a range."""
+    """Comparison of both sides within a range."""
 
     def __init__(self, here: Iterator[Batch], there: Iterator[Batch], columns: list[str], found: Found) -> None:
         self._sides = (_Reader(here), _Reader(there))
@@ -279,7 +279,7 @@ class _Pair:
         self._flush()
 
     def _are_same(self, rows: int) -> bool:
-        """Pass over the next rows of both sides if they are the same."""
+        """Skip the next rows of both sides if they are equal."""
         here, there = self._sides
         if not here.rest(rows).equals(there.rest(rows)):
             return False
@@ -289,7 +289,7 @@ class _Pair:
         return True
 
     def _one(self) -> None:
-        """Take one row: of the side that has the lesser token, or has fewer waiting."""
+        """Take one row: of the side with the lesser token, or with fewer rows without a partner."""
         here, there = self._sides
         if not here.left or not there.left:
             which = 0 if here.left else 1
@@ -321,7 +321,7 @@ class _Pair:
             self._found.note(2, batch.shown_key(row), ": " + ", ".join(changed))
 
     def _flush(self) -> None:
-        """There is no partner for what waits."""
+        """Report the waiting rows: they have no partner."""
         for which, waiting in enumerate(self._waiting):
             for batch, row in waiting.values():
                 self._found.note(which, batch.shown_key(row))

@@ -1,4 +1,4 @@
-"""Durations as text: ``1y2mo3d4h5m6s7ms8us9ns``, with a minus before all of it (L6)."""
+"""Durations as text: ``1y2mo3d4h5m6s7ms8us9ns``, with a leading minus for negative ones (L6)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNITS = {**MONTHS, **DAYS, **NANOSECONDS}
 
 
 def duration_text(months: int, days: int, nanoseconds: int) -> str:
-    """As CQL has it; ``0s`` for nothing at all."""
+    """Return the duration as CQL spells it; ``0s`` for an empty one."""
     parts = ["-"] if min(months, days, nanoseconds) < 0 else []
     for rest, units in zip((abs(months), abs(days), abs(nanoseconds)), _WRITTEN, strict=True):
         for unit in units:
@@ -27,7 +27,7 @@ def duration_text(months: int, days: int, nanoseconds: int) -> str:
 
 
 def duration_of(text: str) -> tuple[int, int, int]:
-    """Months, days and nanoseconds. ValueError for what is no duration."""
+    """Return months, days and nanoseconds. Raise ValueError for an invalid duration."""
     sign, body = (-1, text[1:]) if text.startswith("-") else (1, text)
     months = days = nanoseconds = at = 0
     before = -1
@@ -37,7 +37,7 @@ def duration_of(text: str) -> tuple[int, int, int]:
             break
         count, unit = int(match[1]), match[2].lower().replace("µ", "u").replace("μ", "u")
         if _ORDER[unit] <= before:
-            raise ValueError(f"{shown(text)} has {unit} behind a smaller unit, or twice")
+            raise ValueError(f"{shown(text)} has {unit} after a smaller unit, or twice")
         before = _ORDER[unit]
         months += count * MONTHS.get(unit, 0)
         days += count * DAYS.get(unit, 0)

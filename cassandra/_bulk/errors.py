@@ -1,18 +1,18 @@
-"""What ends a command, and what the program says then (L6)."""
+"""Errors and exit codes of commands, and quoting for messages (L6)."""
 
 from __future__ import annotations
 
 DONE = 0
 DIFFERENT = 1  # rows differ, or some could not be read or written
 USAGE = 2
-BROKEN = 3  # it could not go on
+BROKEN = 3  # the command could not continue
 INTERRUPTED = 130
 
 MOST_SHOWN = 80  # characters of a text
 
 
 class UsageError(Exception):
-    """The command makes no sense as it was given."""
+    """The options of the command are invalid."""
 
 
 class TooManyFailed(Exception):
@@ -20,5 +20,5 @@ class TooManyFailed(Exception):
 
 
 def shown(text: str) -> str:
-    """A text of a file in a message: in quotes, of a long one its beginning."""
+    """Return a text of a file for a message: quoted, and cut if it is long."""
     return repr(text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "\u2026")

@@ -1,4 +1,4 @@
-"""Files of rows, in the three formats (L6): written until they are whole, read from a row on."""
+"""Files of rows in three formats (L6): written until complete, read from any row on."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .texts_out import texts_of
 
 FORMATS = {"parquet": ".parquet", "csv": ".csv", "arrow": ".arrow"}
 BATCH_ROWS = 65536
-#: What session.ingest reads of texts itself.
+#: Types that session.ingest reads from text itself.
 READ_AS_TEXT = TEXTS | {"uuid", "timeuuid", "inet", "decimal", "varint"}
 
 
 class FileWriter:
-    """Rows into a file at *path*, which is there when it is published, and not before."""
+    """Writes rows to a file at *path*, which appears only when it is published."""
 
     def __init__(self, path: Path, file_format: str, kinds: Mapping[str, Kind], dialect: Dialect, style: Style) -> None:
         self.path = path
@@ -42,7 +42,7 @@ class FileWriter:
         self._writer: Any = None
 
     def write(self, batch: Any) -> None:
-        """The rows of a record batch of PyArrow. After any error the file is not to be used: :meth:`publish` fails."""
+        """Write the rows of a record batch of PyArrow. After any error the file is unusable: :meth:`publish` fails."""
         try:
             self._write(batch, [self._kinds[name] for name in batch.schema.names])
         except BaseException:
@@ -72,7 +72,7 @@ class FileWriter:
         return pyarrow.ipc.new_file(self._file, batch.schema)
 
     def publish(self) -> None:
-        """Finish the file, write it through to the disk, and give it its name. After an error there is no file."""
+        """Finish the file, sync it to disk, and rename it to its final name. After an error no file is left."""
         try:
             if self._is_broken:
                 raise OSError(f"{self.path} could not be written")
@@ -85,16 +85,17 @@ class FileWriter:
             raise
 
     def discard(self) -> None:
-        """Remove it, unless it was published."""
+        """Remove the file, unless it was published."""
         self._file.discard()
         writer, self._writer = self._writer, None
         if writer is not None:
-            with contextlib.suppress(Exception):  # what it writes goes nowhere; not closed it would warn
+            with contextlib.suppress(Exception):  # its output is discarded; an unclosed writer would warn
                 writer.close()
 
 
 def without_durations(batch: Any, kinds: Sequence[Kind]) -> Any:
-    """Parquet has no months beside days and nanoseconds: columns with durations become their texts."""
+    """Return *batch* with columns that contain durations as text: Parquet has no type of months, days and
+    nanoseconds."""
     import pyarrow as pa
 
     columns, fields = [], []
@@ -106,7 +107,7 @@ def without_durations(batch: Any, kinds: Sequence[Kind]) -> Any:
 
 
 class FileReader:
-    """The rows of a file, converted for *kinds*: columns by name."""
+    """Reads the rows of a file, converted for *kinds*: columns by name."""
 
     def __init__(
         self,
@@ -118,7 +119,7 @@ class FileReader:
         style: Style,
         most_cell_lines: int = MOST_CELL_LINES,
     ) -> None:
-        """*columns*: those of a file of CSV without a header. OSError, ValueError."""
+        """*columns*: the columns of a CSV file without a header. Raise OSError, ValueError."""
         self.path = path
         self._format = file_format or format_of(path)
         self._style = style
@@ -141,19 +142,20 @@ class FileReader:
         return pyarrow.ipc.open_file(self.path)
 
     def batches(self, wanted: Sequence[str], first: int) -> Iterator[tuple[Sequence[int], Any, dict[int, str]]]:
-        """Columns *wanted* of the rows from *first* on: (numbers of the rows, record batch, what is wrong by number).
-        Rows with something wrong are not in the batch."""
+        """Yield the columns *wanted* of the rows from *first* on: (row numbers, record batch, errors by row number).
+        Rows with an error are not in the batch."""
         source = self._csv.batches(first) if self._csv is not None else self._binary(wanted, first)
         for numbers, batch, wrong in source:
             yield self._converted(numbers, batch.select(list(wanted)), wrong)
 
     @property
     def header(self) -> str | None:
-        """The header of a file of CSV as it is there; "" if it has none. None for other files."""
+        """The header of a CSV file as it is in the file; "" if it has none. None for other formats."""
         return None if self._csv is None else self._csv.header
 
     def row(self, number: int) -> Row | None:
-        """A row of a file of CSV as it is there, one that :meth:`batches` came to. None for other files."""
+        """Return a row of a CSV file as it is in the file, one that :meth:`batches` has reached. None for other
+        formats."""
         return None if self._csv is None else self._csv.row(number)
 
     def _binary(self, wanted: Sequence[str], first: int) -> Iterator[tuple[Sequence[int], Any, dict[int, str]]]:
@@ -215,7 +217,7 @@ class FileReader:
 
 
 def _is_text(type_: Any) -> bool:
-    """Whether an Arrow type is one of text, in whatever layout."""
+    """True if an Arrow type is a text type, in any layout."""
     from pyarrow import types
 
     if types.is_dictionary(type_) or types.is_run_end_encoded(type_):
@@ -223,12 +225,12 @@ def _is_text(type_: Any) -> bool:
     return bool(types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_))
 
 
-#: Of columns of times to live and write times.
+#: Kind of time-to-live and write-time columns.
 TIMES = Kind("bigint")
 
 
 def format_of(path: Path) -> str:
-    """By its name; CSV if that says nothing."""
+    """Return the format by the suffix of *path*; CSV if the suffix is unknown."""
     suffix = path.suffix.lower()
     if suffix in (".arrow", ".feather", ".ipc"):
         return "arrow"
@@ -236,6 +238,6 @@ def format_of(path: Path) -> str:
 
 
 def need_pyarrow() -> None:
-    """UsageError if there is none. It is imported when the first rows are there: servers read on meanwhile."""
+    """Raise UsageError if PyArrow is not installed. It is imported with the first rows, while the servers read on."""
     if find_spec("pyarrow") is None:
-        raise UsageError("this needs PyArrow: pip install 'fastcql[bulk]'")
+        raise UsageError("this command needs PyArrow: pip install 'fastcql[bulk]'")

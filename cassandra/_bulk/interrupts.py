@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM, and where they have to wait (L6). Of the main thread; elsewhere nothing is installed."""
+"""Handling of Ctrl-C and SIGTERM, with sections that defer them (L6). Only in the main thread; elsewhere no handler is
+installed."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """Both raise KeyboardInterrupt while it is entered; within ``with interrupts.held:`` at its end."""
+    """Make both signals raise KeyboardInterrupt while entered. Within ``with interrupts.held:`` it is deferred to the
+    end of that block."""
 
     def __init__(self) -> None:
         self.held = _Held(self)
@@ -23,7 +25,7 @@ class Interrupts:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 before = signal.getsignal(number)
-                if before not in (signal.SIG_IGN, None):  # as for whoever runs in the background of a script
+                if before not in (signal.SIG_IGN, None):  # ignored signals stay ignored, as in background jobs
                     self._before[number] = signal.signal(number, self._came)
         return self
 

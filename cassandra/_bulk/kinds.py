@@ -1,4 +1,4 @@
-"""Types of columns as the files need them: trees of kinds, user types resolved (L6)."""
+"""Column types for the file formats: trees of kinds with user types resolved (L6)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ COLLECTIONS = frozenset(("list", "set", "map"))
 class Kind:
     """A type: ``name`` is that of CQL, or "udt" or "custom".
 
-    ``parts`` are the types within, ``fields`` the names of those of a user type, ``size`` the dimensions of a vector.
-    ``cells``: whether a column of it is stored as cells of their own, as collections and user types are unless they are
-    frozen.
+    ``parts`` are the types within, ``fields`` the field names of a user type, ``size`` the dimensions of a vector.
+    ``cells``: True if a column of this type is stored as separate cells: non-frozen collections and user types.
     """
 
     __slots__ = ("cells", "fields", "name", "parts", "size")
@@ -34,14 +33,14 @@ class Kind:
         self.cells = cells
 
     def walk(self) -> Iterator[Kind]:
-        """This type and all within it."""
+        """Yield this type and all types within it."""
         yield self
         for part in self.parts:
             yield from part.walk()
 
 
 def kind_of(text: str, user_types: Mapping[str, Any]) -> Kind:
-    """The type that schema tables spell as *text*, in a keyspace that has these user types."""
+    """Return the type that schema tables spell as *text*, in a keyspace with these user types."""
     return _kind(parse_cql_type(text), user_types, cells=True)
 
 
@@ -49,7 +48,7 @@ def _kind(parsed: CqlType, user_types: Mapping[str, Any], cells: bool = False) -
     if parsed.kind == "user":
         found = user_types.get(parsed.name)
         if found is None:
-            raise ValueError(f"there is no user type {parsed.name!r}")
+            raise ValueError(f"unknown user type {parsed.name!r}")
         parts = tuple(_kind(parse_cql_type(field), user_types) for field in found.field_types)
         return Kind("udt", parts, tuple(found.field_names), cells=cells)
     if parsed.kind == "custom":
@@ -63,7 +62,8 @@ def _kind(parsed: CqlType, user_types: Mapping[str, Any], cells: bool = False) -
 
 
 def arrow_type(kind: Kind) -> Any:
-    """What ``session.ingest`` takes for it and a text can be read as. Those that it reads itself are strings."""
+    """Return the Arrow type that ``session.ingest`` accepts for *kind* and into which a text can be read. Types that
+    ingest reads from text itself are strings."""
     import pyarrow as pa
 
     name = kind.name

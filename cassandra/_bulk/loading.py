@@ -1,4 +1,4 @@
-"""``load``: files into a table (L6)."""
+"""``load``: load files into a table (L6)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def load(context: Context) -> int:
     readers = [_reader(path, file_format, in_files, table, dialect, style, most_lines) for path in paths]
     wanted = _wanted(readers, table, given, options.get("skipcols", ()))
     if arguments.resume and table.counters:
-        raise UsageError("a load of counters cannot be resumed: what was added twice would be wrong")
+        raise UsageError("a load of counters cannot be resumed: counters would be added twice")
     what = {
         "command": "load",
         "table": table.identity,
@@ -65,13 +65,13 @@ def load(context: Context) -> int:
 
 
 def _paths(names: list[str]) -> tuple[list[Path], Mapping[str, Any] | None]:
-    """Files; those of a folder that ``unload`` wrote, with what it says of them."""
+    """Return the files; for a folder written by ``unload`` its files and its manifest."""
     if len(names) == 1 and Path(names[0]).is_dir():
         return read_manifest(Path(names[0]))
     paths = [Path(name) for name in names]
     for path in paths:
         if not path.is_file():
-            raise UsageError(f"there is no file {path}")
+            raise UsageError(f"file not found: {path}")
     return paths, None
 
 
@@ -94,13 +94,13 @@ def _reader(
 
 
 def _wanted(readers: list[FileReader], table: Table, given: list[str] | None, skipped: Any) -> list[str]:
-    """The columns that are loaded, the same of each file."""
+    """Return the columns to load, the same for each file."""
     if not readers:
         return []
     names = readers[0].names
     for reader in readers:
         if set(reader.names) != set(names):
-            raise UsageError(f"{reader.path} has other columns than {readers[0].path}: {', '.join(reader.names)}")
+            raise UsageError(f"{reader.path} has different columns than {readers[0].path}: {', '.join(reader.names)}")
     known = [name for name in skipped if name in names]
     if len(known) < len(skipped):
         raise UsageError(f"the files have no column {', '.join(set(skipped) - set(names))}, which --skip-cols names")
@@ -108,19 +108,19 @@ def _wanted(readers: list[FileReader], table: Table, given: list[str] | None, sk
     if missing := [name for name in wanted if name not in names]:
         raise UsageError(f"the files have no column {', '.join(missing)}")
     if unknown := [name for name in wanted if name not in table.kinds and table.timed(name) is None]:
-        hint = "; --header says that the first line has names" if readers[0].path.suffix == ".csv" else ""
-        raise UsageError(f"{table.name} has no column {', '.join(unknown)}: --columns or --skip-cols chooses{hint}")
+        hint = "; use --header if the first line has names" if readers[0].path.suffix == ".csv" else ""
+        raise UsageError(f"{table.name} has no column {', '.join(unknown)}: use --columns or --skip-cols{hint}")
     return wanted
 
 
 def _within(option: str, value: int | None, least: int, most: int) -> int | None:
     if value is not None and not least <= value <= most:
-        raise UsageError(f"{option} is {least} to {most}, not {value}")
+        raise UsageError(f"{option} must be from {least} to {most}, not {value}")
     return value
 
 
 class _Load:
-    """Reads the files, one after the other, and has their rows written."""
+    """Reads the files, one after the other, and writes their rows."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class _Load:
         self._refused = refused
         self._next = (state.get("file", 0), state.get("row", 0))
         self._reached = self._next
-        #: Rows of the files before one.
+        #: Number of rows in all files before a file.
         self._passed: dict[int, int] = {self._next[0]: state.get("passed", 0)}
         showing.begin_at(self._rows_before)
         self._writer = TableWriter(
@@ -184,7 +184,7 @@ class _Load:
             file, row = self._next
             showing.note(
                 f"{self._rows_before + writer.kept_rows:,} rows were loaded, all before row {row} of "
-                f"{self._readers[min(file, len(self._readers) - 1)].path}; --resume goes on ({self._checkpoint.path})"
+                f"{self._readers[min(file, len(self._readers) - 1)].path}; --resume continues ({self._checkpoint.path})"
             )
             if isinstance(error, TooManyFailed):
                 showing.note(str(error))
@@ -222,7 +222,7 @@ class _Load:
     def _cut(
         self, passed: int, numbers: Any, batch: Any, wrong: dict[int, str]
     ) -> tuple[Any, Any, dict[int, str], bool]:
-        """Without the rows that --skip-rows and --max-rows leave out; whether there are no more."""
+        """Remove the rows that --skip-rows and --max-rows exclude; the last value is True if no rows follow."""
         begin, end = self._skip - passed, self._most - passed
         is_last = self._most >= 0 and any(number >= end for number in (*numbers[-1:], *wrong))
         if not is_last and all(number >= begin for number in (*numbers[:1], *wrong)):
@@ -234,7 +234,7 @@ class _Load:
         return numbers[first : first + count], batch.slice(first, count), wrong, is_last
 
     def _part(self) -> float | None:
-        """How much of the files was read, about."""
+        """Return the approximate part of the files that was read."""
         total = sum(self._sizes)
         return sum(self._sizes[: self._reached[0]]) / total if total and len(self._sizes) > 1 else None
 

@@ -18,16 +18,17 @@ from .interrupts import Interrupts
 from .showing import fail
 from .writer import OFTEN
 
-DESCRIPTION = """Tables to files and back, from one cluster to another, and what is different."""
-ENDS = """exit codes: 0 all done; 1 rows differ, have failed or could not be read; 2 the command makes no sense;
-3 it could not go on; 130 interrupted (Ctrl-C, SIGTERM). What was interrupted goes on with --resume."""
+DESCRIPTION = """Unload tables to files, load files, copy tables between clusters, and show differences."""
+ENDS = """exit codes: 0 all done; 1 rows differ, have failed or could not be read; 2 invalid usage;
+3 the command failed; 130 interrupted (Ctrl-C, SIGTERM). --resume continues an interrupted command."""
 
 Command = Callable[[Context], int]
 
 
 @public("cassandra.bulk")
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run ``python -m cassandra.bulk`` with *arguments*, or those of the process; its exit code. See the guide.
+    """Run ``python -m cassandra.bulk`` with *arguments*, or those of the process, and return its exit code. See the
+    guide.
 
     In the main thread SIGINT and SIGTERM raise KeyboardInterrupt while it runs, which ends it with 130. Example::
 
@@ -51,19 +52,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def program() -> int:
-    """:func:`main` as the whole of a process."""
+    """Run :func:`main` as the entry point of a process."""
     sys.meta_path.insert(0, _NoPandas)
     return main()
 
 
 class _NoPandas:
-    """PyArrow imports pandas, where it is installed, to see that no value is one of its own: a quarter of a second, and
-    nothing here is."""
+    """Import hook that hides pandas. PyArrow imports pandas, if it is installed, to check values for pandas types: 0.25
+    s, and no value here has such a type."""
 
     @classmethod
     def find_spec(cls, name: str, *_: object) -> None:
         if name == "pandas":
-            raise ModuleNotFoundError("python -m cassandra.bulk goes without pandas", name=name)
+            raise ModuleNotFoundError("python -m cassandra.bulk does not use pandas", name=name)
 
 
 def _say(program: str, what: object, code: int) -> int:
@@ -110,53 +111,53 @@ def make_parser() -> argparse.ArgumentParser:
     def add(name: str, text: str) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=text, description=text, epilog=ENDS, allow_abbrev=False)
 
-    count = add("count", "How many rows a table has, to stdout.")
+    count = add("count", "Count the rows of a table; print the number to stdout.")
     count.add_argument("table", metavar="ks.table")
     _add_where(count)
 
-    unload = add("unload", "The rows of a table into files of a folder.")
+    unload = add("unload", "Write the rows of a table to files in a folder.")
     unload.add_argument("table", metavar="ks.table")
     unload.add_argument("--format", choices=("parquet", "csv", "arrow"), default="parquet")
-    unload.add_argument("--out", required=True, metavar="DIR", help="made if it is not there; else it is empty")
+    unload.add_argument("--out", required=True, metavar="DIR", help="created if it does not exist, else must be empty")
     _add_where(unload)
     _add_columns(unload)
     _add_times(unload)
-    _add_as_cqlsh(unload, "write CSV as COPY TO of cqlsh does, which is not all that COPY FROM needs")
+    _add_as_cqlsh(unload, "write CSV exactly as COPY TO of cqlsh; COPY FROM cannot read all of it back")
     copy_options.add_arguments(unload, "to")
 
-    load = add("load", "Files, or a folder that unload wrote, into a table.")
+    load = add("load", "Load files, or a folder written by unload, into a table.")
     load.add_argument("table", metavar="ks.table")
     load.add_argument("files", nargs="+", metavar="FILE")
     load.add_argument("--format", choices=("parquet", "csv", "arrow"), help="default: by the names of the files")
     _add_columns(load)
-    load.add_argument("--timestamp", type=int, help="write time of the first row, in microseconds; others are later")
+    load.add_argument("--timestamp", type=int, help="write time of the first row, in microseconds; rises by row")
     _add_writing(load)
-    _add_as_cqlsh(load, "read CSV that COPY TO of cqlsh wrote: undo what it does to texts")
+    _add_as_cqlsh(load, "read CSV written by COPY TO of cqlsh: undo its escapes in texts")
     copy_options.add_arguments(load, "from")
 
-    copy = add("copy", "The rows of a table into another table.")
+    copy = add("copy", "Copy the rows of a table into another table.")
     copy.add_argument("table", metavar="ks.table")
     copy.add_argument("target", metavar="ks2.table")
-    copy.add_argument("--to", metavar="HOST", help="of the cluster that the second table is in")
+    copy.add_argument("--to", metavar="HOST", help="contact point of the cluster of the second table")
     copy.add_argument("--max-insert-errors", type=int, default=1000, metavar="…", help="rows that may fail; -1: any")
     _add_where(copy)
     _add_columns(copy)
     _add_times(copy)
     _add_writing(copy)
 
-    diff = add("diff", "What is different between two tables: < row only in A, > only in B, ! with other values.")
+    diff = add("diff", "Show differences between two tables: < row only in A, > only in B, ! with other values.")
     diff.add_argument("table", metavar="A")
     diff.add_argument("target", metavar="B")
-    diff.add_argument("--to", metavar="HOST", help="of the cluster that B is in")
-    diff.add_argument("--show", type=int, default=1000, metavar="N", help="so many rows are shown (default: 1000)")
+    diff.add_argument("--to", metavar="HOST", help="contact point of the cluster of B")
+    diff.add_argument("--show", type=int, default=1000, metavar="N", help="number of rows to show (default: 1000)")
     _add_where(diff)
     _add_columns(diff)
 
     for command in commands.choices.values():
-        command.add_argument("--resume", action="store_true", help="go on where it was interrupted")
-        command.add_argument("--checkpoint", metavar="FILE", help="in the place of the usual one")
+        command.add_argument("--resume", action="store_true", help="continue an interrupted command")
+        command.add_argument("--checkpoint", metavar="FILE", help="use this checkpoint file instead of the default one")
         command.add_argument("--checkpoint-every", type=float, default=OFTEN, help=argparse.SUPPRESS)
-        command.add_argument("--quiet", action="store_true", help="do not show how far it is")
+        command.add_argument("--quiet", action="store_true", help="do not show progress")
         connecting.add_arguments(command)
     return parser
 
@@ -170,8 +171,8 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_times(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ttl", action="store_true", help="the time to live of each value, too")
-    parser.add_argument("--writetime", action="store_true", help="the write time of each value, too")
+    parser.add_argument("--ttl", action="store_true", help="include the time to live of each value")
+    parser.add_argument("--writetime", action="store_true", help="include the write time of each value")
 
 
 def _add_as_cqlsh(parser: argparse.ArgumentParser, text: str) -> None:
@@ -180,6 +181,6 @@ def _add_as_cqlsh(parser: argparse.ArgumentParser, text: str) -> None:
 
 def _add_writing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--nulls", choices=("unset", "null"), default="unset", help="null leaves what is there, or deletes it"
+        "--nulls", choices=("unset", "null"), default="unset", help="a null keeps the stored value, or deletes it"
     )
-    parser.add_argument("--counters", action="store_true", help="add to counters; what fails is not sent again")
+    parser.add_argument("--counters", action="store_true", help="add to counters; failed requests are not retried")

@@ -1,4 +1,4 @@
-"""Collections, tuples, vectors and user types as cqlsh writes them, taken apart (L6)."""
+"""Parser for collections, tuples, vectors and user types as cqlsh writes them (L6)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .texts_out import NOTHING
 
 _SPACE = re.compile(r"\s*")
 _UNQUOTED = re.compile(r"[^,\[\](){}]*")
-_KEY = re.compile(r"(?:[^,\[\](){}:]|:(?!\s))*(?=:)")  # a colon within is one that no space follows
+_KEY = re.compile(r"(?:[^,\[\](){}:]|:(?!\s))*(?=:)")  # a colon that no space follows is part of the key
 _PAIRS = {"[": "]", "{": "}", "(": ")"}
 _BEGINS = {"list": "[", "vector": "[", "set": "{", "map": "{", "udt": "{", "tuple": "("}
 MOST_DEEP = 64
@@ -21,10 +21,10 @@ Read = Callable[[str], Any]
 
 
 def parser_of(kind: Kind, style: Style) -> Read:
-    """What reads a text as such a value. It raises ValueError, with the place."""
+    """Return the function that parses a text as a value of *kind*. It raises ValueError, with the position."""
     scalars: dict[Kind, Read] = {}
     if max_depth(kind) > MOST_DEEP:
-        raise ValueError(f"types within types, {MOST_DEEP} deep, are too many")
+        raise ValueError(f"type is nested too deeply: at most {MOST_DEEP} levels are supported")
 
     def read(text: str) -> Any:
         return _Text(text, style, scalars).whole(kind)
@@ -37,7 +37,7 @@ def max_depth(kind: Kind) -> int:
 
 
 class _Text:
-    """One text, and how far it was read."""
+    """One text, and the position of the parser."""
 
     __slots__ = ("_at", "_scalars", "_style", "_text")
 
@@ -56,10 +56,10 @@ class _Text:
 
     def _wrong(self, wanted: str) -> ValueError:
         around = self._text[self._at : self._at + 20]
-        return ValueError(f"at character {self._at} {wanted} is wanted, not {around!r}")
+        return ValueError(f"expected {wanted} at character {self._at}, got {around!r}")
 
     def _skip(self) -> str:
-        """Over spaces; the next character, "" at the end."""
+        """Skip spaces; return the next character, "" at the end."""
         match = _SPACE.match(self._text, self._at)
         self._at = match.end() if match is not None else self._at
         return self._text[self._at : self._at + 1]
@@ -73,7 +73,7 @@ class _Text:
         if not kind.parts:
             return self._scalar(kind, pattern)
         begin = self._skip()
-        if begin not in _PAIRS:  # of a field or an element without a value
+        if begin not in _PAIRS:  # a field or an element without a value
             self._null(kind, pattern)
             return None
         self._take(_BEGINS[kind.name])
@@ -81,7 +81,7 @@ class _Text:
         if kind.name == "map":
             found: Any = self._several(end, lambda: self._pair(*kind.parts))
             if len({repr(key) for key, _ in found}) < len(found):
-                raise ValueError("a key is there twice")
+                raise ValueError("duplicate key")
         elif kind.name == "udt":
             found = self._fields(kind, end)
         elif kind.name == "tuple":
@@ -96,7 +96,7 @@ class _Text:
     def _null(self, kind: Kind, pattern: re.Pattern[str]) -> None:
         text = self._unquoted(pattern)
         if text not in NOTHING and text != self._style.null:
-            raise ValueError(f"{text!r} is no {kind.name}")
+            raise ValueError(f"invalid {kind.name}: {text!r}")
 
     def _several(self, end: str, element: Callable[[], Any]) -> list[Any]:
         if self._skip() == end:
@@ -116,14 +116,14 @@ class _Text:
         found = {}
         for at, part in enumerate(kind.parts):
             if self._skip() == end:
-                break  # fields that were added later
+                break  # a tuple may have fewer fields than its type
             if at:
                 self._take(",")
             found[f"f{at}"] = self._value(part)
         return found
 
     def _fields(self, kind: Kind, end: str) -> dict[str, Any]:
-        """By name, in whatever order they come."""
+        """Parse fields by name, in any order."""
         parts = dict(zip(kind.fields, kind.parts, strict=True))
         found: dict[str, Any] = {}
 
@@ -160,13 +160,13 @@ class _Text:
         return match[0].strip()
 
     def _quoted(self) -> str:
-        """A text in single quotes, which are doubled within."""
+        """Parse a text in single quotes, which are doubled within."""
         at = self._at + 1
         pieces = []
         while True:
             end = self._text.find("'", at)
             if end < 0:
-                raise self._wrong("an end of the quotes")
+                raise self._wrong("a closing quote")
             pieces.append(self._text[at:end])
             if self._text[end + 1 : end + 2] != "'":
                 self._at = end + 1

@@ -1,4 +1,4 @@
-"""Keys with a value each, of which there may be more than fit into memory (L6)."""
+"""Key-value store for keys that may not fit into memory (L6)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import sqlite3
 
 
 class Once:
-    """Keys of what is done once, with a value each. Beyond some megabytes they are in a temporary file without a name.
+    """Keys of completed actions, with a value each. Beyond a few megabytes they are in a temporary file without a name.
 
-    One thread. Nothing outlives :meth:`close`.
+    One thread. :meth:`close` removes all data.
     """
 
     def __init__(self) -> None:
@@ -20,12 +20,12 @@ class Once:
         self._database.execute("BEGIN")
 
     def get(self, key: tuple[str, bytes]) -> bytes | None:
-        """The value that was noted for *key*, or None."""
+        """Return the value stored for *key*, or None."""
         found = self._database.execute("SELECT value FROM noted WHERE name = ? AND key = ?", key).fetchone()
         return None if found is None else found[0]
 
     def note(self, key: tuple[str, bytes], value: bytes) -> None:
-        """*key*, which was not noted before, with *value*."""
+        """Store *value* for *key*, which must not be stored yet."""
         self._database.execute("INSERT INTO noted VALUES (?, ?, ?)", (*key, value))
 
     def close(self) -> None:

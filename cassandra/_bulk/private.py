@@ -1,6 +1,6 @@
-"""Files that only their owner can read, that never lead through a link, and that appear when they are whole (L6).
+"""Files that only their owner can read, that never follow a link, and that appear only when complete (L6).
 
-Every file of this program is created here. POSIX.
+All files of this program are created here. POSIX.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from typing import Any, BinaryIO
 
 from .errors import UsageError
 
-UNFINISHED = ".part"  # the suffix of a file until it is whole
+UNFINISHED = ".part"  # the suffix of a file until it is complete
 BUFFER = 1 << 18  # bytes
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def create_private(path: Path, *, replace: bool = False) -> BinaryIO:
-    """A new file at *path*, open for writing. *replace*: in the place of one that is there; else FileExistsError."""
+    """Create a file at *path*, open for writing. *replace*: replace an existing file; else raise FileExistsError for
+    one."""
     if replace:
         path.unlink(missing_ok=True)
     return os.fdopen(os.open(path, _NEW, 0o600), "wb", BUFFER)
 
 
 def append_private(path: Path, size: int | None = None) -> BinaryIO:
-    """The file at *path*, cut to *size* bytes and open for writing at its end; a new one if there is none. OSError for
-    a link; UsageError for a file of another user and for what is no file."""
+    """Return the file at *path*, cut to *size* bytes and open for writing at its end; a new one if it does not exist.
+    Raise OSError for a link; UsageError for a file of another user and for anything but a regular file."""
     number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         found = os.fstat(number)
@@ -45,13 +46,13 @@ def append_private(path: Path, size: int | None = None) -> BinaryIO:
 
 
 def read_private(path: Path) -> str:
-    """The text of a file that was written by this program. OSError, also for a link; UnicodeDecodeError."""
+    """Return the text of a file written by this program. Raise OSError, also for a link, and UnicodeDecodeError."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
         return file.read().decode()
 
 
 def is_private(path: Path) -> bool:
-    """True if this user owns the file, and its group and others cannot read it, as cqlsh has it; root may use files of
+    """True if this user owns the file and its group and others cannot read it: the rule of cqlsh. Root may use files of
     other users."""
     found = path.stat()
     return os.geteuid() in (0, found.st_uid) and not found.st_mode & (stat.S_IRGRP | stat.S_IROTH)
@@ -66,10 +67,10 @@ def sync_folder(folder: Path) -> None:
 
 
 class PendingFile(io.RawIOBase):
-    """A file that appears at *path* when it is whole. Until then it is ``<path>.part``.
+    """File that appears at *path* when it is complete. Until then it is ``<path>.part``.
 
-    *replaces*: it takes the place of one that is there, which stays if this one fails. The first error of a write is
-    kept: such a file is never published. One thread.
+    *replaces*: it replaces an existing file, which stays if this one fails. The first error of a write is kept: such a
+    file is never published. One thread.
     """
 
     def __init__(self, path: Path, *, replaces: bool = False) -> None:
@@ -85,8 +86,8 @@ class PendingFile(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        """All of *data*, any bytes-like object. OSError."""
-        if self._discarded:  # writers that are closed later
+        """Write all of *data*, any bytes-like object. Raise OSError."""
+        if self._discarded:  # a writer may be closed after the file was discarded
             return memoryview(data).nbytes
         try:
             return self._file.write(data)
@@ -95,8 +96,9 @@ class PendingFile(io.RawIOBase):
             raise
 
     def publish(self) -> None:
-        """Write what is buffered through to the disk, and give the file its name. After an OSError there is none, or
-        the one before; if only its folder could not be synced, either that or this one."""
+        """Flush buffered data to disk and rename the file to its final name. After an OSError the final name has no
+        file or the previous one; if only the folder could not be synced, it has either the previous file or this
+        one."""
         try:
             if self.error is not None:
                 raise self.error
@@ -116,18 +118,19 @@ class PendingFile(io.RawIOBase):
             raise
 
     def discard(self) -> None:
-        """Remove it, unless it was published. Later writes do nothing."""
+        """Remove the file, unless it was published. Later writes do nothing."""
         if self._discarded:
             return
         self._discarded = True
-        with contextlib.suppress(OSError):  # what is buffered may not be writable
+        with contextlib.suppress(OSError):  # buffered data may not be writable
             self._file.close()
         self.temporary.unlink(missing_ok=True)
 
 
 class FolderLock:
-    """The only one among processes and threads that writes to *folder*, as long as it is entered. UsageError if
-    another one does. The lock of a process that is killed ends with it, whether its file is left or not."""
+    """Exclusive lock among processes and threads that write to *folder*, held while entered. Raise UsageError if
+    another command holds it. The lock of a killed process is released with it; a lock file that is left behind does not
+    matter."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
@@ -149,7 +152,7 @@ class FolderLock:
             if is_there:
                 self._number = number
                 return self
-            os.close(number)  # the command before it has just removed it
+            os.close(number)  # the previous holder has just removed the file
 
     def _is(self, number: int) -> bool:
         try:
@@ -165,15 +168,15 @@ class FolderLock:
 
 
 def file_within(folder: Path, name: object) -> Path:
-    """The file *name* of *folder*, whether it is there or not. ValueError unless *name* is a plain file name, and
-    what is there a file: no path, no link."""
+    """Return the path of the file *name* in *folder*; the file need not exist. Raise ValueError unless *name* is a
+    plain file name without a path, and an existing entry is a regular file, not a link."""
     if not isinstance(name, str) or name in ("", ".", "..") or "/" in name or "\0" in name:
-        raise ValueError(f"{name!r} is not the name of a file in {folder}")
+        raise ValueError(f"invalid file name in {folder}: {name!r}")
     path = folder / name
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return path
     if not stat.S_ISREG(mode):
-        raise ValueError(f"{path} is not a file, but a link, a folder or a device")
+        raise ValueError(f"{path} is not a regular file")
     return path

@@ -1,4 +1,4 @@
-"""Reading a table range by range, and which ranges are done (L6)."""
+"""Reading a table range by range, and the completed ranges (L6)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .errors import UsageError
 
 
 def part_of_ring(begin: int | None, end: int | None) -> TokenRange:
-    """The tokens above *begin* up to *end*; None is no bound."""
+    """Return the tokens above *begin* up to *end*; None is no bound."""
     try:
         return TokenRange(FULL_RING.start if begin is None else begin, FULL_RING.end if end is None else end)
     except ValueError as error:
@@ -19,7 +19,7 @@ def part_of_ring(begin: int | None, end: int | None) -> TokenRange:
 
 
 class Coverage:
-    """The ranges that are done, of *whole*."""
+    """The completed ranges, of *whole*."""
 
     def __init__(self, whole: TokenRange, done: Iterable[Sequence[int]] = ()) -> None:
         self.whole = whole
@@ -30,15 +30,15 @@ class Coverage:
         self._added.append(one)
 
     def left(self) -> list[TokenRange]:
-        """What is to be read."""
+        """Return the ranges that are still to be read."""
         return self.whole.subtract(self._merged())
 
     def as_lists(self) -> list[list[int]]:
-        """For a checkpoint."""
+        """Return the completed ranges in the form of a checkpoint."""
         return [[one.start, one.end] for one in self._merged()]
 
     def part(self) -> float:
-        """From 0 to 1."""
+        """Return the completed part of the ring, from 0 to 1."""
         return sum(one.size for one in self._merged()) / self.whole.size
 
     def _merged(self) -> list[TokenRange]:
@@ -49,7 +49,7 @@ class Coverage:
 
 
 def scan_of(session: Any, table: str, **options: Any) -> Any:
-    """``session.scan``; UsageError for what cannot be asked."""
+    """Return ``session.scan(table)``; raise UsageError for options that a scan rejects."""
     from cassandra._base.errors import InvalidRequest, UnsupportedOperation
 
     try:

@@ -1,4 +1,5 @@
-"""Rows that were not loaded (L6): a file of errors says why, and another has the rows, to be mended and loaded."""
+"""Rows that were not loaded (L6): an error file with the reasons, and a file with the rows, to be corrected and
+loaded."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from .files import FileReader
 from .private import append_private
 from .showing import Showing
 
-SHOWN = 10  # in full on the terminal; the rest is counted
-MOST_HELD = 100_000  # rows from one note to the next
+SHOWN = 10  # errors shown on the terminal; the others are counted
+MOST_HELD = 100_000  # rows between two checkpoints
 _ROW_OF_INGEST = re.compile(r"\A(column '.*?' \(.*?\)), row \d+: ", re.DOTALL)
 
 
@@ -29,18 +30,18 @@ class _Refusal(NamedTuple):
 
 
 class RefusedRows:
-    """``<name>.err`` has a line for each row: its file, its line there, why. Rows of CSV are in ``<name>.bad``, behind
-    the header, in the encoding of the input; those of a file with another header in ``<name>.2.bad`` and so on.
+    """``<name>.err`` has a line for each row: its file, its line there, the reason. Rows of CSV are in ``<name>.bad``,
+    after the header, in the encoding of the input; rows of a file with another header in ``<name>.2.bad`` and so on.
 
-    Files are made with their first row, readable by their owner only. One that is being loaded is not overwritten: the
-    rows go to the next name. Rows are held until :meth:`save`, which says how far the load has come: so rows that are
-    read again after ``--resume`` are there once. One thread.
+    Files are created with their first row, readable only by their owner. An input file is not overwritten: the rows go
+    to the next name. Rows are held until :meth:`save`, which takes the progress of the load: so rows that are read
+    again after ``--resume`` are written once. One thread.
     """
 
     def __init__(
         self, path: Path, readers: Sequence[FileReader], encoding: str, showing: Showing, state: Mapping[str, Any]
     ) -> None:
-        """*state*: what :meth:`save` gave before; files are cut to what they had then."""
+        """*state*: the result of the last :meth:`save`; files are cut to the size that they had then."""
         self.path = path
         self.unreadable: int = state.get("unreadable", 0)
         self._readers = readers
@@ -55,7 +56,7 @@ class RefusedRows:
         self._shown = 0
 
     def add(self, file: int, number: int, message: str, is_unreadable: bool) -> None:
-        """A row of the file with this index. *is_unreadable*: it was not sent to a server."""
+        """Add a row of the file with this index. *is_unreadable*: it was not sent to a server."""
         found = _Refusal(file, number, _ROW_OF_INGEST.sub(r"\1: ", message), is_unreadable)
         self.unreadable += is_unreadable
         self._held.append(found)
@@ -66,10 +67,10 @@ class RefusedRows:
         if self._shown <= SHOWN:
             self._showing.note(self._line(found))
         elif self._shown == SHOWN + 1:
-            self._showing.note(f"more of them are in {self.path}")
+            self._showing.note(f"more errors are in {self.path}")
 
     def save(self, until: tuple[int, int]) -> dict[str, Any]:
-        """Write the rows before *until*, a file and the number of a row. The state, for a checkpoint."""
+        """Write the rows before *until*, a file and the number of a row. Return the state, for a checkpoint."""
         self._write([found for found in self._held if found[:2] < until])
         self._held = [found for found in self._held if found[:2] >= until]
         for name, file in self._files.items():
@@ -78,7 +79,7 @@ class RefusedRows:
         return {"sizes": dict(self._sizes), "unreadable": self._noted}
 
     def close(self) -> None:
-        """Write the others, too."""
+        """Write the remaining rows and close the files."""
         try:
             self._write(self._held)
         finally:
@@ -127,6 +128,6 @@ class RefusedRows:
         found = self._files.get(name)
         if found is None:
             file = append_private(Path(name), self._sizes.get(name, 0))
-            # At the end of a file that has rows text has no byte order mark.
+            # Text appended to a file that has rows gets no byte order mark.
             found = self._files[name] = io.TextIOWrapper(file, encoding=encoding, errors=UNDECODED, newline="")
         return found

@@ -1,7 +1,7 @@
-"""Output of the program (L6): progress on stderr, a bar on a terminal, else a line now and then; warnings; results.
+"""Output of the program (L6): progress on stderr, as a bar on a terminal, else as occasional lines; warnings; results.
 
-All of it has text of servers, files and users, and goes through :func:`printable`. A command goes on if stderr cannot
-be written.
+All output may contain text of servers, files and users, and goes through :func:`printable`. A command continues if
+stderr cannot be written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OFTEN = 5.0  # seconds between two lines
 
 
 class Showing:
-    """Rows, and the part of the work that is done, of one command. One thread."""
+    """Progress of one command: rows, and the completed part of the work. One thread."""
 
     def __init__(self, title: str, quiet: bool = False, stream: TextIO | None = None) -> None:
         self._title = title
@@ -44,11 +44,11 @@ class Showing:
             self._bar.stop()
 
     def begin_at(self, rows: int) -> None:
-        """So many were done before, by a command that this one goes on with."""
+        """Set the number of rows that were done before a resumed command began."""
         self._before = self.rows = rows
 
     def update(self, rows: int, done: float | None = None) -> None:
-        """So many rows by now; *done*: the part of the whole, from 0 to 1."""
+        """Set the current number of rows; *done*: the completed part, from 0 to 1."""
         self.rows = rows
         self.done = self.done if done is None else done
         if self._bar is not None:
@@ -60,14 +60,14 @@ class Showing:
             self._write(f"{self._title}: {part}{rows:,} rows, {self._rate()}")
 
     def note(self, text: str) -> None:
-        """Something that is to be read."""
+        """Show a message."""
         if self._bar is not None:
             self._bar.console.print(printable(text), markup=False, highlight=False)
         else:
             self._write(text)
 
     def summary(self, verb: str, *more: str) -> None:
-        """The last line: what was done, and how fast."""
+        """Show the last line: total rows and rate."""
         seconds = monotonic() - self._began
         text = f"{self._title}: {self.rows:,} rows {verb} in {seconds:,.1f} s, {self._rate()}"
         if self._before:
@@ -83,17 +83,17 @@ class Showing:
 
 
 def tell(text: str) -> None:
-    """A result, a line of stdout. OSError."""
+    """Print a result as a line of stdout. Raise OSError."""
     print(printable(text), file=sys.stdout, flush=True)
 
 
 def warn(text: str) -> None:
-    """A line of stderr about something that is dangerous, but was asked for."""
+    """Print a warning on stderr about a dangerous option."""
     _say(f"warning: {text}", sys.stderr)
 
 
 def fail(program: str, what: object) -> None:
-    """The line of stderr that says why *program* ends."""
+    """Print the line on stderr with the reason why *program* ends."""
     _say(f"{program}: {what}", sys.stderr)
 
 
@@ -103,7 +103,7 @@ def _say(text: str, stream: TextIO) -> None:
 
 
 def _bar(stream: TextIO) -> Any:
-    """None without rich."""
+    """Return a progress bar on *stream*, or None if rich is not installed."""
     try:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn

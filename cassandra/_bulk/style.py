@@ -1,4 +1,4 @@
-"""How values are spelled in files of CSV: the options that COPY of cqlsh has for that (L6). Values; nothing changes."""
+"""Spelling of values in CSV files: options of COPY of cqlsh (L6). Immutable."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Dialect(NamedTuple):
-    """How fields become lines."""
+    """Format of lines."""
 
     delimiter: str = ","
     quote: str = '"'
@@ -16,14 +16,14 @@ class Dialect(NamedTuple):
 
     @property
     def doubles(self) -> bool:
-        """Whether a quote within quotes is written twice."""
+        """True if a quote within quotes is written twice."""
         return self.quote == self.escape
 
 
 class Style(NamedTuple):
-    """How values become fields. Without precisions numbers have all the digits that they need to be read as the same.
+    """Format of fields. Without precisions numbers have all the digits needed to read the same number again.
 
-    ``as_cqlsh``: texts and numbers as COPY TO writes them, which is not always what COPY FROM can read again.
+    ``as_cqlsh``: texts and numbers as COPY TO writes them, which COPY FROM cannot always read again.
     """
 
     null: str = ""
@@ -38,5 +38,5 @@ class Style(NamedTuple):
 
     @property
     def separates(self) -> bool:
-        """Whether numbers are written otherwise than Python reads them."""
+        """True if numbers have other separators than Python reads."""
         return self.decimal_sep != "." or bool(self.thousands_sep)

@@ -1,4 +1,4 @@
-"""The table that a command is about, as the schema has it (L6)."""
+"""The table of a command, from schema metadata (L6)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from cassandra._session.ingest.target import TableName
 from .errors import UsageError
 from .kinds import Kind, kind_of
 
-#: How columns of times to live and of write times are called, in SELECT and in files.
+#: Names of time-to-live and write-time columns, in SELECT and in files.
 TTL, WRITETIME = "ttl", "writetime"
 
 
 class Table:
-    """Names as CQL spells them, columns in the order of the schema, their types."""
+    """Names as CQL spells them, columns in schema order, and their types."""
 
     def __init__(self, session: Any, name: str) -> None:
-        """UsageError if there is no such table."""
+        """Raise UsageError if the table does not exist."""
         try:
             parsed = TableName(name, session.keyspace)
         except ValueError as error:
@@ -31,7 +31,7 @@ class Table:
             raise UsageError(f"there is no table {parsed.table} in the keyspace {parsed.keyspace}")
         self.metadata = found
         self.name = f"{maybe_escape_name(parsed.keyspace)}.{maybe_escape_name(parsed.table)}"
-        #: What tells it from others, for checkpoints: contact points may be others when a command goes on.
+        #: Identity of the table for checkpoints: contact points may change when a command is resumed.
         self.identity = [session.cluster.metadata.cluster_name, self.name, str(found._id)]
         self.file_name = f"{parsed.keyspace}.{parsed.table}"
         if "/" in self.file_name or "\0" in self.file_name:
@@ -47,16 +47,16 @@ class Table:
         self.counters = [name for name in self.columns if self.kinds[name].name == "counter"]
 
     def check(self, columns: list[str]) -> list[str]:
-        """*columns*, if the table has all of them."""
+        """Return *columns* if the table has all of them. Raise UsageError otherwise."""
         if unknown := [name for name in columns if name not in self.kinds]:
             raise UsageError(f"{self.name} has no column {', '.join(unknown)}")
         if len(set(columns)) < len(columns):
-            raise UsageError(f"a column is there twice: {', '.join(columns)}")
+            raise UsageError(f"duplicate column names: {', '.join(columns)}")
         return columns
 
     def timed(self, column: str) -> tuple[str, str] | None:
-        """Of ``ttl(name)`` or ``writetime(name)`` what it is, and of which column; None for other names, and for a
-        column of the table that has such a name."""
+        """Return the function and the column of ``ttl(name)`` or ``writetime(name)``; None for other names, and if the
+        table has a column of that very name."""
         if column in self.kinds:
             return None
         for what in (TTL, WRITETIME):
@@ -65,7 +65,7 @@ class Table:
         return None
 
     def has_times(self, column: str) -> bool:
-        """Whether the server tells time to live and write time of *column*: one of each."""
+        """True if the server returns one time to live and one write time for *column*."""
         return column not in self.key and not self.kinds[column].cells and not self.counters
 
 

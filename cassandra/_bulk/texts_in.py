@@ -1,7 +1,7 @@
-"""Text in the forms of cqlsh as columns of Arrow's (L6).
+"""Text in the forms of cqlsh to Arrow columns (L6).
 
-Whole columns by kernels of PyArrow first; where these find something that they do not read, value by value, which also
-tells which values are none.
+Whole columns are converted by kernels of PyArrow first; a column that these cannot convert is read value by value,
+which also finds the invalid values.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ _NAMED = {"\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 
 
 class Column:
-    """What a column of texts was read as. ``errors`` has what is none by its row: there the value is null."""
+    """Values read from a column of texts. ``errors`` has the reason for each invalid value by row: there the value is
+    null."""
 
     __slots__ = ("errors", "values")
 
@@ -46,7 +47,7 @@ class Column:
 
 
 def read_column(texts: Any, kind: Kind, style: Style) -> Column:
-    """*texts*, an array of strings, null where there is no value."""
+    """Read *texts*, an array of strings, null where there is no value."""
     import pyarrow as pa
 
     if kind.name not in TEXTS:
@@ -61,7 +62,7 @@ def read_column(texts: Any, kind: Kind, style: Style) -> Column:
 
 
 def _emptied(texts: Any) -> Any:
-    """With nothing written there is no value, whatever null is written as."""
+    """Replace empty texts by null: an empty field has no value, for any spelling of null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -97,7 +98,8 @@ def _slowly(texts: Any, kind: Kind, style: Style) -> Column:
 
 
 def reader_of(kind: Kind, style: Style) -> Callable[[str], Any]:
-    """What makes of one text what an array of :func:`arrow_type` is made of. It raises ValueError."""
+    """Return the function that converts one text to an element of an array of :func:`arrow_type`. It raises
+    ValueError."""
     name = kind.name
     if name in INTEGERS:
         return lambda text: int(_matching(_WHOLE, _plain(text, style), name))
@@ -129,7 +131,7 @@ def reader_of(kind: Kind, style: Style) -> Callable[[str], Any]:
 
 
 def _plain(text: str, style: Style) -> str:
-    """A number with the separators of Python."""
+    """Return a number with the separators of Python."""
     text = text.strip()
     if style.thousands_sep:
         text = text.replace(style.thousands_sep, "")
@@ -138,15 +140,15 @@ def _plain(text: str, style: Style) -> str:
 
 def _matching(pattern: re.Pattern[str], text: str, name: str) -> str:
     if pattern.fullmatch(text) is None:
-        raise ValueError(f"{shown(text)} is no {name}")
+        raise ValueError(f"invalid {name}: {shown(text)}")
     return text
 
 
 def _real(text: str, name: str) -> float:
-    """A number that the type has: of its digits some may be lost, but no number becomes infinity."""
+    """Return a number in the range of the type: digits may be lost, but no finite number becomes infinity."""
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise ValueError(f"{shown(text)} is no {name}")
+        raise ValueError(f"invalid {name}: {shown(text)}")
     found = float(text)
     if not match[4]:
         try:
@@ -159,7 +161,7 @@ def _real(text: str, name: str) -> float:
 
 
 def unescaped(text: str) -> str:
-    """*text* as it was before COPY TO showed its control characters and doubled its backslashes."""
+    """Return *text* as it was before COPY TO escaped its control characters and doubled its backslashes."""
 
     def character(match: re.Match[str]) -> str:
         found = match[1]
@@ -171,7 +173,7 @@ def unescaped(text: str) -> str:
 def _boolean(text: str, style: Style) -> bool:
     found = text.strip().lower()
     if found not in (style.true.lower(), style.false.lower()):
-        raise ValueError(f"{shown(text)} is neither {style.true} nor {style.false}")
+        raise ValueError(f"invalid boolean: {shown(text)}; expected {style.true} or {style.false}")
     return found == style.true.lower()
 
 
@@ -183,7 +185,7 @@ def _blob(text: str) -> bytes:
 
 
 def moment_of(text: str, text_format: str | None = None) -> int:
-    """Milliseconds since 1970. Without a zone a moment is in UTC; a whole number is milliseconds."""
+    """Return milliseconds since 1970. A moment without a zone is in UTC; a whole number is milliseconds."""
     text = text.strip()
     if text_format is not None:
         try:
@@ -200,7 +202,7 @@ def moment_of(text: str, text_format: str | None = None) -> int:
         raise ValueError(f"invalid timestamp: {shown(text)}; expected one such as 2026-01-31 12:34:56.789+0000")
     fraction = (match[7] or "").ljust(3, "0")
     if fraction[3:].strip("0"):
-        raise ValueError(f"{shown(text)} is more exact than milliseconds")
+        raise ValueError(f"{shown(text)} has a higher precision than milliseconds")
     parts = [int(part or 0) for part in match.groups()[:6]]
     found = datetime.datetime(*parts, tzinfo=datetime.timezone.utc)  # type: ignore[misc, arg-type]
     milliseconds = (found - BEGIN) // datetime.timedelta(milliseconds=1) + int(fraction[:3])
@@ -212,7 +214,7 @@ def moment_of(text: str, text_format: str | None = None) -> int:
 
 
 def _day_as_cqlsh(text: str) -> int:
-    """COPY TO writes days beyond the years 1 to 9999 as their number since 1970."""
+    """Return a day; COPY TO writes days beyond the years 1 to 9999 as their number since 1970."""
     text = text.strip()
     return int(text) if _WHOLE.fullmatch(text) else day_of(text)
 
@@ -225,7 +227,7 @@ def _time(text: str) -> int:
     return seconds * 10**9 + int((match[4] or "").ljust(9, "0"))
 
 
-# -- whole columns: pyarrow.ArrowInvalid where there is anything out of the ordinary
+# -- whole columns: these raise pyarrow.ArrowInvalid for values that need the slow path
 
 
 def _cast(texts: Any, kind: Kind, style: Style) -> Any:
@@ -240,7 +242,7 @@ def _reals(texts: Any, kind: Kind, style: Style) -> Any:
 
     found = _cast(texts, kind, style)
     if pc.any(pc.is_inf(found)).as_py():
-        raise pa.ArrowInvalid("infinity, which may be a number that is too large")
+        raise pa.ArrowInvalid("infinity, which may be a number out of range")
     return found
 
 
@@ -249,7 +251,7 @@ def _integers(texts: Any, kind: Kind, style: Style) -> Any:
     import pyarrow.compute as pc
 
     if pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
-        raise pa.ArrowInvalid("hexadecimal digits, which are read by casts alone")
+        raise pa.ArrowInvalid("hexadecimal digits, which only casts read")
     return _cast(texts, kind, style)
 
 
@@ -276,7 +278,7 @@ def _truths(texts: Any, kind: Kind, style: Style) -> Any:
     lowered = pc.utf8_lower(texts)
     true = pc.equal(lowered, style.true.lower())
     if not pc.all(pc.or_(true, pc.equal(lowered, style.false.lower()))).as_py():
-        raise pa.ArrowInvalid("neither")
+        raise pa.ArrowInvalid("neither true nor false")
     return true
 
 
@@ -284,7 +286,7 @@ def _moments(texts: Any, kind: Kind, style: Style) -> Any:
     import pyarrow as pa
 
     if style.datetime_format is not None:
-        raise pa.ArrowInvalid("a format of its own")
+        raise pa.ArrowInvalid("a custom datetime format")
     return _cast(texts, kind, Style())
 
 

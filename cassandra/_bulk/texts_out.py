@@ -1,6 +1,6 @@
-"""Columns of Arrow's as text, in the forms of cqlsh (L6).
+"""Arrow columns to text, in the forms of cqlsh (L6).
 
-Whole columns at a time, by kernels of PyArrow where they write what is wanted; nested values are put together of the
+Whole columns at a time, by kernels of PyArrow where they write the required form; nested values are assembled from the
 texts of their parts, which are columns, too.
 """
 
@@ -18,18 +18,18 @@ from .durations import duration_text
 from .kinds import FLOATS, INTEGERS, NUMBERS, TEXTS, Kind
 from .style import Style
 
-#: Milliseconds and days within which a moment and a day are written as such: years 1 to 9999. Others are numbers.
+#: Range of milliseconds and of days that are written as dates: years 1 to 9999. Others are written as numbers.
 MOMENTS = (-62135596800000, 253402300799999)
 DAYS = (-719162, 2932896)
-#: What COPY TO shows by an escape sequence, beside backslashes.
+#: Characters other than backslashes that COPY TO shows as an escape sequence.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\xa0]")
-#: What is null within another value, whatever null is written as.
+#: Spellings of null within another value, for any style.
 NOTHING = ("", "null", "None")
 _PLAIN_FIELD = re.compile(r"[^\s:,'{}\[\]()][^:,'{}\[\]()]*(?<!\s)")
 
 
 def texts_of(array: Any, kind: Kind, style: Style, nested: bool = False) -> Any:
-    """An array of strings, null where *array* is. *nested*: within a collection, where texts are quoted."""
+    """Return an array of strings, null where *array* is. *nested*: within a collection, where texts are quoted."""
     import pyarrow.compute as pc
 
     name = kind.name
@@ -45,7 +45,7 @@ def texts_of(array: Any, kind: Kind, style: Style, nested: bool = False) -> Any:
     else:
         found = _WRITERS[name](array, kind, style, nested)
     if nested and name in NUMBERS and style.separates and not style.as_cqlsh:
-        return _quoted(found)  # a comma in it would be taken for the next element
+        return _quoted(found)  # a comma in it would be read as the end of the element
     return found
 
 
@@ -77,7 +77,7 @@ def _texts(array: Any, style: Style, nested: bool) -> Any:
 
 
 def _grouped(digits: Any, style: Style) -> Any:
-    """Whole numbers as text, with the thousands apart."""
+    """Return whole numbers as text, with thousands separators."""
     if not style.thousands_sep:
         return digits
     return _each(digits, lambda text: _separated(text, style))
@@ -100,7 +100,7 @@ def _floats(array: Any, style: Style, name: str, nested: bool) -> Any:
 
 
 def _rounded(value: float, precision: int, style: Style) -> str:
-    """*value* with as many digits as COPY TO gives it."""
+    """Return *value* with as many digits as COPY TO writes."""
     if isnan(value) or isinf(value):
         return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if style.thousands_sep:
@@ -110,12 +110,12 @@ def _rounded(value: float, precision: int, style: Style) -> str:
         return text + (style.decimal_sep + digits if digits else "")
     exponent = int(log10(abs(value))) if abs(value) > float_info.epsilon else None
     if exponent is not None and -4 <= exponent < precision:
-        precision += exponent + 1  # the digits before the point come on top
+        precision += exponent + 1  # the digits before the point are extra
     return f"{value:.{precision}g}".replace(".", style.decimal_sep)
 
 
 def _separated(text: str, style: Style) -> str:
-    """A number that was written exactly, with other separators."""
+    """Return a number that was written exactly, with other separators."""
     if not text[-1].isdigit():
         return text
     sign, text = ("-", text[1:]) if text.startswith("-") else ("", text)
@@ -213,7 +213,7 @@ def _formatted(text_format: str) -> Callable[[int], str]:
     def directive(match: re.Match[str]) -> str:
         found = match[0]
         if found == ".%f":
-            return f".{fraction:03}"  # COPY has three digits of it
+            return f".{fraction:03}"  # COPY writes three digits of it
         write = _YEARS.get(found)
         return found if write is None else write(moment)
 
@@ -227,7 +227,7 @@ def _formatted(text_format: str) -> Callable[[int], str]:
 
 
 _DIRECTIVE = re.compile(r"\.%f|%[-_0^#]*[%-~]", re.DOTALL)
-#: Directives with years, which strftime of the C library does not pad: other programs, and strptime, want four digits.
+#: Directives with years, which strftime of the C library does not pad; strptime and other programs expect four digits.
 _YEARS: dict[str, Callable[[datetime.datetime], str]] = {
     "%Y": lambda moment: f"{moment.year:04}",
     "%G": lambda moment: f"{moment.isocalendar()[0]:04}",
@@ -255,7 +255,7 @@ def _times(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
     import pyarrow.compute as pc
 
     found = pc.cast(array, "string")
-    # COPY TO has no quotes around them, which COPY FROM cannot read where there are colons beside
+    # COPY TO writes no quotes around them, which COPY FROM cannot read next to colons
     return _quoted(found) if nested and not style.as_cqlsh else found
 
 
@@ -264,7 +264,7 @@ def _durations(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
 
 
 def _parts(array: Any, kind: Kind, style: Style) -> list[str]:
-    """The texts of the elements or fields of a value. Those in quotes are values, whatever null is written as."""
+    """Return the texts of the elements or fields of a value. Texts in quotes are values, for any spelling of null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -286,7 +286,7 @@ def _lists(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
 
 
 def _gathered(array: Any, parts: list[str], begin: str, end: str) -> Any:
-    """The texts of lists whose elements have these."""
+    """Return the texts of lists whose elements have the texts *parts*."""
     offsets = array.offsets.to_pylist()
     there = array.is_valid().to_pylist()
     return _strings(
@@ -329,7 +329,7 @@ def _structs(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
 
 
 def field_text(name: str, style: Style) -> str:
-    """The name of a field of a user type, quoted where it would be read as something else."""
+    """Return the name of a field of a user type, quoted if it is ambiguous."""
     return name if style.as_cqlsh else _named(name)
 
 

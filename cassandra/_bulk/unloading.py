@@ -1,9 +1,9 @@
 """``unload``: a table into files (L6).
 
-A file has whole ranges of tokens, as many as make it large enough. Ranges are kept in memory until they are complete,
-or, when they are large, in a file of their own. ``unload.json`` beside the files is the checkpoint, and says what is in
-them: ``load`` reads it. A file is named there before it is begun, and noted with its ranges when it is published, that
-is written, synced and closed without an error. Else it is removed, and ``--resume`` reads its ranges again.
+A file has whole token ranges, as many as reach its target size. Ranges are kept in memory until they are complete, or,
+when they are large, in a file of their own. ``unload.json`` beside the files is the checkpoint and the manifest, which
+``load`` reads. A file is recorded there before it is created, and recorded with its ranges when it is published, that
+is written, synced and closed without an error. Otherwise it is removed, and ``--resume`` reads its ranges again.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def _unload(context: Context, session: Any, table: Table, folder: Path) -> int:
         with context.held:
             lost = work.interrupt()
         if lost is not None:
-            showing.note(f"rows that were read are not in files: {lost}")
-        showing.note(f"{work.saved_rows:,} rows are in whole files; --resume goes on")
+            showing.note(f"rows were read but not written to files: {lost}")
+        showing.note(f"{work.saved_rows:,} rows are in complete files; --resume continues")
         raise
     showing.update(work.rows, 1.0)
     files = len(checkpoint.state["files"])
@@ -102,7 +102,7 @@ def _unload(context: Context, session: Any, table: Table, folder: Path) -> int:
 
 
 def with_times(table: Table, columns: list[str], arguments: Any, showing: Any) -> tuple[list[str], list[str]]:
-    """What is selected, and what it is called in the files. UsageError for a name that is that of a column, too."""
+    """Return the select list, and the column names in the files. Raise UsageError if such a name is also a column."""
     from cassandra._base.names import maybe_escape_name
 
     selected, names = list(columns), list(columns)
@@ -112,25 +112,23 @@ def with_times(table: Table, columns: list[str], arguments: Any, showing: Any) -
             if table.has_times(column):
                 name = f"{what}({column})"
                 if name in table.kinds:
-                    raise UsageError(
-                        f"{table.name} has a column {name}, so that no other one can have this name: --{what}"
-                    )
+                    raise UsageError(f"{table.name} already has a column {name}: --{what} cannot add one of this name")
                 selected.append(f"{what}({maybe_escape_name(column)})")
                 names.append(name)
     without = [name for name in columns if name not in table.key and not table.has_times(name)]
     if wanted and without:
-        showing.note(f"{', '.join(without)}: the parts of its values have times of their own, which are not unloaded")
+        showing.note(f"{', '.join(without)}: its elements have times of their own, which are not unloaded")
     return selected, names
 
 
 def read_manifest(folder: Path) -> tuple[list[Path], Mapping[str, Any]]:
-    """The files of a folder that was unloaded, and what its manifest says of them. UsageError unless it is complete and
-    names nothing but files of this folder."""
+    """Return the files of an unloaded folder, and the description in its manifest. Raise UsageError unless it is
+    complete and names only files of this folder."""
     path = folder / MANIFEST
     try:
         text = read_private(path)
     except FileNotFoundError:
-        raise UsageError(f"{folder} is a folder without {MANIFEST}: name its files") from None
+        raise UsageError(f"{folder} has no {MANIFEST}: give its files instead") from None
     try:
         manifest = json.loads(text)
         state, what = manifest["state"], manifest["what"]
@@ -144,22 +142,21 @@ def read_manifest(folder: Path) -> tuple[list[Path], Mapping[str, Any]]:
     if not is_valid:
         raise UsageError(f"{path} is not a manifest of unload")
     if not state.get("complete"):
-        raise UsageError(f"{folder} is not complete: unload --resume goes on")
+        raise UsageError(f"{folder} is not complete: continue with unload --resume")
     if missing := [file for file in files if not file.exists()]:
-        raise UsageError(f"{folder} has no {missing[0].name} any more, which was unloaded before")
+        raise UsageError(f"{folder} is missing {missing[0].name}, which was unloaded before")
     return files, what
 
 
 def _prepare_folder(folder: Path, checkpoint: Checkpoint, resume: bool) -> None:
-    """Remove what an unload that was killed has begun; UsageError where there are files that are not ours to go on
-    with."""
+    """Remove unpublished files of a killed unload; raise UsageError if the folder has other files."""
     if resume and checkpoint.resume():
         files = _files_of(checkpoint)
         begun = checkpoint.state.pop("begun", [])
         try:
             for file in files:
                 if not file_within(folder, file["name"]).exists():
-                    raise UsageError(f"{folder} has no {file['name']} any more, which was unloaded before")
+                    raise UsageError(f"{folder} is missing {file['name']}, which was unloaded before")
             left = [file_within(folder, name + end) for name in begun for end in ("", UNFINISHED)]
         except (ValueError, TypeError) as error:
             raise UsageError(f"{checkpoint.path} is not a manifest of unload: {error}") from None
@@ -168,12 +165,12 @@ def _prepare_folder(folder: Path, checkpoint: Checkpoint, resume: bool) -> None:
             if path.name not in noted:
                 path.unlink(missing_ok=True)
     elif left := [path for path in folder.iterdir() if path.name not in (LOCK, MANIFEST + UNFINISHED)]:
-        hint = " (--resume goes on with an unload)" if folder / MANIFEST in left else ""
+        hint = " (--resume continues an unload)" if folder / MANIFEST in left else ""
         raise UsageError(f"{folder} is not empty{hint}")
 
 
 def _files_of(checkpoint: Checkpoint) -> list[dict[str, Any]]:
-    """Those that the checkpoint has noted. UsageError if it cannot be one of this program."""
+    """Return the files recorded in the checkpoint. Raise UsageError if it was not written by this program."""
     files = checkpoint.state.get("files", [])
     for file in files:
         if not isinstance(file, dict) or not isinstance(file.get("rows"), int) or _number_of(file.get("name")) is None:
@@ -182,13 +179,13 @@ def _files_of(checkpoint: Checkpoint) -> list[dict[str, Any]]:
 
 
 def _number_of(name: object) -> int | None:
-    """Of a file: ``ks.table-000012.parquet`` is 12."""
+    """Return the number of a file: 12 for ``ks.table-000012.parquet``."""
     text = name.rpartition("-")[2].partition(".")[0] if isinstance(name, str) else ""
     return int(text) if text.isdecimal() and text.isascii() and len(text) < 20 else None
 
 
 class _Range:
-    """What was read of a range that is not complete."""
+    """Batches read so far of an incomplete range."""
 
     __slots__ = ("batches", "nbytes", "own")
 
@@ -199,7 +196,7 @@ class _Range:
 
 
 class _Unload:
-    """The files. ``saved_rows`` are in whole ones, ``rows`` in any or in memory."""
+    """The output files. ``saved_rows`` counts rows in complete files, ``rows`` all rows in files or in memory."""
 
     def __init__(
         self,
@@ -245,7 +242,7 @@ class _Unload:
             self._complete(piece.number, piece.token_range)
 
     def _renamed(self, schema: Any) -> Any:
-        """As it is in files: functions are called as the server does not call them everywhere."""
+        """Return *schema* with the column names of the files: names of function results differ between servers."""
         import pyarrow as pa
 
         return pa.schema([field.with_name(name) for field, name in zip(schema, self._names, strict=True)])
@@ -263,7 +260,7 @@ class _Unload:
             self._spill()
 
     def _spill(self) -> None:
-        """The largest range gets a file of its own."""
+        """Move the largest range to a file of its own."""
         one = max(self._open.values(), key=lambda candidate: candidate.nbytes)
         one.own = self._new_file()
         for batch in one.batches:
@@ -300,7 +297,7 @@ class _Unload:
             self._publish_part()
 
     def _new_file(self) -> FileWriter:
-        """A file that is named in the checkpoint. Other files that are in the folder keep their names."""
+        """Create a file, recorded in the checkpoint. Names of existing files are skipped."""
         path = self._folder
         while path == self._folder or path.is_symlink() or path.exists():
             self._number += 1
@@ -341,7 +338,7 @@ class _Unload:
         self._checkpoint.save()
 
     def interrupt(self) -> Exception | None:
-        """Complete ranges are kept, the others forgotten; the error if those that are complete cannot be kept."""
+        """Keep complete ranges and drop the others; return the error if complete ranges cannot be saved."""
         try:
             for number in list(self._open):
                 self._forget(number)

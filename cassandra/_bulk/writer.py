@@ -1,7 +1,7 @@
-"""Rows of Arrow's into a table (L6): what of them ``session.ingest`` can write, and what is written otherwise.
+"""Writes Arrow rows into a table (L6): by ``session.ingest``, or one by one where that cannot write them.
 
-One thread. Rows come in pieces, each with the numbers that they have where they come from, by which errors are told.
-Every few seconds, and when it ends, all that was taken is through: then ``done`` is called, and the command notes it.
+One thread. Rows come in pieces, each with the row numbers of their origin, which errors name. Every few seconds, and at
+the end, all rows taken so far are completed: then ``done`` is called, and the command saves a checkpoint.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .cells import CellWriter, CounterWriter
 from .errors import TooManyFailed, UsageError
 from .tables import Table
 
-OFTEN = 10.0  # seconds from one note to the next
+OFTEN = 10.0  # seconds between two checkpoints
 
 
 class Piece(NamedTuple):
-    """Rows: a record batch of PyArrow, and where they come from: *origin*, and their numbers there."""
+    """Rows: a record batch of PyArrow, with their *origin* and their numbers there."""
 
     batch: Any
     origin: Any
@@ -29,7 +29,7 @@ class Piece(NamedTuple):
 
 
 class WriteOptions(NamedTuple):
-    """How rows are written."""
+    """Options for writing rows."""
 
     ttl: int | None = None
     timestamp: int | None = None
@@ -37,15 +37,15 @@ class WriteOptions(NamedTuple):
     consistency_level: int | None = None
     batch_rows: int = 32
     counters: bool = False
-    most_errors: int = 1000  # and -1 for any number
+    most_errors: int = 1000  # -1 for any number
     often: float = OFTEN
 
 
 class TableWriter:
-    """Writes to one table. ``rows`` and ``failed`` count; ``failures`` is told of each row that failed.
+    """Writes to one table. ``rows`` and ``failed`` are counts; ``failures`` is called for each failed row.
 
-    ``kept_rows`` and ``kept_failed`` count those that are not written again when the command goes on: up to the last
-    *done*, or up to the row that :meth:`undone` has named.
+    ``kept_rows`` and ``kept_failed`` count the rows that are not written again when the command is resumed: up to the
+    last *done*, or up to the row that :meth:`undone` has returned.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class TableWriter:
         failures: Callable[[Any, int, Exception], object],
         shown: Callable[[int], object],
     ) -> None:
-        """*columns*: of the pieces. UsageError for what cannot be written."""
+        """*columns*: the columns of the pieces. Raise UsageError if they cannot be written."""
         self.rows = 0
         self.failed = 0
         self.kept_rows = 0
@@ -78,11 +78,11 @@ class TableWriter:
         if table.counters:
             if not options.counters:
                 raise UsageError(
-                    f"{table.name} has counters, which can be added to only: what is sent again counts twice. With "
-                    "--counters the numbers are added, and nothing is sent again"
+                    f"{table.name} has counters, which can only be added to: a repeated request counts twice. With "
+                    "--counters the numbers are added, and no request is retried"
                 )
             if options.ttl is not None or options.timestamp is not None or len(plain) < len(columns):
-                raise UsageError(f"{table.name} has counters, which have neither times to live nor write times")
+                raise UsageError(f"{table.name} has counters, which have no time to live and no write time")
             if options.nulls != "unset":
                 raise UsageError(f"{table.name} has counters, which cannot be deleted: --nulls {options.nulls}")
             self._alone = CounterWriter(session, table, plain, options.consistency_level)
@@ -101,11 +101,11 @@ class TableWriter:
         self._splits = bool(table.clustering_key) and any(name in table.statics for name in plain)
         self._first = table.clustering_key[0] if table.clustering_key else ""
         self._taken: deque[tuple[int, Any, Sequence[int]]] = deque()
-        self._statics_written: list[tuple[Any, int]] = []  # since the last note: origin and number
+        self._statics_written: list[tuple[Any, int]] = []  # since the last checkpoint: origin and number
 
     def write(self, pieces: Iterable[Piece], done: Callable[[], object]) -> None:
-        """All of *pieces*. *done* is called when all that was taken is through. TooManyFailed if that is so; then, and
-        after whatever else ends it, :meth:`undone` says what may not have been written."""
+        """Write all *pieces*. Call *done* whenever all rows taken so far are completed. Raise TooManyFailed if too many
+        failed. After any error, :meth:`undone` returns the first row that may not have been written."""
         source = iter(pieces)
         try:
             for piece in source:
@@ -123,8 +123,8 @@ class TableWriter:
                 self._alone.close()
 
     def undone(self, error: BaseException) -> tuple[Any, int] | None:
-        """(origin, number) of the first row of which nobody knows whether it was written, after *error* has ended it.
-        None if all that was taken was."""
+        """Return (origin, number) of the first row that may not have been written, after *error* ended :meth:`write`.
+        None if all rows taken were written."""
         report = report_of(error)
         reached = 0
         if report is not None and self._alone is None:
@@ -143,10 +143,10 @@ class TableWriter:
                 return origin, numbers[max(0, reached - first)]
         return None
 
-    # -- by session.ingest
+    # -- rows for session.ingest
 
     def _ingest(self, first: Piece, source: Iterator[Piece]) -> None:
-        """*first* and what follows it, as long as it is not time for a note."""
+        """Write *first* and the pieces after it, until the next checkpoint is due."""
         before = self.rows
         given = self._given(first, source)
         report = self._call(given, self._columns, lambda report: self._shown(before + report.rows))
@@ -185,7 +185,7 @@ class TableWriter:
             piece = next(source, None) if monotonic() < until else None
 
     def _split(self, piece: Piece) -> tuple[Any, Sequence[int]]:
-        """Without the rows of partitions that have nothing but static columns, which are written at once."""
+        """Write rows of partitions that have only static columns at once; return the other rows."""
         import pyarrow.compute as pc
 
         batch = piece.batch
@@ -216,7 +216,7 @@ class TableWriter:
                 place = next(places, None)
             if place is not None:
                 self._fail(place[1], place[2][row - place[0]], error)
-        self.failed += report.failed - len(report.errors)  # those that are not listed
+        self.failed += report.failed - len(report.errors)  # failures beyond the listed ones
 
     def _fail(self, origin: Any, number: int, error: Exception) -> None:
         self.failed += 1
@@ -226,7 +226,7 @@ class TableWriter:
         if 0 <= self._options.most_errors < self.failed:
             raise TooManyFailed(f"{self.failed:,} rows could not be written, more than --max-insert-errors")
 
-    # -- one by one
+    # -- rows one by one
 
     def _write_alone(self, piece: Piece) -> None:
         assert self._alone is not None

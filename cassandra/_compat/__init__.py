@@ -1,21 +1,22 @@
-"""What exists only so that programs written for scylla-driver and cassandra-driver import and run (L6).
+"""Names that exist only for programs written for scylla-driver and cassandra-driver (L6).
 
-Nothing of the driver uses it, and no module of it is imported before a program asks for one of its names
-(``_base/lending.py``). What can be used alone works, over the codec of the driver itself; what belongs to DSE can be
-named, and raises one error when it is used.
+The driver itself does not use them, and no module of this package is imported before a program accesses one of its
+names (``_base/lending.py``). Names that are useful without a session work, with the codec of the driver itself; names
+of DSE can be imported, and raise an error on use.
 
-* ``attributes``, ``attributes_of_...``: what public classes are lent, as ``_base/lent.py`` lists it: other packages
-  read and wrap it.
-* ``finals``: methods that end a request, which tracers replace; ``results``: results of futures that are not ours;
-  ``sessions``: sessions that programs make.
+* ``attributes``, ``attributes_of_...``: compatibility aliases of public classes, as listed in ``_base/lent.py``: other
+  packages read and wrap them.
+* ``finals``: completion hooks of requests, which tracers replace; ``results``: results of futures that are not the
+  driver's; ``sessions``: sessions that programs create.
 * ``addresses``, ``structs``, ``type_names``, ``internals``: helpers and names of scylla-driver's own modules;
   ``messages``: its registry of message classes.
-* ``parsing``: rows from bytes by hand; ``segment``: segments of protocol 5 by hand; ``timers``: timers, loops, waiters.
-* ``connection``: what programs do with a connection that they opened by themselves.
-* ``futures``, ``unopened``: requests and connections that tests make by hand, of a mock or without a transport.
+* ``parsing``: decoding of rows without a session; ``segment``: encoding and decoding of protocol 5 segments;
+  ``timers``: timers, loops, waiters.
+* ``connection``: methods for connections that programs open themselves.
+* ``futures``, ``unopened``: requests and connections that tests create directly, with a mock or without a transport.
 * ``graph``, ``graph_...``: values, statements and tables of DSE graph, as far as they need no server.
-* ``scheduling``: the thread for delayed calls that a program may make; ``patches``: what tests replace in a facade.
+* ``scheduling``: a thread for delayed calls of programs; ``patches``: names that tests replace in a facade.
 * ``heartbeats``: heartbeats over connections of a program.
-* ``concurrent``, ``policies``: classes that have another name now.
-* ``dse``, ``schema``: what is not included, by ``unsupported``.
+* ``concurrent``, ``policies``: classes that were renamed.
+* ``dse``, ``schema``: names that are not included, by means of ``unsupported``.
 """

@@ -1,4 +1,4 @@
-"""Looking up contact points under scylla-driver's names (L6)."""
+"""Resolution of contact points, under scylla-driver's names (L6)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cassandra._base.real import socket
 
 
 def _addrinfo_or_none(contact_point: str, port: int) -> list[Any] | None:
-    """What ``socket.getaddrinfo`` says, None when it is not found."""
+    """Return the result of ``socket.getaddrinfo``; None if the name is not found."""
     try:
         return socket.getaddrinfo(contact_point, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
     except socket.gaierror:
@@ -18,12 +18,12 @@ def _addrinfo_or_none(contact_point: str, port: int) -> list[Any] | None:
 
 
 def _addrinfo_to_ip_strings(addrinfo: Iterable[Any]) -> list[tuple[str, int]]:
-    """Address and port of each."""
+    """Return address and port of each entry."""
     return [(str(entry[4][0]), int(entry[4][1])) for entry in addrinfo]
 
 
 def _resolve_contact_points_to_string_map(contact_points: Iterable[tuple[str, int]]) -> OrderedDict[str, Any]:
-    """Addresses and ports by ``name:port``; None for a name that is not found."""
+    """Return addresses and ports by ``name:port``; None for a name that is not found."""
     found: OrderedDict[str, Any] = OrderedDict()
     for name, port in contact_points:
         addresses = _addrinfo_or_none(name, port)

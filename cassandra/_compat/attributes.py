@@ -1,7 +1,7 @@
-"""Attributes of public classes that other packages are known to read or wrap (L6).
+"""Compatibility aliases of public classes that other packages are known to read or wrap (L6).
 
-``cassandra.cluster`` and its like lend them (``_base/lending.py``): the class named as the public one holds what is
-lent to it. The public classes know nothing of it.
+``cassandra.cluster`` and other facades add them (``_base/lending.py``): a class here holds the aliases of the public
+class with the same name. The public classes do not use them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .parsing import LazyParser, ListParser
 
 
 class Session:
-    """Of ``cassandra.cluster.Session``."""
+    """Aliases of ``cassandra.cluster.Session``."""
 
     _default_consistency_level = ConsistencyLevel.LOCAL_ONE
     _default_serial_consistency_level = None
@@ -42,7 +42,7 @@ class Session:
 
     @property
     def _lock(self: Any) -> Any:
-        """The driver does not acquire it."""
+        """A lock for programs; the driver does not acquire it."""
         return lock_of_programs(self)
 
     @property
@@ -51,7 +51,7 @@ class Session:
 
     @property
     def _request_init_callbacks(self: Any) -> list[Any]:
-        """What was added by ``add_request_init_listener``, as it is now."""
+        """A copy of the listeners added by ``add_request_init_listener``."""
         return list(self._listeners)
 
     def _create_response_future(
@@ -65,13 +65,13 @@ class Session:
         paging_state: bytes | None = None,
         host: Any = None,
     ) -> Any:
-        """As ``execute_async``, but that the future is not sent: that is its ``send_request()``."""
+        """Return a future as ``execute_async`` does, but do not send the request: its ``send_request()`` does."""
         return self._builder.build(
             query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host
         )
 
     def _maybe_get_execution_profile(self: Any, ep: Any) -> Any:
-        """The profile of a name; a profile is what it is."""
+        """Return the profile with this name; a profile is returned unchanged."""
         if isinstance(ep, ExecutionProfile):
             return ep
         profiles = self.cluster.profile_manager.profiles
@@ -97,7 +97,7 @@ class Session:
         results_generator: bool = False,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
     ) -> Any:
-        """As :func:`cassandra.concurrent.execute_concurrent`."""
+        """Call :func:`cassandra.concurrent.execute_concurrent`."""
         return execute_concurrent(
             self, statements_and_parameters, concurrency, raise_on_first_error, results_generator, execution_profile
         )
@@ -105,7 +105,7 @@ class Session:
     def execute_concurrent_with_args(
         self: Any, statement: Any, parameters: Iterable[Any], *args: Any, **kwargs: Any
     ) -> Any:
-        """As :func:`cassandra.concurrent.execute_concurrent_with_args`."""
+        """Call :func:`cassandra.concurrent.execute_concurrent_with_args`."""
         return execute_concurrent_with_args(self, statement, parameters, *args, **kwargs)
 
     def execute_concurrent_async(
@@ -115,7 +115,7 @@ class Session:
         raise_on_first_error: bool = False,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
     ) -> Future[Any]:
-        """:meth:`execute_concurrent` in a thread of its own; the list of outcomes is the future's result."""
+        """Run :meth:`execute_concurrent` on a separate thread; the list of outcomes is the future's result."""
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
 
@@ -134,21 +134,21 @@ class Session:
 
 
 class Cluster:
-    """Of ``cassandra.cluster.Cluster``."""
+    """Aliases of ``cassandra.cluster.Cluster``."""
 
     @property
     def _is_setup(self: Any) -> bool:
-        """Whether somebody has asked to connect."""
+        """True once a connect was requested."""
         return bool(self.life.is_started)
 
     @property
     def _listeners(self: Any) -> set[Any]:
-        """What was registered by ``register_listener``, as it is now."""
+        """A copy of the listeners registered by ``register_listener``."""
         return set(self.host_listeners.registered)
 
     @property
     def _user_types(self: Any) -> dict[str, dict[str, Any]]:
-        """The classes that were registered for user types, by keyspace and type."""
+        """The classes registered for user types, by keyspace and type."""
         found: defaultdict[str, dict[str, Any]] = defaultdict(dict)
         for keyspace, name, klass in self.user_types:
             found[keyspace][name] = klass
@@ -160,12 +160,12 @@ class Cluster:
 
     @property
     def _default_load_balancing_policy(self: Any) -> Any:
-        """Of requests that name no profile."""
+        """The policy of requests without a named profile."""
         return self.profile_manager.default.load_balancing_policy
 
     @property
     def _prepared_statements(self: Any) -> Mapping[bytes, Any]:
-        """Those that are in use, by id."""
+        """The prepared statements that are in use, by id."""
         return {statement.query_id: statement for statement in self.prepared.all()}
 
     @property
@@ -174,7 +174,7 @@ class Cluster:
 
 
 class ControlConnection:
-    """Of ``cassandra.cluster.ControlConnection``."""
+    """Aliases of ``cassandra.cluster.ControlConnection``."""
 
     @property
     def _connection(self: Any) -> Any:
@@ -182,19 +182,19 @@ class ControlConnection:
 
 
 class OrderedMapSerializedKey:
-    """Of ``cassandra.util.OrderedMapSerializedKey``."""
+    """Aliases of ``cassandra.util.OrderedMapSerializedKey``."""
 
     def _insert(self: Any, key: Any, value: Any) -> None:
-        """``self[key] = value``"""
+        """Execute ``self[key] = value``."""
         self[key] = value
 
     def _insert_unchecked(self: Any, key: Any, flat_key: Any, value: Any) -> None:
-        """The same; *flat_key*, the key's bytes, is worked out when it is needed."""
+        """Execute ``self[key] = value``; *flat_key*, the key's bytes, is ignored, and computed on demand."""
         self[key] = value
 
 
 class _Event:
-    """Whether a request is over, as a ``threading.Event`` has it."""
+    """The completion of a request, with methods of ``threading.Event``."""
 
     def __init__(self, request: Any) -> None:
         self._request = request
@@ -212,13 +212,13 @@ class _Event:
 
 
 class ResponseFuture:
-    """Of ``cassandra.cluster.ResponseFuture``."""
+    """Aliases of ``cassandra.cluster.ResponseFuture``."""
 
-    _continuous_paging_session = None  # that is of DSE
+    _continuous_paging_session = None  # DSE only
 
     @property
     def _connection(self: Any) -> Any:
-        """The connection that the last attempt was sent on; None when the request is over."""
+        """The connection that the last attempt was sent on; None after the end of the request."""
         attempts = list(self._attempts.values())
         return attempts[-1].connection if attempts else None
 
@@ -229,7 +229,7 @@ class ResponseFuture:
 
     @property
     def _host(self: Any) -> Any:
-        """The one that it may go to, if there is only one."""
+        """The only host that the request may be sent to; None if there are several."""
         return self._execution.sending.plan.only
 
     @property
@@ -266,12 +266,12 @@ class ResponseFuture:
 
     @property
     def _current_host(self: Any) -> Any:
-        """The host that was asked last."""
+        """The host that the request was last sent to."""
         return self.coordinator_host
 
     @property
     def _col_names(self: Any) -> list[str] | None:
-        """Names of the columns of the answer, None before it came and where it has none."""
+        """Names of the columns of the response; None before it arrives, and if it has none."""
         if self._final_result is None:
             return None
         names: list[str] | None = self.result().column_names
@@ -279,19 +279,19 @@ class ResponseFuture:
 
     @property
     def _col_types(self: Any) -> list[Any] | None:
-        """Types of the columns."""
+        """Types of the columns of the response; None as for ``_col_names``."""
         return None if self._final_result is None else self.result().column_types
 
 
 class ProtocolHandler:
-    """Of ``cassandra.protocol.ProtocolHandler``."""
+    """Aliases of ``cassandra.protocol.ProtocolHandler``."""
 
     col_parser = ListParser()
     my_opcodes = _ProtocolHandler.message_types_by_opcode
 
 
 class LazyProtocolHandler:
-    """Of ``cassandra.protocol.LazyProtocolHandler``."""
+    """Aliases of ``cassandra.protocol.LazyProtocolHandler``."""
 
     col_parser = LazyParser()
     my_opcodes = _ProtocolHandler.message_types_by_opcode

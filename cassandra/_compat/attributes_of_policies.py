@@ -1,4 +1,4 @@
-"""Attributes of policies that programs are known to use, and change (L6); see ``attributes.py``."""
+"""Compatibility aliases of policies that programs are known to use, and change (L6); see ``attributes.py``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cassandra._base.locks import lock_of_programs
 
 
 class LoadBalancingPolicy:
-    """Of ``cassandra.policies.LoadBalancingPolicy``: a lock that the driver does not acquire, one per policy."""
+    """Aliases of ``cassandra.policies.LoadBalancingPolicy``: a lock per policy that the driver does not acquire."""
 
     @property
     def _hosts_lock(self: Any) -> Any:
@@ -17,7 +17,7 @@ class LoadBalancingPolicy:
 
 
 class _LiveHosts:
-    """The hosts that a policy knows, as a frozenset; what is assigned takes their place."""
+    """The hosts of a policy, as a frozenset; assigned hosts replace them."""
 
     def __get__(self, policy: Any, owner: type | None = None) -> Any:
         return self if policy is None else frozenset(policy._hosts)
@@ -27,7 +27,7 @@ class _LiveHosts:
 
 
 class _ByPlace(dict[Any, Any]):
-    """The hosts that a policy knows by where they are; what is changed here is changed there."""
+    """The hosts of a policy by datacenter or rack; changes are applied to the policy."""
 
     def __init__(self, policy: Any, place: Callable[[Any], Any]) -> None:
         self._policy = policy
@@ -52,7 +52,7 @@ class _ByPlace(dict[Any, Any]):
 
 
 class RoundRobinPolicy:
-    """Of ``cassandra.policies.RoundRobinPolicy``: what subclasses use, and change."""
+    """Aliases of ``cassandra.policies.RoundRobinPolicy`` that subclasses use, and change."""
 
     _live_hosts = _LiveHosts()
 
@@ -62,12 +62,12 @@ class RoundRobinPolicy:
 
 
 class DCAwareRoundRobinPolicy:
-    """Of ``cassandra.policies.DCAwareRoundRobinPolicy``."""
+    """Aliases of ``cassandra.policies.DCAwareRoundRobinPolicy``."""
 
     _position = RoundRobinPolicy._position
 
     def _dc(self: Any, host: Any) -> Any:
-        """Where it is, as far as that is known; else here."""
+        """Return the datacenter of *host*, or the local one if it is unknown."""
         return host.datacenter or self.local_dc
 
     @property
@@ -76,14 +76,14 @@ class DCAwareRoundRobinPolicy:
 
 
 class RackAwareRoundRobinPolicy:
-    """Of ``cassandra.policies.RackAwareRoundRobinPolicy``."""
+    """Aliases of ``cassandra.policies.RackAwareRoundRobinPolicy``."""
 
     _position = RoundRobinPolicy._position
     _dc = DCAwareRoundRobinPolicy._dc
     _dc_live_hosts = DCAwareRoundRobinPolicy._dc_live_hosts
 
     def _rack(self: Any, host: Any) -> Any:
-        """Where it is, as far as that is known; else here."""
+        """Return the rack of *host*, or the local one if it is unknown."""
         return host.rack or self.local_rack
 
     @property

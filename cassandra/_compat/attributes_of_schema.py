@@ -1,7 +1,7 @@
-"""Attributes of metadata that tests and tools are known to use (L6); see ``attributes.py``.
+"""Compatibility aliases of metadata that tests and tools are known to use (L6); see ``attributes.py``.
 
-In scylla-driver they are how the control connection writes what it has read. Here it publishes snapshots, and who
-changes one by hand has it until the next change is read.
+In scylla-driver the control connection stores the schema by these methods. Here it publishes snapshots; a change that a
+program makes to one lasts until the next schema change is read.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from cassandra._routing.schema import MaterializedViewMetadata, ddl
 
 from .internals import _ConsistencyMode
 
-_KEPT = ("tables", "user_types", "indexes", "functions", "aggregates", "views")  # when a keyspace is altered
+_KEPT = ("tables", "user_types", "indexes", "functions", "aggregates", "views")  # retained if a keyspace is altered
 
 
 class Metadata:
-    """Of ``cassandra.metadata.Metadata``."""
+    """Aliases of ``cassandra.metadata.Metadata``."""
 
     @property
     def _hosts(self: Any) -> dict[UUID | None, Any]:
@@ -26,14 +26,14 @@ class Metadata:
 
     @property
     def _hosts_lock(self: Any) -> Any:
-        """The driver does not acquire it."""
+        """A lock for programs; the driver does not acquire it."""
         return lock_of_programs(self)
 
     def _get_host_by_address(self: Any, address: str, port: int | None = None) -> Any:
         return self.get_host(address, port)
 
     def _update_keyspace(self: Any, keyspace_meta: Any, new_user_types: Any = None) -> None:
-        """Add it, or put it in the place of one of its name, whose contents it takes over."""
+        """Add a keyspace, or replace the one with its name, whose contents it takes over."""
         known = self.keyspaces.get(keyspace_meta.name)
         if known is not None:
             for name in _KEPT:
@@ -79,13 +79,13 @@ class Metadata:
 
 
 class KeyspaceMetadata:
-    """Of ``cassandra.metadata.KeyspaceMetadata``."""
+    """Aliases of ``cassandra.metadata.KeyspaceMetadata``."""
 
     _exc_info = None
     _consistency_mode = _ConsistencyMode.EVENTUAL
 
     def _add_table_metadata(self: Any, table_metadata: Any) -> None:
-        """Add it, or put it in the place of one of its name, whose views it takes over."""
+        """Add a table, or replace the one with its name, whose views it takes over."""
         known = self.tables.get(table_metadata.name)
         if known is not None:
             table_metadata.views = known.views
@@ -95,7 +95,7 @@ class KeyspaceMetadata:
         self.indexes.update(table_metadata.indexes)
 
     def _add_view_metadata(self: Any, view_metadata: Any) -> None:
-        """Add it, if its table is known."""
+        """Add a view, if its table is known."""
         table = self.tables.get(view_metadata.base_table_name)
         if table is not None:
             table.views[view_metadata.name] = self.views[view_metadata.name] = view_metadata
@@ -115,25 +115,25 @@ class KeyspaceMetadata:
 
 
 class TableMetadata:
-    """Of ``cassandra.metadata.TableMetadata``."""
+    """Aliases of ``cassandra.metadata.TableMetadata``."""
 
     _exc_info = None
 
     def _all_as_cql(self: Any) -> str:
-        """The statements that create the table and all that belongs to it."""
+        """Return the statements that create the table with its indexes and views."""
         return str(self.export_as_string())
 
     @classmethod
     def _property_string(
         cls: Any, formatted: bool, clustering_key: Any, options_map: Any, is_compact_storage: bool = False
     ) -> str:
-        """What follows WITH."""
+        """Return the table properties that follow WITH."""
         properties = ["COMPACT STORAGE"] if is_compact_storage else []
         properties += ddl.clustering_order(clustering_key) + cls._make_option_strings(options_map)
         return ("\n    AND " if formatted else " AND ").join(properties)
 
 
 class ColumnMetadata:
-    """Of ``cassandra.metadata.ColumnMetadata``."""
+    """Aliases of ``cassandra.metadata.ColumnMetadata``."""
 
     _cass_type = None

@@ -1,4 +1,4 @@
-"""Attributes of statements that programs are known to use (L6); see ``attributes.py``."""
+"""Compatibility aliases of statements that programs are known to use (L6); see ``attributes.py``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Statement:
-    """Of ``cassandra.query.Statement``."""
+    """Aliases of ``cassandra.query.Statement``."""
 
     def _get_routing_key(self: Any) -> Any:
         return self.routing_key
@@ -30,13 +30,13 @@ class Statement:
         del self.serial_consistency_level
 
     def _key_parts_packed(self: Any, parts: Iterable[bytes]) -> Iterator[bytes]:
-        """Each part of a partition key of several as it is in there."""
+        """Yield the encoded parts of a partition key with several columns."""
         for part in parts:
             yield struct.pack(f">H{len(part)}sB", len(part), part, 0)
 
 
 class PreparedStatement:
-    """Of ``cassandra.query.PreparedStatement``."""
+    """Aliases of ``cassandra.query.PreparedStatement``."""
 
     @property
     def _result_metadata_and_id(self: Any) -> Any:

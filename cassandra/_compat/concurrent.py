@@ -1,4 +1,4 @@
-"""The executors behind scylla-driver's ``execute_concurrent`` (L6): the same as the function, in their form."""
+"""The executors of scylla-driver's ``execute_concurrent`` (L6), implemented by the function of this driver."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Executor:
         self._profile = execution_profile
 
     def execute(self, concurrency: int, fail_fast: bool) -> Any:
-        """What ``execute_concurrent`` gives for these statements."""
+        """Return the result of ``execute_concurrent`` for these statements."""
         return execute_concurrent(
             self.session,
             self._statements,
@@ -31,13 +31,13 @@ class _Executor:
 
 @public("cassandra.concurrent")
 class ConcurrentExecutorGenResults(_Executor):
-    """Results as a generator."""
+    """Returns results as a generator."""
 
     results_generator = True
 
 
 @public("cassandra.concurrent")
 class ConcurrentExecutorListResults(_Executor):
-    """Results as a list."""
+    """Returns results as a list."""
 
     results_generator = False

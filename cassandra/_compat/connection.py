@@ -1,7 +1,7 @@
-"""What programs that open a connection by themselves do with it, under scylla-driver's names (L6).
+"""Methods and attributes for connections that programs open themselves, under scylla-driver's names (L6).
 
-``cassandra.connection`` lends it to its ``Connection``. The native transport numbers requests itself: a *request id* is
-a number that no other request of the connection was given, and nothing else.
+They are aliases in the ``Connection`` of ``cassandra.connection``. The native transport assigns stream ids itself: a
+*request id* is only a number that is unique among the requests of the connection.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from cassandra._wire.handlers import ProtocolHandler
 
 from .timers import ResponseWaiter, Timer, _Loop
 
-LONGEST_WAIT = 600.0  # seconds for an answer that nobody has set a limit for
+LONGEST_WAIT = 600.0  # seconds to wait for a response without a timeout
 
-_timers = _Loop()  # its thread begins with the first timer
+_timers = _Loop()  # its thread starts with the first timer
 
 
 class HostConnection:
-    """Of ``cassandra.pool.HostConnection``."""
+    """Aliases of ``cassandra.pool.HostConnection``."""
 
     @property
     def _connections(self: Any) -> dict[int, Any]:
-        """Those that take requests, by shard; by 0 where there are no shards."""
+        """Connections that accept requests, by shard; shard 0 on servers without shards."""
         return {connection.shard or 0: connection for connection in self.get_connections()}
 
     @property
@@ -42,15 +42,15 @@ class HostConnection:
 
 
 def _option(name: str) -> Any:
-    """What the connection was to be opened with."""
+    """Return a property for an option that the connection was opened with."""
     return property(lambda connection: getattr(connection.options, name))
 
 
 class Connection:
-    """Of ``cassandra.connection.Connection``."""
+    """Aliases of ``cassandra.connection.Connection``."""
 
     CALLBACK_ERR_THREAD_THRESHOLD = 100
-    in_buffer_size = out_buffer_size = 4096  # what scylla-driver reads and writes at a time
+    in_buffer_size = out_buffer_size = 4096  # bytes that scylla-driver reads and writes at a time
     is_unsupported_proto_version = False
     supports_tls_session_resumption = True
     total_shards = None
@@ -70,7 +70,7 @@ class Connection:
 
     @property
     def authenticator(self: Any) -> Any:
-        """What was given to a connection that a program opened by itself."""
+        """The authenticator that a program passed to a connection that it opened itself."""
         return getattr(self.options.auth_provider, "_authenticator", None)
 
     @property
@@ -83,7 +83,7 @@ class Connection:
 
     @property
     def connected_event(self: Any) -> Any:
-        """Set: nobody has a connection before it is open."""
+        """An event that is set: programs get a connection only after it is open."""
         opened = Event()
         opened.set()
         return opened
@@ -94,7 +94,7 @@ class Connection:
 
     @property
     def request_ids(self: Any) -> deque[int]:
-        """As many as requests may be sent now."""
+        """Numbers, as many as further requests may be sent now."""
         return deque(range(self.in_flight, self.max_in_flight))
 
     @property
@@ -103,12 +103,12 @@ class Connection:
 
     @property
     def orphaned_request_ids(self: Any) -> set[int]:
-        """As many as requests were given up and not answered."""
+        """Numbers, as many as there are orphaned requests."""
         return set(range(self.orphaned))
 
     @property
     def msg_received(self: Any) -> bool:
-        """Whether something was received since ``reset_idle``."""
+        """True if data was received since ``reset_idle``."""
         return not self.is_idle
 
     @property
@@ -116,37 +116,37 @@ class Connection:
         return bool(self.is_defunct)
 
     def handle_pushed(self: Any, response: Any) -> None:
-        """Tell the watchers of an event, as if the server had sent it."""
+        """Call the watchers of an event, as if the server had sent it."""
         for callback in self._watchers.get(response.event_type, ()):
             callback(response.event_args)
 
     def error_all_requests(self: Any, exc: BaseException) -> None:
-        """Fail what is in flight with *exc*; the connection does not survive that."""
+        """Fail all requests in flight with *exc*, and close the connection as defunct."""
         self.defunct(exc)
 
     @classmethod
     def initialize_reactor(cls) -> None:
-        """There is nothing to prepare: I/O threads begin when they are needed."""
+        """Do nothing: I/O threads start on demand."""
 
     @classmethod
     def handle_fork(cls) -> None:
-        """There is nothing to do: that the process was forked is noticed."""
+        """Do nothing: the driver detects a fork itself."""
 
     @classmethod
     def create_timer(cls, timeout: float, callback: Callable[[], object]) -> Any:
-        """Call *callback* after *timeout* seconds, on a thread of its own. It has ``cancel``."""
+        """Call *callback* after *timeout* seconds, on a separate thread. Return a timer with a method ``cancel``."""
         timer = Timer(timeout, callback)
         _timers.add_timer(timer)
         return timer
 
     @staticmethod
     def max_request_id_for(max_in_flight: int) -> int:
-        """The highest id where so many requests may be in flight."""
+        """Return the highest request id for *max_in_flight* requests."""
         return min(max_in_flight, MAX_REQUESTS) - 1
 
     @staticmethod
     def orphaned_threshold_for(max_in_flight: int) -> int:
-        """How many of so many requests may have been given up."""
+        """Return the maximum number of orphaned requests for *max_in_flight* requests."""
         return int(max_in_flight * 0.75)
 
     @property
@@ -168,7 +168,7 @@ class Connection:
 
     @property
     def is_idle(self: Any) -> bool:
-        """Whether nothing was received since ``reset_idle``."""
+        """True if no data was received since ``reset_idle``."""
         since: float | None = self.__dict__.get("_idle_since")
         return since is not None and monotonic() - self.idle_seconds <= since
 
@@ -176,7 +176,7 @@ class Connection:
         self._idle_since = monotonic()
 
     def get_request_id(self: Any) -> int:
-        """A number for ``send_msg``."""
+        """Return a number for ``send_msg``."""
         numbers: Any = self.__dict__.setdefault("_request_numbers", count(1))
         return next(numbers)  # type: ignore[no-any-return]
 
@@ -189,8 +189,8 @@ class Connection:
         decoder: Any = None,
         result_metadata: Any = None,
     ) -> int:
-        """Send *msg*; ``cb(answer)`` is called on the I/O thread, with an exception if there is no answer. Returns the
-        bytes of the request. ConnectionShutdown if the connection is closed."""
+        """Send *msg*; ``cb(response)`` is called on the I/O thread, with an exception if there is no response. Return
+        the size of the request in bytes. Raise ConnectionShutdown if the connection is closed."""
         if self.is_closed:
             why = f"is defunct: {self.last_error}" if self.is_defunct else "is closed"
             raise ConnectionShutdown(f"Connection to {self.endpoint} {why}", self.endpoint)
@@ -200,8 +200,8 @@ class Connection:
         return len(frame)
 
     def wait_for_responses(self: Any, *msgs: Any, **kwargs: Any) -> list[Any]:
-        """The answers to *msgs*, in their order. *timeout*: for all of them; *fail_on_error*: raise the first error,
-        else there is a pair of success and answer for each."""
+        """Send *msgs* and return the responses in their order. *timeout* is the limit for all of them. With
+        *fail_on_error*, the default, raise the first error; without it, return a pair of success and response each."""
         timeout = kwargs.get("timeout")
         waiter = ResponseWaiter(self, len(msgs), kwargs.get("fail_on_error", True))
         for index, msg in enumerate(msgs):
@@ -210,14 +210,15 @@ class Connection:
 
 
 class AsyncoreConnection:
-    """Of ``cassandra.io.asyncorereactor.AsyncoreConnection``."""
+    """Aliases of ``cassandra.io.asyncorereactor.AsyncoreConnection``."""
 
     def add_channel(self: Any, map: Any = None) -> None:
-        """asyncore has nothing to watch: that is the native transport's."""
+        """Do nothing: the native transport watches the socket, not asyncore."""
 
 
 def _decoded(connection: Any, decoder: Any, outcome: Any) -> Any:
-    """As ``Connection._answer``, by *decoder*: a handler's ``decode_message``, or one of the driver's own."""
+    """Decode *outcome* as ``Connection._answer`` does, with *decoder*: the ``decode_message`` of a handler of a program
+    or of the driver."""
     handler = getattr(decoder, "__self__", None)
     frame = getattr(outcome, "opcode", None)
     if frame is None or handler is None or handler is ProtocolHandler:

@@ -1,4 +1,4 @@
-"""Names of DataStax Enterprise: graph, continuous paging, its metadata (L6). They import; using one says so."""
+"""Names of DataStax Enterprise: graph, continuous paging, metadata (L6). They can be imported; use raises an error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ GRAPH = "is for DSE graph, which fastcql does not support"
 PAGING = "is for continuous paging of DSE, which fastcql does not support"
 METADATA = "is for metadata of DSE, which fastcql does not support"
 
-#: What works without a server, in ``graph`` and ``graph_values``.
+#: Names that work without a server, in ``graph`` and ``graph_values``.
 QUERY_NAMES = (
     "GraphOptions GraphProtocol GraphStatement SimpleGraphStatement "
     "graph_object_row_factory graph_result_row_factory single_object_row_factory"
@@ -35,7 +35,7 @@ GRAPH_NAMES = _SERIALIZERS + GRAPH_FUNCTIONS
 
 READERS = "SchemaParserDSE60 SchemaParserDSE67 SchemaParserDSE68"
 
-#: Names of execution profiles that nothing is registered under.
+#: Names of execution profiles; no profile is registered under them.
 EXEC_PROFILE_GRAPH_DEFAULT = "graph default"
 EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT = "graph system default"
 EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT = "graph analytics default"

@@ -1,12 +1,12 @@
-"""``_set_final_result`` and ``_set_final_exception`` of requests, which tracers wrap (L6).
+"""Completion hooks of requests: ``_set_final_result`` and ``_set_final_exception``, which tracers wrap (L6).
 
-In scylla-driver they are what ends a request, on its way from the connection to whoever waits. Here a request that
-nobody has touched ends without them. Where one of them is assigned to a request, or replaced in the class
-(``mock.patch.object``, ``wrapt``), the native engine asks :func:`ending` in the place of ``Request._end``: that calls
-what was put there, which calls ours, which ends the request. If it does not, the request ends all the same.
+In scylla-driver these methods end a request. Here an unmodified request ends without them. If one of them is assigned
+to a request, or replaced in the class (``mock.patch.object``, ``wrapt``), the native engine calls :func:`ending`
+instead of ``Request._end``: it calls the replacement, which calls the original method, which ends the request. If the
+replacement does not, :func:`ending` ends the request.
 
-A :class:`_Finals` belongs to its request. Callers assign, and driver threads end pages: the first of them that enters
-a page into ``begun`` ends it, and the first that enters it into ``told`` calls what was assigned. Both are one
+A :class:`_Finals` belongs to its request. Callers assign hooks, and driver threads end pages: the first thread that
+enters a page into ``begun`` ends it, and the first that enters it into ``told`` calls the assigned hook. Both are one
 ``dict.setdefault``, which is atomic.
 """
 
@@ -26,17 +26,17 @@ RESULT, EXCEPTION = "_set_final_result", "_set_final_exception"
 
 
 class _Finals:
-    """What is known of one request: what was assigned to it, and the page that is being ended."""
+    """The hook state of one request: the assigned hooks, and the page that is being ended."""
 
     def __init__(self) -> None:
         self.assigned: dict[str, Callable[[Any], Any]] = {}
-        self.ending: tuple[int | None, Any] = (None, NOTHING)  # the page that is being ended, what came with its answer
+        self.ending: tuple[int | None, Any] = (None, NOTHING)  # the page that is being ended, and its response data
         self.begun: dict[int, object] = {}  # the last page that was ended, or is being ended
-        self.told: dict[int, object] = {}  # the last page that something assigned was called for
+        self.told: dict[int, object] = {}  # the last page that an assigned hook was called for
 
 
 def _is_first(entered: dict[int, object], page: int) -> bool:
-    """Enter *page*. Whether it was not there."""
+    """Enter *page*; True if it was not entered before."""
     mine = object()
     if entered.setdefault(page, mine) is not mine:
         return False
@@ -50,13 +50,13 @@ def _finals_of(request: Any) -> _Finals:
 
 
 def ending(request: Any, page: int, result: Any, error: BaseException | None, came: Any) -> bool:
-    """In the place of ``request._end``: the same, by way of what stands for the two methods."""
+    """End *request* as ``request._end`` does, by way of the hooks. Called instead of ``request._end``."""
     finals = _finals_of(request)
     name, what = (RESULT, result) if error is None else (EXCEPTION, error)
     if request._is_over(page) or not _is_first(finals.begun, page):
         return False  # another thread ends it
     finals.ending = (page, came)
-    request._coming = None if error is not None else came  # tracers ask whether there are more pages
+    request._coming = None if error is not None else came  # tracers read has_more_pages
     function = getattr(request, name)
     if function is finals.assigned.get(name):
         _is_first(finals.told, page)
@@ -86,15 +86,15 @@ def end_with_exception(request: Any, error: BaseException) -> None:
 
 
 def _being_ended(request: Any) -> tuple[int, Any]:
-    """The page that is to be ended, and what came with its answer."""
+    """Return the page that is being ended, and its response data."""
     finals = request.__dict__.get("_lent_finals")
     page = request._page
     return finals.ending if finals is not None and finals.ending[0] == page else (page, NOTHING)
 
 
 class Final:
-    """One of the two methods. What is assigned to a request in its place is called once a page, also if the page was
-    over by then."""
+    """One of the two methods. A hook that is assigned to a request is called once per page, even if the page has
+    already ended."""
 
     def __init__(self, name: str, end: Callable[[Any, Any], None]) -> None:
         self._name = name
@@ -104,16 +104,16 @@ class Final:
         if request is None:
             return self._end
         assigned = _finals_of(request).assigned.get(self._name) if "_lent_finals" in request.__dict__ else None
-        return assigned or MethodType(self._end, request)  # wrapt asks for its __self__
+        return assigned or MethodType(self._end, request)  # wrapt reads its __self__
 
     def __set__(self, request: Any, function: Callable[[Any], Any]) -> None:
         finals = _finals_of(request)
         finals.assigned[self._name] = function
         request._ending = ending
-        request._set_eager()  # it is told at once, not when somebody asks
+        request._set_eager()  # decode the response on arrival, not when the caller reads it
         outcome = request._outcome
         if outcome is None:
-            return  # ``ending`` is asked
+            return  # ``ending`` calls the hook
         result, error, _, page = outcome
         name, what = (RESULT, result) if error is None else (EXCEPTION, error)
         if name == self._name and _is_first(finals.told, page):
@@ -122,5 +122,6 @@ class Final:
 
 
 def replaced(are: bool) -> None:
-    """One of the two was replaced in the class, or both are ours again: it counts for requests from now on."""
+    """Set the hook state of new requests: *are* is True if one of the two methods is replaced in the class, False if
+    both are the driver's again."""
     set_default_ending(ending if are else None)

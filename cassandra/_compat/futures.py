@@ -1,8 +1,8 @@
-"""Requests that tests of programs make by hand, of a session that is a mock or their own (L6).
+"""Requests that tests of programs create, with a session that is a mock or their own class (L6).
 
-``cassandra.cluster`` lends the class: a ``ResponseFuture`` of anything else than a ``Session`` is one of these. It asks
-what it is made of for pools, connections and timers by the names that scylla-driver's have, and is told what came by
-``_set_result``. ``_guard`` guards who ends it; nothing foreign is called with it held.
+A ``ResponseFuture`` of ``cassandra.cluster`` that is created with any object other than a ``Session`` has this class.
+It uses pools, connections and timers of that object under scylla-driver's names; the response is passed to
+``_set_result``. ``_guard`` protects the end of the request; no foreign code is called with it held.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ _REQUEST_ERRORS = (OverloadedErrorMessage, IsBootstrappingErrorMessage, Truncate
 
 @public("cassandra.cluster")
 class ResponseFuture(future.ResponseFuture):
-    """The answer to come, of a session that is not the driver's."""
+    """The future response of a session that is not the driver's."""
 
-    # What is worked out natively of a session's request is set here.
+    # Attributes that native code computes for requests of the driver's sessions.
     session: Any
     row_factory: Any
     message: Any = None
@@ -148,7 +148,7 @@ class ResponseFuture(future.ResponseFuture):
         return False
 
     def _query(self, host: Any, message: Any = None, cb: Callable[[Any], Any] | None = None) -> int | None:
-        """Send *message*, or the request, to *host*; the number of the request, None if that cannot be."""
+        """Send *message*, or the request, to *host*; return the request id, None if it cannot be sent."""
         pool = self.session._pools.get(host)
         if not pool or pool.is_shutdown:
             self._errors[host] = ConnectionException("The pool is shut down" if pool else "The host is down or removed")
@@ -188,7 +188,7 @@ class ResponseFuture(future.ResponseFuture):
         if self._query(host, prepare_message, done) is None:
             self.send_request()
 
-    # ---- what came
+    # ---- responses
 
     def _set_result(self, host: Any, connection: Any, pool: Any, response: Any) -> None:
         self.coordinator_host = host

@@ -1,4 +1,4 @@
-"""Statements, options and profiles for DSE graph (L6). They can be made and read; executing one is what is refused."""
+"""Statements, options and profiles for DSE graph (L6). They can be created and read, but not executed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ GRAPH_TIMEOUT, ANALYTICS_TIMEOUT = 30.0, 7 * 24 * 3600.0  # seconds
 
 _graph_options = (
     ("graph_name", "Name of the graph.", "graph-name"),
-    ("graph_source", "Which traversal source of the server is used.", "graph-source"),
+    ("graph_source", "The traversal source of the server.", "graph-source"),
     ("graph_language", "The language of queries.", "graph-language"),
-    ("graph_protocol", "What results come in.", "graph-results"),
-    ("graph_read_consistency_level", "For reads, where it is another than the statement's.", "graph-read-consistency"),
+    ("graph_protocol", "The format of results.", "graph-results"),
+    ("graph_read_consistency_level", "For reads, if different from the statement's.", "graph-read-consistency"),
     (
         "graph_write_consistency_level",
-        "For writes, where it is another than the statement's.",
+        "For writes, if different from the statement's.",
         "graph-write-consistency",
     ),
 )
@@ -45,7 +45,7 @@ class GraphProtocol:
 
 @public("cassandra.datastax.graph.query")
 class GraphOptions:
-    """Options of graph queries; each is an attribute, None where it was not given. Text is kept as bytes."""
+    """Options of graph queries; each is an attribute, None if it was not given. Text is stored as bytes."""
 
     DEFAULT_GRAPH_PROTOCOL = GraphProtocol.GRAPHSON_1_0
     DEFAULT_GRAPH_LANGUAGE = b"gremlin-groovy"
@@ -62,17 +62,17 @@ class GraphOptions:
             setattr(self, name, value)
 
     def copy(self) -> GraphOptions:
-        """Another one with the same options."""
+        """Return another object with the same options."""
         made = GraphOptions()
         made._graph_options = dict(self._graph_options)
         return made
 
     def update(self, options: GraphOptions) -> None:
-        """Set what is set in *options*."""
+        """Set the options that are set in *options*."""
         self._graph_options.update(options._graph_options)
 
     def get_options_map(self, other_options: GraphOptions | None = None) -> dict[str, bytes]:
-        """What a request would say, where *other_options* go before these."""
+        """Return the options of a request, where *other_options* take precedence."""
         merged = {**self._graph_options, **(other_options._graph_options if other_options else {})}
         for key in _LEVELS:
             if key in merged:
@@ -84,15 +84,15 @@ class GraphOptions:
         self._graph_options["graph-source"] = self._sources["default"]
 
     def set_source_analytics(self) -> None:
-        """Queries are analytical."""
+        """Use the analytical source."""
         self._graph_options["graph-source"] = self._sources["analytics"]
 
     def set_source_graph(self) -> None:
-        """Queries are answered from the graph itself."""
+        """Use the graph itself as the source."""
         self._graph_options["graph-source"] = self._sources["graph"]
 
     def set_graph_protocol(self, protocol: bytes) -> None:
-        """Results come in *protocol*, one of :class:`GraphProtocol`."""
+        """Set the format of results, one of :class:`GraphProtocol`."""
         self.graph_protocol = protocol
 
     def _is_source(self, name: str) -> bool:
@@ -131,7 +131,7 @@ class GraphStatement(Statement):
 
     @property
     def query(self) -> Any:
-        """Its text."""
+        """The text of the query."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -180,7 +180,7 @@ class GraphExecutionProfile(ExecutionProfile):
 
 @public("cassandra.cluster")
 class GraphAnalyticsExecutionProfile(GraphExecutionProfile):
-    """One for analytical queries."""
+    """An execution profile for analytical queries."""
 
     def __init__(
         self,
@@ -206,17 +206,17 @@ class GraphAnalyticsExecutionProfile(GraphExecutionProfile):
 
 @public("cassandra.datastax.graph.query")
 def single_object_row_factory(column_names: Any, rows: Iterable[Any]) -> list[Any]:
-    """The first column of each row."""
+    """Return the first column of each row."""
     return [row[0] for row in rows]
 
 
 @public("cassandra.datastax.graph.query")
 def graph_result_row_factory(column_names: Any, rows: Iterable[Any]) -> list[Result]:
-    """Each row's JSON as a :class:`Result`."""
+    """Return each row's JSON as a :class:`Result`."""
     return [Result(json.loads(row[0])["result"]) for row in rows]
 
 
 @public("cassandra.datastax.graph.query")
 def graph_object_row_factory(column_names: Any, rows: Iterable[Any]) -> Iterable[Any]:
-    """Each row's JSON as a vertex, an edge or a :class:`Result`, when it is asked for."""
+    """Return an iterator over each row's JSON as a vertex, an edge or a :class:`Result`."""
     return (element(json.loads(row[0])["result"]) for row in rows)

@@ -1,4 +1,4 @@
-"""Tables of DSE graph as CQL (L6), of metadata that a program makes. No server that we speak to has any."""
+"""Tables of DSE graph as CQL (L6), for metadata that a program creates. No supported server has such tables."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class TableMetadataDSE68(TableMetadataV3):
     edge: EdgeMetadata | None = None
 
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The statement that creates it."""
+        """Return the statement that creates the table."""
         text = super().as_cql_query(formatted)
         if self.vertex is not None:
             text += f" AND VERTEX LABEL {protect_name(self.vertex.label_name)}"

@@ -1,4 +1,4 @@
-"""What queries of DSE graph return, as values that can be made, taken apart and compared alone (L6)."""
+"""Values of DSE graph queries, which can be created, read and compared without a server (L6)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cassandra._base.public import public
 
 
 class _Value:
-    """Equal to another of its class with the same attributes; not hashable, as it can be changed."""
+    """A value that is equal to another of its class with the same attributes; not hashable, as it is mutable."""
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.__dict__ == other.__dict__
@@ -18,7 +18,7 @@ class _Value:
 
 @public("cassandra.datastax.graph.query")
 class Result:
-    """One result of a graph query: *value* is what JSON has. Keys of a dict are attributes, too."""
+    """One result of a graph query: *value* is the value of the JSON. Keys of a dict are attributes, too."""
 
     value: Any = None
 
@@ -29,7 +29,7 @@ class Result:
         if name.startswith("__"):
             raise AttributeError(name)
         if not isinstance(self.value, dict):
-            raise ValueError(f"{self!r} is no dict, and has no {name}")
+            raise ValueError(f"{self!r} is not a dict, and has no {name}")
         try:
             return self.value[name]
         except KeyError:
@@ -63,32 +63,32 @@ class Result:
         )
 
     def as_vertex(self) -> Vertex:
-        """TypeError if it is none."""
+        """Return the value as a vertex. Raise TypeError if it is not one."""
         return self._as(Vertex, Element._attrs[:3], properties={})  # type: ignore[no-any-return]
 
     def as_edge(self) -> Edge:
-        """TypeError if it is none."""
+        """Return the value as an edge. Raise TypeError if it is not one."""
         return self._as(Edge, Element._attrs[:3] + Edge._attrs[4:], properties={})  # type: ignore[no-any-return]
 
     def as_path(self) -> Path:
-        """TypeError if it is none."""
+        """Return the value as a path. Raise TypeError if it is not one."""
         return self._as(Path, ("labels", "objects"))  # type: ignore[no-any-return]
 
     def as_vertex_property(self) -> VertexProperty:
-        """TypeError if it is none."""
+        """Return the value as a vertex property. Raise TypeError if it is not one."""
         return self._as(VertexProperty, (), label=None, value=None, properties={})  # type: ignore[no-any-return]
 
 
 @public("cassandra.datastax.graph.types")
 class Element(_Value):
-    """What vertices and edges have in common."""
+    """Base class of vertices and edges."""
 
     element_type: ClassVar[str | None] = None
     _attrs: ClassVar[tuple[str, ...]] = ("id", "label", "type", "properties")
 
     def __init__(self, id: Any, label: Any, type: str, properties: Any) -> None:
         if type != self.element_type:
-            raise TypeError(f"{self.__class__.__name__} is made of a {self.element_type}, not of a {type}")
+            raise TypeError(f"{self.__class__.__name__} needs the type {self.element_type}, not {type}")
         self.id = id
         self.label = label
         self.type = type
@@ -178,7 +178,7 @@ class Path(_Value):
 
 @public("cassandra.datastax.graph.types")
 class T:
-    """A name of what every element has, as traversals use it."""
+    """A token of a traversal: an attribute that every element has."""
 
     name: str = None  # type: ignore[assignment]
     val: int = None  # type: ignore[assignment]
@@ -207,7 +207,7 @@ for _name, _value in T.name_to_value.items():
 
 
 def element(value: Any) -> Any:
-    """*value* of JSON as a vertex or an edge if it is one, else as a :class:`Result`."""
+    """Return *value* of JSON as a vertex or an edge if it is one, else as a :class:`Result`."""
     if isinstance(value, (Result, Element)):
         return value
     kind = value.get("type") if isinstance(value, dict) else None

@@ -1,6 +1,6 @@
-"""scylla-driver's heartbeats, over whatever connections a program gives them (L6).
+"""scylla-driver's heartbeats, over connections of a program (L6).
 
-The driver's own are ``_net/heartbeat.py``; nothing here is used by it.
+The driver's own heartbeats are in ``_net/heartbeat.py`` and do not use this module.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = get_logger("cassandra.connection")
 
 
 def _counts_itself(connection: Any) -> bool:
-    """Ours do; of others it is counted what is in flight."""
+    """True for the driver's connections; for others this module counts the requests in flight."""
     return issubclass(type(connection), Connection)
 
 
@@ -44,11 +44,11 @@ class HeartbeatFuture:
                     connection.in_flight += 1
                 connection.send_msg(OptionsMessage(), connection.get_request_id(), self._options_callback)
         if not room:
-            self._exception = Exception("The heartbeat is not sent: as much is in flight as the connection takes")
+            self._exception = Exception("The heartbeat is not sent: the connection is at its in-flight limit")
             self._event.set()
 
     def wait(self, timeout: float, original_timeout: float | None = None) -> None:
-        """Until it was answered."""
+        """Wait for the response. Raise OperationTimedOut after *timeout* seconds, or the error of the request."""
         self._event.wait(timeout)
         if not self._event.is_set():
             seconds = original_timeout or timeout
@@ -68,11 +68,11 @@ class HeartbeatFuture:
 
 @public("cassandra.connection")
 class ConnectionHeartbeat(threading.Thread):
-    """A thread that, every *interval_sec* seconds, asks the idle connections of what *get_connection_holders* gives,
-    and closes those that do not answer within *timeout* seconds."""
+    """A thread that sends heartbeats every *interval_sec* seconds on the idle connections of the objects that
+    *get_connection_holders* returns, and closes connections that do not respond within *timeout* seconds."""
 
     class ShutdownException(Exception):
-        """It was stopped."""
+        """The thread was stopped."""
 
     def __init__(
         self, interval_sec: float, get_connection_holders: Callable[[], Iterable[Any]], timeout: float
@@ -85,7 +85,7 @@ class ConnectionHeartbeat(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Until it is stopped."""
+        """Send heartbeats until the thread is stopped."""
         while not self._shutdown_event.wait(self._interval):
             try:
                 self._beat()
@@ -95,7 +95,7 @@ class ConnectionHeartbeat(threading.Thread):
                 log.error("Failed connection heartbeat", exc_info=True)
 
     def stop(self) -> None:
-        """It ends, and is waited for."""
+        """Stop the thread and wait for its end."""
         self._shutdown_event.set()
         self.join(LONGEST_WAIT)
 

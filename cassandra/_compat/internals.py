@@ -25,19 +25,19 @@ START_BADCHAR_REGEX = re.compile("^[^a-zA-Z0-9]*")
 END_BADCHAR_REGEX = re.compile("[^a-zA-Z0-9_]*$")
 valid_cql3_word_re = re.compile(r"^[a-z][0-9a-z_]*$")
 
-SASLClient = None  # of a package that scylla-driver may use
+SASLClient = None  # from an optional package of scylla-driver
 _have_kerberos = _have_puresasl = False
 _proxy_execute_key, _request_timeout_key = "ProxyExecute", "request-timeout"
 _clean_name_cache: dict[str, str] = {}
 _nan, _HAS_GEOMET = float("nan"), True
 
-#: How scylla-driver finds a reactor; there is one transport here, which is always there.
+#: Used by scylla-driver to choose a reactor; this driver has one transport, which is always available.
 conn_fns: tuple[Callable[[], Any], ...] = ()
 excs: list[Exception] = []
 
 
 class _ConfigMode:
-    """Whether a cluster was configured by execution profiles, by the older arguments, or by neither."""
+    """The configuration of a cluster: by execution profiles, by the older arguments, or by neither."""
 
     UNCOMMITTED = 0
     LEGACY = 1
@@ -48,7 +48,7 @@ _ConfigMode.__module__ = "cassandra.cluster"
 
 
 class _Running:
-    """How many clusters are connected, to count them by; they are shut down when the interpreter exits."""
+    """A collection whose length is the number of connected clusters, which are shut down when the interpreter exits."""
 
     def __len__(self) -> int:
         return len(life._alive)
@@ -84,7 +84,7 @@ class RLACTableExtension(RegisteredTableExtension):
 
 @public("cassandra.query")
 class PseudoNamedTupleRow:
-    """A row that has its columns as attributes and is iterated by value; for more columns than a named tuple had."""
+    """A row with its columns as attributes, iterated by value; for more columns than named tuples supported."""
 
     def __init__(self, ordered_dict: Any) -> None:
         self._dict = ordered_dict
@@ -110,17 +110,17 @@ class PseudoNamedTupleRow:
 
 @public("cassandra.query")
 def pseudo_namedtuple_factory(colnames: Sequence[str], rows: Iterable[Any]) -> list[PseudoNamedTupleRow]:
-    """Each row as a :class:`PseudoNamedTupleRow`."""
+    """Return each row as a :class:`PseudoNamedTupleRow`."""
     return [PseudoNamedTupleRow(row) for row in ordered_dict_factory(colnames, rows)]
 
 
 def _positional_rename_invalid_identifiers(field_names: Iterable[str]) -> list[str]:
-    """*field_names*, those that are no names of attributes by their position."""
+    """Return *field_names*, with names that are not usable as attributes replaced by their position."""
     return positional_names(field_names)
 
 
 def _sanitize_identifiers(field_names: Iterable[str]) -> list[str]:
-    """*field_names* as names of attributes, each once: one that comes again gets underscores."""
+    """Return *field_names* as unique names of attributes: repeated names get underscores."""
     seen: dict[str, None] = {}
     for name in _positional_rename_invalid_identifiers(field_names):
         while name in seen:
@@ -130,13 +130,13 @@ def _sanitize_identifiers(field_names: Iterable[str]) -> list[str]:
 
 
 def _execution_profile_to_string(name: Any) -> str:
-    """A profile's name, for texts."""
+    """Return the name of a profile for texts."""
     return "EXEC_PROFILE_DEFAULT" if name is EXEC_PROFILE_DEFAULT else f'"{name}"'
 
 
 @public("cassandra.cluster")
 def run_in_executor(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: a method that runs in ``self.executor`` and returns the future of that, None after shutdown."""
+    """Decorate a method to run in ``self.executor`` and return the future, or None after shutdown."""
 
     @functools.wraps(f)
     def submit(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -150,7 +150,7 @@ def run_in_executor(f: Callable[..., Any]) -> Callable[..., Any]:
 
 @public("cassandra.cluster")
 def refresh_schema_and_set_result(control_conn: Any, response_future: Any, connection: Any, **kwargs: Any) -> None:
-    """Read what changed, then let *response_future* end with nothing."""
+    """Refresh the changed part of the schema, then end *response_future* with None."""
     try:
         response_future.is_schema_agreed = control_conn.refresh_schema(**kwargs)
     finally:
@@ -159,7 +159,7 @@ def refresh_schema_and_set_result(control_conn: Any, response_future: Any, conne
 
 @public("cassandra.connection")
 def defunct_on_error(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: a method of a connection, whose error makes the connection defunct."""
+    """Decorate a method of a connection: an error makes the connection defunct."""
 
     @functools.wraps(f)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -175,7 +175,7 @@ def defunct_on_error(f: Callable[..., Any]) -> Callable[..., Any]:
 def get_column_from_system_local(
     connection: Any, column_name: str, timeout: float | None, metadata_request_timeout: Any
 ) -> Any:
-    """One column of ``system.local``, asked on *connection*; an empty string when there is no row."""
+    """Return one column of ``system.local``, queried on *connection*; an empty string if there is no row."""
     from cassandra._base.constants import ConsistencyLevel
     from cassandra._base.versions import maybe_add_timeout_to_query
     from cassandra._wire.messages.requests import QueryMessage

@@ -1,6 +1,7 @@
-"""What modules of scylla-driver import for themselves, and programs find, or patch, in them (L6).
+"""Imports of scylla-driver's modules that programs use, or patch, in these modules (L6).
 
-Modules are those that the driver uses: ``patch("cassandra.connection.socket.getaddrinfo")`` replaces what it calls.
+The modules are the same objects that the driver uses: ``patch("cassandra.connection.socket.getaddrinfo")`` replaces the
+function that it calls.
 """
 
 import errno

@@ -1,7 +1,7 @@
-"""What programs written for another object mapper see of an instance: its values, each with what became of it (L6).
+"""Value managers of an instance, for programs written for another object mapper (L6).
 
-``instance._values`` is a live view: a *value manager* of it reads and writes the instance itself, and one that a
-program puts in says what the instance has. ``cassandra.cqlengine.models`` lends it; models know nothing of it.
+``instance._values`` is a live view: its *value managers* read and write the instance itself, and a value manager that a
+program assigns sets the value of the instance. It is an alias in ``cassandra.cqlengine.models``; models do not use it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cassandra._mapper.named import NamedTable
 
 
 class Values(MutableMapping[str, Any]):
-    """Value managers by the names of columns, of one instance."""
+    """Value managers of one instance, by column name."""
 
     def __init__(self, instance: Any) -> None:
         self._instance = instance
@@ -83,12 +83,12 @@ class _Live:
 
 @functools.cache
 def _live(kind: type[BaseValueManager]) -> Any:
-    """The same manager, of an instance."""
+    """Return a subclass of *kind* whose state is that of an instance."""
     return type(kind.__name__, (_Live, kind), {"__module__": kind.__module__})
 
 
 class _ValuesOf:
-    """The attribute: a mapping that is assigned to it says what the instance has."""
+    """The attribute ``_values``: a mapping that is assigned to it replaces the values of the instance."""
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else Values(instance)
@@ -104,14 +104,14 @@ class _TableName:
 
 
 class BaseModel:
-    """Of ``cassandra.cqlengine.models.BaseModel``."""
+    """Aliases of ``cassandra.cqlengine.models.BaseModel``."""
 
     _values = _ValuesOf()
     _table_name = _TableName()
 
 
 class Field(NamedTuple):
-    """A column of a table, as the schema tables had it."""
+    """A column of a table, in the form of the old schema tables."""
 
     name: str
     type: str

@@ -1,6 +1,6 @@
-"""What programs written for another object mapper see inside of clauses: what they have worked out (L6).
+"""Internal results of clauses, for programs written for another object mapper (L6).
 
-Clauses of ``cassandra.cqlengine.statements`` are lent it, see ``_base/lending.py``.
+They are aliases in the clauses of ``cassandra.cqlengine.statements``, see ``_base/lending.py``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from cassandra._mapper.updates import ADD, ASSIGN, PREPEND, PUT, REMOVE
 
 
 def _part(text: str) -> Any:
-    """The value of the part of a clause that is written so; None if there is none."""
+    """Return a property for the value of the part of a clause with this text; None if there is none."""
 
     def find(clause: Any) -> Any:
         return next((values[0] for found, values in clause._parts if found is text), None)
@@ -54,6 +54,6 @@ class MapUpdateClause:
 
 class MapDeleteClause:
     def _analyze(self) -> None:
-        """There is nothing to be worked out beforehand."""
+        """Do nothing: there is nothing to precompute."""
 
     _analyzed = True

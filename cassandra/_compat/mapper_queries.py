@@ -1,7 +1,7 @@
-"""What packages that make the object mapper awaitable by themselves (aiocqlengine) call of query sets and writes (L6).
+"""Names of query sets and writes that packages with an awaitable object mapper (aiocqlengine) use (L6).
 
-They execute the statement of a query set in their own way and put its rows, which are dictionaries, where iterating
-finds them. ``cassandra.cqlengine.query`` lends these names; query sets know nothing of them.
+They execute the statement of a query set themselves and assign its rows, which are dictionaries, to the query set for
+iteration. These names are aliases in ``cassandra.cqlengine.query``; query sets do not use them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cassandra._mapper.query.filters import name_and_operator
 
 
 class _Given:
-    """Pages of rows that somebody else has read: one, with all of them."""
+    """Pages of rows that were read elsewhere: one page with all rows."""
 
     has_more = True
     passed = 0
@@ -49,27 +49,27 @@ class _ResultGenerator:
 
 
 class AbstractQuerySet:
-    """Of ``cassandra.cqlengine.query.AbstractQuerySet``."""
+    """Aliases of ``cassandra.cqlengine.query.AbstractQuerySet``."""
 
     _result_generator = _ResultGenerator()
-    #: Whether all rows have to be read at once.
+    #: True if all rows have to be read at once.
     _materialize_results = False
 
     def _get_result_constructor(self) -> Any:
-        """What makes of a row what the query set has; nobody calls it, as that is done for a page at a time."""
+        """Return the constructor of results. The driver does not call it, as it makes the results of a page at once."""
         return dict
 
     def _maybe_inject_deferred(self, constructor: Any) -> Any:
         return constructor
 
     def _parse_filter_arg(self, arg: str) -> tuple[str, str | None]:
-        """The column, and the operator if it has one, of ``name__operator``."""
+        """Split ``name__operator`` into the column and the operator, None if there is none."""
         return name_and_operator(arg)
 
 
 class DMLQuery:
-    """Of ``cassandra.cqlengine.query.DMLQuery``."""
+    """Aliases of ``cassandra.cqlengine.query.DMLQuery``."""
 
     def _delete_null_columns(self: Any, conditionals: Any = None) -> None:
-        """Delete values that were made null."""
+        """Delete values that were set to null."""
         run(self._deleting_nulls(conditionals))

@@ -1,5 +1,5 @@
-"""The registry of message classes by opcode, as scylla-driver's ``cassandra.protocol`` has it, and classes of programs
-that write their own bodies (L6)."""
+"""The registry of message classes by opcode of scylla-driver's ``cassandra.protocol``, and message classes of programs
+that encode their own bodies (L6)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cassandra._wire.messages.base import RequestMessage
 
 CUSTOM_TYPE = results.ResultMessage.type_codes[0]
 
-#: Bits before the values of QUERY and EXECUTE, and (the last ones) of PREPARE and of DSE's paging.
+#: Flags of QUERY and EXECUTE, and (the last ones) of PREPARE and of DSE's paging.
 _VALUES_FLAG, _SKIP_METADATA_FLAG, _PAGE_SIZE_FLAG, _WITH_PAGING_STATE_FLAG = 1, 2, 4, 8
 _WITH_SERIAL_CONSISTENCY_FLAG, _PROTOCOL_TIMESTAMP_FLAG, _NAMES_FOR_VALUES_FLAG, _WITH_KEYSPACE_FLAG = 16, 32, 64, 128
 _PREPARED_WITH_KEYSPACE_FLAG = 1
@@ -50,19 +50,19 @@ _message_types_by_opcode: dict[int, Any] = {
 
 @public("cassandra.protocol")
 def register_class(cls: Any) -> None:
-    """Note a message class under its opcode. A session decodes by ``ProtocolHandler.message_types_by_opcode``."""
+    """Register a message class under its opcode. Sessions use ``ProtocolHandler.message_types_by_opcode`` instead."""
     _message_types_by_opcode[cls.opcode] = cls
 
 
 @public("cassandra.protocol")
 def get_registered_classes() -> dict[int, Any]:
-    """A copy of the registry."""
+    """Return a copy of the registry."""
     return dict(_message_types_by_opcode)
 
 
 @public("cassandra.protocol")
 class _RegisterMessageType(type):
-    """Metaclass of message classes: notes each that has a name of a message."""
+    """Metaclass of message classes: registers classes without a leading underscore."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
         super().__init__(name, bases, dct)
@@ -72,7 +72,7 @@ class _RegisterMessageType(type):
 
 @public("cassandra.protocol")
 class ErrorMessageSubclass(_RegisterMessageType):
-    """Metaclass of error messages: notes each under its code, so that the server's error is an instance of it."""
+    """Metaclass of error messages: registers each under its code, so that the server's error is an instance of it."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
         type.__init__(cls, name, bases, dct)
@@ -82,19 +82,19 @@ class ErrorMessageSubclass(_RegisterMessageType):
 
 
 def _get_params(message_obj: Any) -> Iterator[tuple[str, Any]]:
-    """The public attributes of a message, with their values."""
+    """Yield the public attributes of a message with their values."""
     for name, value in vars(message_obj).items():
         if not name.startswith("_") and not callable(value):
             yield name, value
 
 
 def _metadata_id_negotiated(protocol_version: int, protocol_features: Any) -> bool:
-    """Whether answers to EXECUTE say which metadata they have."""
+    """True if responses to EXECUTE contain a metadata id."""
     return protocol_version >= 5 or bool(getattr(protocol_features, "use_metadata_id", False))
 
 
 def encode_by_body(cls: Any) -> None:
-    """A message class of a program, whose ``send_body`` writes what is sent."""
+    """Make *cls*, a message class of a program, encode its body with ``send_body``."""
     if "encode" not in cls.__dict__:
         positional = [
             parameter
@@ -114,7 +114,7 @@ def _encode(
     features: Any = None,
     beside: tuple[Any, ...] = (),
 ) -> bytes:
-    """The whole envelope, as ``RequestMessage.encode`` gives it."""
+    """Return the whole envelope, as ``RequestMessage.encode`` does."""
     body = io.BytesIO()
     payload = payload or self.custom_payload
     if payload:
@@ -133,7 +133,7 @@ def _encode_with_features(self: Any, version: int, *, features: Any = None, **kw
 
 
 def _write_fields(message: Any, file: Any, version: int, features: Any, sizes: list[int]) -> None:
-    """The body of *message*: fields of these *sizes*, each by a call of its own, and what is left by another."""
+    """Write the body of *message*: fields of these *sizes* with separate calls, and the rest with another one."""
     body = io.BytesIO()
     RequestMessage.send_body(message, body, version, features)
     body.seek(0)
@@ -145,10 +145,10 @@ def _write_fields(message: Any, file: Any, version: int, features: Any, sizes: l
 
 
 class QueryMessage:
-    """Of ``cassandra.protocol.QueryMessage``."""
+    """Aliases of ``cassandra.protocol.QueryMessage``."""
 
     def send_body(self: Any, f: Any, protocol_version: int, protocol_features: Any = None) -> None:
-        """Write the body to *f*, field by field: tests look at the calls."""
+        """Write the body to *f*, field by field, as tests of programs check the calls."""
         flags = 4 if ProtocolVersion.uses_int_query_flags(protocol_version) else 1
         sizes = [4, len(self.query.encode()), 2, flags]
         before = self.query_params, self.fetch_size, self.paging_state, self.serial_consistency_level, self.timestamp
@@ -158,10 +158,10 @@ class QueryMessage:
 
 
 class PrepareMessage:
-    """Of ``cassandra.protocol.PrepareMessage``."""
+    """Aliases of ``cassandra.protocol.PrepareMessage``."""
 
     def send_body(self: Any, f: Any, protocol_version: int, protocol_features: Any = None) -> None:
-        """Write the body to *f*, field by field: tests look at the calls."""
+        """Write the body to *f*, field by field, as tests of programs check the calls."""
         sizes = [4, len(self.query.encode())]
         if ProtocolVersion.uses_prepare_flags(protocol_version):
             sizes += [4] + [2] * bool(self.keyspace)

@@ -1,4 +1,4 @@
-"""Rows from bytes by hand, as scylla-driver's Cython modules offer it (L6): readers, deserializers, parsers of rows.
+"""Decoding of rows as in scylla-driver's Cython modules (L6): readers, deserializers, parsers of rows.
 
 Sessions decode natively and use none of this. Values are decoded by the codecs of their types.
 """
@@ -22,16 +22,16 @@ _LENGTH = struct.Struct(">i")
 
 @public("cassandra.bytesio")
 class BytesIOReader:
-    """Reads bytes from the front; EOFError beyond the end."""
+    """Reads bytes in order. Raises EOFError after the end."""
 
     def __init__(self, buf: bytes) -> None:
         if not isinstance(buf, bytes):
-            raise TypeError(f"BytesIOReader() takes bytes, not {type(buf).__name__}")
+            raise TypeError(f"BytesIOReader() expects bytes, not {type(buf).__name__}")
         self._data = buf
         self._position = 0
 
     def read(self, n: int = -1) -> bytes:
-        """The next *n* bytes, all that are left when it is negative."""
+        """Return the next *n* bytes, or all remaining bytes if *n* is negative."""
         end = len(self._data) if n < 0 else self._position + n
         if end > len(self._data):
             raise EOFError("Cannot read past the end of the file")
@@ -41,13 +41,13 @@ class BytesIOReader:
 
 @public("cassandra.deserializers")
 class Deserializer:
-    """Values of one type from bytes."""
+    """Decodes values of one type."""
 
     def __init__(self, cqltype: Any) -> None:
         self.cqltype = cqltype
 
     def deserialize(self, data: bytes | None, protocol_version: int) -> Any:
-        """The value of a cell, None for null."""
+        """Return the value of a cell, None for null."""
         return None if data is None else self.cqltype.from_binary(data, protocol_version)
 
     def __repr__(self) -> str:
@@ -55,7 +55,7 @@ class Deserializer:
 
 
 class GenericDeserializer(Deserializer):
-    """For types without a class of their own here."""
+    """Decodes values of types without a class of their own here."""
 
 
 GenericDeserializer.__module__ = "cassandra.deserializers"
@@ -67,7 +67,7 @@ _NAMES = """
     DesTimeType DesTupleType DesUTF8Type DesUUIDType DesUserType DesVarcharType TimeUUIDType TimestampType
 """
 
-#: One class per type, by the name that ``cassandra.deserializers`` has it under.
+#: One class per type, by its name in ``cassandra.deserializers``.
 DESERIALIZERS: dict[str, type[Deserializer]] = {
     name: type(name, (Deserializer,), {"__module__": "cassandra.deserializers"}) for name in _NAMES.split()
 }
@@ -75,7 +75,7 @@ DESERIALIZERS: dict[str, type[Deserializer]] = {
 
 @public("cassandra.deserializers")
 class DesBytesTypeByteArray(Deserializer):
-    """Blobs as bytearray."""
+    """Decodes blobs as bytearray."""
 
     def deserialize(self, data: bytes | None, protocol_version: int) -> Any:
         return None if data is None else bytearray(data)
@@ -87,7 +87,7 @@ EPOCH_OFFSET_DAYS = 1 << 31
 
 @public("cassandra.deserializers")
 def find_deserializer(cqltype: Any) -> Deserializer:
-    """What decodes values of *cqltype*, a class of ``cassandra.cqltypes``."""
+    """Return the deserializer for *cqltype*, a class of ``cassandra.cqltypes``."""
     for cls in cqltype.__mro__:
         found = DESERIALIZERS.get(f"Des{cls.__name__}")
         if found is not None:
@@ -97,19 +97,19 @@ def find_deserializer(cqltype: Any) -> Deserializer:
 
 @public("cassandra.deserializers")
 def make_deserializers(cqltypes: Sequence[Any]) -> list[Deserializer]:
-    """What decodes the columns of rows with these types."""
+    """Return the deserializers for rows with these column types."""
     return [find_deserializer(cqltype) for cqltype in cqltypes]
 
 
 @public("cassandra.deserializers")
 def obj_array(objs: Sequence[Any]) -> list[Any]:
-    """The objects as a list."""
+    """Return the objects as a list."""
     return list(objs)
 
 
 @public("cassandra.parsing")
 class ParseDesc:
-    """What the parsers have to know of the columns of rows."""
+    """Description of the columns of rows, for parsers."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class RowParser:
     """Parses a row."""
 
     def unpack_row(self, reader: BytesIOReader, desc: ParseDesc) -> Any:
-        """The next row of *reader*."""
+        """Return the next row of *reader*."""
         raise NotImplementedError
 
 
@@ -142,13 +142,13 @@ class ColumnParser:
     """Parses rows."""
 
     def parse_rows(self, reader: BytesIOReader, desc: ParseDesc) -> Any:
-        """The number of rows and the rows that *reader* begins with."""
+        """Parse the number of rows and the rows at the start of *reader*."""
         raise NotImplementedError
 
 
 @public("cassandra.obj_parser")
 class TupleRowParser(RowParser):
-    """Rows as tuples."""
+    """Parses rows as tuples."""
 
     def unpack_row(self, reader: BytesIOReader, desc: ParseDesc) -> tuple[Any, ...]:
         return tuple(_cell(reader, desc, column) for column in range(len(desc.colnames)))
@@ -180,7 +180,7 @@ def _rows(reader: BytesIOReader, desc: ParseDesc, count: int) -> Iterator[Any]:
 
 @public("cassandra.obj_parser")
 class ListParser(ColumnParser):
-    """Rows as a list; for :func:`cassandra.protocol.cython_protocol_handler` the standard way to decode."""
+    """Parses rows as a list; selects standard decoding in :func:`cassandra.protocol.cython_protocol_handler`."""
 
     def parse_rows(self, reader: BytesIOReader, desc: ParseDesc) -> list[Any]:
         return list(_rows(reader, desc, _LENGTH.unpack(reader.read(4))[0]))
@@ -188,7 +188,7 @@ class ListParser(ColumnParser):
 
 @public("cassandra.obj_parser")
 class LazyParser(ColumnParser):
-    """Rows as an iterator, each decoded when it is taken."""
+    """Parses rows as an iterator, each row on demand."""
 
     def parse_rows(self, reader: BytesIOReader, desc: ParseDesc) -> Iterator[Any]:
         return parse_rows_lazy(reader, desc)
@@ -196,14 +196,14 @@ class LazyParser(ColumnParser):
 
 @public("cassandra.obj_parser")
 def parse_rows_lazy(reader: BytesIOReader, desc: ParseDesc) -> Iterator[Any]:
-    """The rows that *reader* begins with, after their number, each decoded when it is taken."""
+    """Yield the rows at the start of *reader*, after their number, each decoded on demand."""
     yield from _rows(reader, desc, _LENGTH.unpack(reader.read(4))[0])
 
 
 @public("cassandra.numpy_parser")
 class NumpyParser(ColumnParser):
-    """Columns as arrays of objects; for :func:`cassandra.protocol.cython_protocol_handler` as numbers where that is
-    possible."""
+    """Parses rows as columns, arrays of objects; arrays of numbers, where possible, when used with
+    :func:`cassandra.protocol.cython_protocol_handler`."""
 
     def parse_rows(self, reader: BytesIOReader, desc: ParseDesc) -> dict[str, Any]:
         rows = ListParser().parse_rows(reader, desc)
@@ -216,25 +216,25 @@ class NumpyParser(ColumnParser):
 
 @public("cassandra.numpy_parser")
 def make_array(coltype: Any, array_size: int) -> Any:
-    """An array of objects for *array_size* values of *coltype*."""
+    """Return an array of objects for *array_size* values of *coltype*."""
     return load_numpy().empty((array_size,), dtype=object)
 
 
 @public("cassandra.numpy_parser")
 def make_arrays(desc: ParseDesc, array_size: int) -> list[Any]:
-    """An array for each column."""
+    """Return an array for each column."""
     return [make_array(coltype, array_size) for coltype in desc.coltypes]
 
 
 @public("cassandra.numpy_parser")
 def make_native_byteorder(arr: Any) -> Any:
-    """*arr* in the byte order of this machine."""
+    """Return *arr* in the byte order of this machine."""
     return arr if arr.dtype.isnative else arr.byteswap().view(arr.dtype.newbyteorder())
 
 
 @public("cassandra.row_parser")
 def make_recv_results_rows(colparser: ColumnParser) -> Callable[..., None]:
-    """A ``recv_results_rows`` for a class of result messages: reads the metadata of a body, its rows by *colparser*."""
+    """Return a ``recv_results_rows`` for a class of result messages that reads the rows of a body with *colparser*."""
 
     def recv_results_rows(
         self: Any,
@@ -261,7 +261,7 @@ def make_recv_results_rows(colparser: ColumnParser) -> Callable[..., None]:
     return recv_results_rows
 
 
-#: The handlers that decode natively what these would read from bytes.
+#: The handlers that decode natively the same as these parsers.
 _NATIVE: dict[Any, type[ProtocolHandler]] = {
     ListParser.parse_rows: ProtocolHandler,
     LazyParser.parse_rows: LazyProtocolHandler,
@@ -271,11 +271,11 @@ _NATIVE: dict[Any, type[ProtocolHandler]] = {
 
 @public("cassandra.protocol")
 def cython_protocol_handler(colparser: Any) -> Any:
-    """A new handler class that decodes rows as *colparser* says: natively, or by its ``parse_rows`` if that is
-    another one than ours, from the bytes of each answer. TypeError for what has none."""
+    """Return a new handler class that decodes rows as *colparser* does: natively, or, if its ``parse_rows`` is not the
+    driver's, by that method from the bytes of each response. Raise TypeError for an object without ``parse_rows``."""
     parse = getattr(type(colparser), "parse_rows", None)
     if parse is None:
-        raise TypeError(f"cython_protocol_handler() takes a ListParser, LazyParser or NumpyParser, not {colparser!r}")
+        raise TypeError(f"cython_protocol_handler() expects a ListParser, LazyParser or NumpyParser, not {colparser!r}")
     made: type[ProtocolHandler]
     if (native := _NATIVE.get(parse)) is not None:
         made = type("CythonProtocolHandler", (native,), {})

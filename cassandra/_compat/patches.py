@@ -1,7 +1,7 @@
-"""Names that tests replace in a public module, and that are used elsewhere (L6).
+"""Names that tests replace in a public module, and that other modules use (L6).
 
-``unittest.mock.patch("cassandra.cluster.log")`` and its like set an attribute of a facade; what is set there is set
-where it is used, too. ``_base/lending.py`` tells of it.
+``unittest.mock.patch("cassandra.cluster.log")`` and similar calls set an attribute of a facade; the value is then also
+set in the modules that use it. ``_base/lending.py`` calls :func:`replaced`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cassandra._session.statements.timestamps import MonotonicTimestampGenerator
 
 
 def replaced(facade: ModuleType, name: str, before: Any, now: Any) -> None:
-    """*facade* had *before* under that *name*, and has *now*."""
+    """Replace *before* by *now* under that *name* in all modules of the driver, as it was replaced in *facade*."""
     if name == "time":
         _tell_time_by(now)
         return
@@ -24,7 +24,7 @@ def replaced(facade: ModuleType, name: str, before: Any, now: Any) -> None:
 
 
 def _tell_time_by(clock: Any) -> None:
-    """Generators that are called ask the ``time()`` of *clock*."""
+    """Make timestamp generators use the ``time()`` of *clock*."""
     generator: Any = MonotonicTimestampGenerator
     if clock is sys.modules["time"]:
         generator.__call__ = _called

@@ -1,4 +1,4 @@
-"""Policies that have another name now (L6)."""
+"""Policies that were renamed (L6)."""
 
 from __future__ import annotations
 

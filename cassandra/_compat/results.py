@@ -1,7 +1,7 @@
-"""Results that programs make by hand, of a mock or of a future of their own (L6).
+"""Results that programs create with a mock or with a future of their own (L6).
 
-``cassandra.cluster`` lends the class: a ``ResultSet`` of anything else than the driver's own futures is one of these.
-It asks that object for ``has_more_pages``, ``start_fetching_next_page`` and ``result``, as scylla-driver does.
+A ``ResultSet`` of ``cassandra.cluster`` that is created with any object other than the driver's own futures has this
+class. It uses ``has_more_pages``, ``start_fetching_next_page`` and ``result`` of that object, as scylla-driver does.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ResultSet(result.ResultSet):
         return list(self)
 
     def _pass_over_empty_pages(self) -> None:
-        """As they are."""
+        """Do nothing: empty pages are not skipped."""
 
     def __iter__(self) -> Iterator[Any]:
         if not self._stepped:

@@ -1,7 +1,7 @@
-"""scylla-driver's thread for delayed calls, as programs make one of their own (L6). Clusters have another scheduler.
+"""scylla-driver's thread for delayed calls, for programs that create one (L6). Clusters have a different scheduler.
 
-Any thread puts calls into ``_new``, in one native step. The scheduler's thread takes them from there; ``_tasks`` and
-``_unique`` belong to it.
+Any thread puts calls into ``_new``, in one native step. The scheduler's thread takes them from there; it owns
+``_tasks`` and ``_unique``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import heapq
 import itertools
 import time
-from _queue import Empty, SimpleQueue  # real ones, also where gevent has patched queue
+from _queue import Empty, SimpleQueue  # the native ones, even if gevent has patched queue
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +27,7 @@ Call = tuple[Callable[..., object], tuple[Any, ...], tuple[tuple[str, Any], ...]
 
 @public("cassandra.cluster")
 class _Scheduler(threading.Thread):
-    """Gives calls to *executor* when their time has come. It runs from the beginning, until :meth:`shutdown`."""
+    """Submits calls to *executor* after their delay. The thread runs from creation until :meth:`shutdown`."""
 
     def __init__(self, executor: Any) -> None:
         super().__init__(name="Task Scheduler", daemon=True)
@@ -40,22 +40,22 @@ class _Scheduler(threading.Thread):
         self.start()
 
     def schedule(self, delay: float, fn: Callable[..., object], *args: Any, **kwargs: Any) -> bool:
-        """Call ``fn(*args, **kwargs)`` after *delay* seconds. Whether it will be: not after a shutdown."""
+        """Call ``fn(*args, **kwargs)`` after *delay* seconds. Return False, and make no call, after a shutdown."""
         return self._add(delay, (fn, args, tuple(kwargs.items())))
 
     def schedule_unique(self, delay: float, fn: Callable[..., object], *args: Any, **kwargs: Any) -> None:
-        """The same, unless this call waits already."""
+        """Schedule the call, unless an equal call is already scheduled."""
         self._add(delay, (fn, args, tuple(kwargs.items())), is_unique=True)
 
     def _add(self, delay: float, call: Call, is_unique: bool = False) -> bool:
         if self.is_shutdown:
             return False
-        hash(call)  # TypeError is the caller's
+        hash(call)  # raises TypeError in the caller
         self._new.put((time.monotonic() + delay, next(self._order), call, is_unique))
         return True
 
     def shutdown(self) -> None:
-        """Nothing is called any more."""
+        """Stop the thread: no more calls are made."""
         self.is_shutdown = True
         self._new.put(None)
         if self.is_alive() and self is not threading.current_thread():
@@ -73,7 +73,7 @@ class _Scheduler(threading.Thread):
                 log.warning("A delayed call of %r is not made: %s", fn, error)
 
     def _next(self) -> Call | None:
-        """What is due, when it is; None after a shutdown."""
+        """Wait for the next due call and return it; None after a shutdown."""
         while not self.is_shutdown:
             left = self._tasks[0][0] - time.monotonic() if self._tasks else None
             if left is not None and left <= 0:

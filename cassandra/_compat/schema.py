@@ -1,5 +1,4 @@
-"""scylla-driver's readers of the schema, and helpers of theirs (L6). That of a cluster is read by its control
-connection."""
+"""scylla-driver's readers of the schema, and their helpers (L6). The driver's control connection does not use them."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ READERS = "reads the schema in scylla-driver; here cluster.metadata and cluster.
 
 @public("cassandra.metadata")
 class _RegisteredExtensionType(type):
-    """The registry of table extensions, by name; as a metaclass it notes its classes there."""
+    """The registry of table extensions, by name; as a metaclass it registers its classes there."""
 
     _extension_registry = _BY_NAME
 
@@ -42,7 +41,7 @@ _replication_strategies = ReplicationStrategyTypeType.registry
 
 @public("cassandra.metadata")
 class _UnknownStrategyBuilder:
-    """Makes the strategies of a name that nobody knows."""
+    """Creates the strategies of an unknown name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -52,7 +51,7 @@ class _UnknownStrategyBuilder:
 
 
 def _cql_from_cass_type(cass_type: Any) -> str:
-    """How CQL spells a type; the order of a clustering column is no part of it."""
+    """Return the CQL spelling of a type, without the order of a clustering column."""
     if issubclass(cass_type, ReversedType):
         return str(cass_type.subtypes[0].cql_parameterized_type())
     return str(cass_type.cql_parameterized_type())
@@ -60,8 +59,8 @@ def _cql_from_cass_type(cass_type: Any) -> str:
 
 @public("cassandra.metadata")
 class SchemaParserV3:
-    """Reads the schema over a connection, for who does not follow it; each call asks the server. Keyspaces that are
-    handed in are not looked at."""
+    """Reads the schema over a connection, without caching: each call queries the server. The argument *keyspaces* is
+    ignored."""
 
     _version = "3"
     recognized_table_options: tuple[str, ...] = (
@@ -95,39 +94,39 @@ class SchemaParserV3:
         return None if found is None else getattr(found, part).get(name)
 
     def get_all_keyspaces(self) -> Iterator[KeyspaceMetadata]:
-        """Each keyspace, with what is in it."""
+        """Yield each keyspace with its contents."""
         yield from self._read(SchemaTarget.everything()).values()
 
     def get_keyspace(self, keyspaces: Any, keyspace: str) -> KeyspaceMetadata | None:
-        """One keyspace, empty; None if there is none of the name."""
+        """Return one keyspace without its contents; None if it does not exist."""
         return self._read(SchemaTarget.of_keyspace(keyspace)).get(keyspace)
 
     def get_table(self, keyspaces: Any, keyspace: str, table: str) -> Any:
-        """A table or a view; None if there is none."""
+        """Return a table or a view; None if it does not exist."""
         found = self._keyspace(keyspace)
         return None if found is None else found.tables.get(table) or found.views.get(table)
 
     def get_type(self, keyspaces: Any, keyspace: str, type: str) -> Any:
-        """A user type; None if there is none."""
+        """Return a user type; None if it does not exist."""
         return self._part(keyspace, "user_types", type)
 
     def get_types_map(self, keyspaces: Any, keyspace: str) -> Mapping[str, Any]:
-        """User types by name."""
+        """Return user types by name."""
         found = self._keyspace(keyspace)
         return {} if found is None else found.user_types
 
     def get_function(self, keyspaces: Any, keyspace: str, function: Any) -> Any:
-        """The function of a descriptor; None if there is none."""
+        """Return the function of a descriptor; None if it does not exist."""
         return self._part(keyspace, "functions", function.signature)
 
     def get_aggregate(self, keyspaces: Any, keyspace: str, aggregate: Any) -> Any:
-        """The aggregate of a descriptor; None if there is none."""
+        """Return the aggregate of a descriptor; None if it does not exist."""
         return self._part(keyspace, "aggregates", aggregate.signature)
 
 
 @public("cassandra.metadata")
 class SchemaParserV4(SchemaParserV3):
-    """The same, of servers that have virtual keyspaces."""
+    """Reader for servers with virtual keyspaces."""
 
     _version = "4"
     recognized_table_options = (
@@ -146,7 +145,8 @@ def get_schema_parser(
     metadata_request_timeout: Any = None,
     fetch_size: int | None = None,
 ) -> SchemaParserV3:
-    """What reads the schema of a server of that version. UnsupportedOperation below Cassandra 3, and for DSE."""
+    """Return the reader for the schema of a server of that version. Raise UnsupportedOperation below Cassandra 3, and
+    for DSE."""
     version = Version(server_version)
     if dse_version or version < Version("3.0.0"):
         raise UnsupportedOperation(f"The schema of version {dse_version or server_version} is not read by this driver")

@@ -1,6 +1,7 @@
-"""Segments of protocol 5 as scylla-driver's ``cassandra.segment`` offers them (L6).
+"""Segments of protocol 5 as in scylla-driver's ``cassandra.segment`` (L6).
 
-Connections make and read theirs natively (``cpp/transport``); this is for programs that look at captured bytes.
+Connections encode and decode segments natively (``cpp/transport``); this module is for programs that examine captured
+bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ CRC32_INITIAL = zlib.crc32(b"\xfa\x2d\x55\xca")
 
 @public("cassandra.segment")
 def compute_crc24(data: int, length: int) -> int:
-    """The checksum of the *length* low bytes of a header."""
+    """Return the checksum of the *length* low bytes of a header."""
     crc = CRC24_INIT
     for _ in range(length):
         crc ^= (data & 0xFF) << 16
@@ -33,7 +34,7 @@ def compute_crc24(data: int, length: int) -> int:
 
 @public("cassandra.segment")
 def compute_crc32(data: bytes, value: int) -> int:
-    """The checksum of a payload, begun with *value*."""
+    """Return the checksum of a payload, with the initial value *value*."""
     return zlib.crc32(data, value)
 
 
@@ -48,13 +49,13 @@ def read_uint_le(f: Any, size: int = 4) -> int:
     """Read a little-endian number of *size* bytes from a file."""
     data = f.read(size)
     if len(data) != size:
-        raise EOFError(f"{size} bytes were to be read and {len(data)} are left")
+        raise EOFError(f"expected {size} bytes, got {len(data)}")
     return int.from_bytes(data, "little")
 
 
 @public("cassandra.segment")
 class SegmentHeader:
-    """What stands before a payload. *uncompressed_payload_length* is -1 without compression, and 0 with compression
+    """The header before a payload. *uncompressed_payload_length* is -1 without compression, and 0 with compression
     for a payload that is not compressed itself."""
 
     def __init__(self, payload_length: int, uncompressed_payload_length: int, is_self_contained: bool) -> None:
@@ -72,7 +73,7 @@ class SegmentHeader:
 
 @public("cassandra.segment")
 class Segment:
-    """A payload; envelopes of several segments are not self-contained."""
+    """A payload; parts of an envelope that spans several segments are not self-contained."""
 
     MAX_PAYLOAD_LENGTH = 128 * 1024 - 1
 
@@ -83,8 +84,8 @@ class Segment:
 
 @public("cassandra.segment")
 class SegmentCodec:
-    """Writes and reads segments. *compressor* and *decompressor* have the form of protocol 4, the length before
-    compression in four bytes first, as :func:`cassandra.connection.lz4_compress` gives it."""
+    """Writes and reads segments. *compressor* and *decompressor* use the format of protocol 4, which starts with the
+    length before compression in four bytes, as :func:`cassandra.connection.lz4_compress` does."""
 
     COMPRESSED_HEADER_LENGTH = 5
     UNCOMPRESSED_HEADER_LENGTH = 3
@@ -100,35 +101,35 @@ class SegmentCodec:
 
     @property
     def header_length(self) -> int:
-        """Bytes of a header without its checksum."""
+        """Size of a header in bytes, without its checksum."""
         return self.COMPRESSED_HEADER_LENGTH if self.compression else self.UNCOMPRESSED_HEADER_LENGTH
 
     @property
     def header_length_with_crc(self) -> int:
-        """Bytes of a header."""
+        """Size of a header in bytes."""
         return self.header_length + CRC24_LENGTH
 
     @property
     def compression(self) -> Any:
-        """True in a boolean context when payloads are compressed."""
+        """True in a boolean context if payloads are compressed."""
         return self.compressor and self.decompressor
 
     def compress(self, data: bytes) -> bytes:
-        """*data* as a payload has it: without the length."""
+        """Return *data* compressed as in a payload: without the length."""
         return self.compressor(data)[4:]  # type: ignore[misc]
 
     def decompress(self, encoded_data: bytes, uncompressed_length: int) -> bytes:
-        """What :meth:`compress` was given."""
+        """Return the argument of :meth:`compress`."""
         return self.decompressor(uncompressed_length.to_bytes(4, "big") + encoded_data)  # type: ignore[misc]
 
     def encode_header(
         self, buffer: Any, payload_length: int, uncompressed_length: int, is_self_contained: bool
     ) -> None:
-        """Write a header; *uncompressed_length* counts with compression only. DriverException for a payload that is too
-        long for a segment."""
+        """Write a header; *uncompressed_length* is used with compression only. Raise DriverException for a payload that
+        is too long for a segment."""
         if payload_length > Segment.MAX_PAYLOAD_LENGTH:
             raise DriverException(
-                f"A payload of {payload_length} bytes is too long: a segment has {Segment.MAX_PAYLOAD_LENGTH} at most"
+                f"A payload of {payload_length} bytes is too long: the limit is {Segment.MAX_PAYLOAD_LENGTH} bytes"
             )
         value, flag = payload_length, self.FLAG_OFFSET
         if self.compression:
@@ -149,14 +150,14 @@ class SegmentCodec:
         write_uint_le(buffer, compute_crc32(data, CRC32_INITIAL))
 
     def encode(self, buffer: Any, msg: bytes) -> None:
-        """Write *msg* as one segment or, when it is too long, several."""
+        """Write *msg* as one segment or, if it is too long, as several."""
         size = Segment.MAX_PAYLOAD_LENGTH
         parts = [msg[start : start + size] for start in range(0, len(msg), size)] or [b""]
         for part in parts:
             self._encode_segment(buffer, part, is_self_contained=len(parts) == 1)
 
     def decode_header(self, buffer: Any) -> SegmentHeader:
-        """Read a header. CrcException when its checksum is wrong."""
+        """Read a header. Raise CrcException if its checksum is wrong."""
         value = read_uint_le(buffer, self.header_length)
         received = read_uint_le(buffer, CRC24_LENGTH)
         computed = compute_crc24(value, self.header_length)
@@ -170,7 +171,7 @@ class SegmentCodec:
         return SegmentHeader(length, uncompressed, bool(value & 1))
 
     def decode(self, buffer: Any, header: SegmentHeader) -> Segment:
-        """Read what follows *header*. CrcException when the checksum of the payload is wrong."""
+        """Read the payload after *header*. Raise CrcException if its checksum is wrong."""
         payload = buffer.read(header.payload_length)
         received = read_uint_le(buffer)
         computed = compute_crc32(payload, CRC32_INITIAL)

@@ -1,4 +1,4 @@
-"""Sessions that programs make themselves, by ``Session(cluster, hosts, keyspace)`` or as a subclass (L6)."""
+"""Sessions that programs create themselves, by ``Session(cluster, hosts, keyspace)`` or as a subclass (L6)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from cassandra._session.cluster.connecting import await_pools
 
 
 def make(session: Any, init: Callable[..., None], cluster: Any, hosts: Any, keyspace: str | None = None) -> None:
-    """As ``Cluster.connect`` does: *session* is told of hosts, and opens its pools. NoHostAvailable if none opens.
+    """Initialise *session* as ``Cluster.connect`` does: pass the hosts, and open its pools. Raise NoHostAvailable if
+    none opens.
 
-    Of a cluster that is not connected, or that is a mock, it has no pools."""
+    With a cluster that is not connected, or that is a mock, the session has no pools."""
     is_ours = issubclass(type(cluster), Cluster)
     if is_ours:
         commands.run(cluster.life.prepare)

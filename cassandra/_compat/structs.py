@@ -1,4 +1,4 @@
-"""Bytes by hand: layouts, and the header of a frame, under scylla-driver's names (L6)."""
+"""Binary layouts and the header of a frame, under scylla-driver's names (L6)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ circle_be, circle_le = struct.Struct(">ddd"), struct.Struct("<ddd")
 
 
 def _make_packer(format_string: str) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
-    """Packs and unpacks one value."""
+    """Return functions that pack and unpack one value."""
     layout = struct.Struct(format_string)
     return layout.pack, lambda data: layout.unpack(data)[0]
 
 
 @public("cassandra.connection")
 class _Frame:
-    """Where a frame is in a buffer, and what its header says."""
+    """The position of a frame in a buffer, and the fields of its header."""
 
     def __init__(self, version: int, flags: int, stream: int, opcode: int, body_offset: int, end_pos: int) -> None:
         self.version = version

@@ -1,8 +1,8 @@
-"""Timers and loops of scylla-driver's reactors (L6). Sessions have the native reactor; these work alone.
+"""Timers and loops of scylla-driver's reactors (L6), independent of sessions, which use the native reactor.
 
-A :class:`TimerManager` belongs to the thread that calls :meth:`~TimerManager.service_timeouts`; any thread may add. A
-loop is a daemon thread with a manager, started by its first timer. Ends are times of the clock on the wall, which
-programs compare them with; so a loop looks once a second, however that clock is set.
+A :class:`TimerManager` belongs to the thread that calls :meth:`~TimerManager.service_timeouts`; any thread may add
+timers. A loop is a daemon thread with a manager, started by its first timer. Ends are wall-clock times, as programs
+compare them with such times; so a loop checks its timers at least once a second, in case the clock is set.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = get_logger("cassandra.connection")
 
 @public("cassandra.connection")
 class Timer:
-    """Calls *callback* once, *timeout* seconds from now, if somebody serves it."""
+    """Calls *callback* once, *timeout* seconds from now, if a loop serves the timer."""
 
     canceled = False
 
@@ -37,11 +37,11 @@ class Timer:
         return self.end < other.end
 
     def cancel(self) -> None:
-        """It is not called any more."""
+        """Cancel the timer: *callback* is not called any more."""
         self.canceled = True
 
     def finish(self, time_now: float) -> bool:
-        """Call it if it is due; whether it is through."""
+        """Call *callback* if it is due; True if the timer is finished."""
         if self.canceled:
             return True
         if time_now < self.end:
@@ -60,11 +60,11 @@ class TimerManager:
         self._order = itertools.count()
 
     def add_timer(self, timer: Timer) -> None:
-        """Serve *timer* from the next turn on."""
+        """Serve *timer* from the next call of :meth:`service_timeouts` on."""
         self._new_timers.append((timer.end, next(self._order), timer))
 
     def service_timeouts(self) -> float | None:
-        """Call what is due. The end of the next timer, None when there is none."""
+        """Run the due timers; return the end of the next timer, None if there is none."""
         while self._new_timers:
             heapq.heappush(self._queue, self._new_timers.pop(0))
         now = time.time()
@@ -80,12 +80,12 @@ class TimerManager:
 
     @property
     def next_timeout(self) -> float | None:
-        """The end of the next timer that was seen by :meth:`service_timeouts`."""
+        """The end of the next timer, as of the last :meth:`service_timeouts`."""
         return self._queue[0][0] if self._queue else None
 
 
 class _Loop:
-    """A thread that serves timers. ``_wake`` guards nothing: it only ends a sleep."""
+    """A thread that serves timers. ``_wake`` does not protect state; it only ends a sleep."""
 
     def __init__(self) -> None:
         self._timers = TimerManager()
@@ -130,21 +130,21 @@ def _cleanup(loop: Any) -> None:
 
 @public("cassandra.io.asyncorereactor")
 class AsyncoreLoop(_Loop):
-    """A loop for timers alone."""
+    """A loop that serves timers only."""
 
     timer_resolution = 0.1
 
     def wake_loop(self) -> None:
-        """Look for what is due now."""
+        """Run the due timers now."""
         self._wake.set()
 
 
 @public("cassandra.io.libevreactor")
 class LibevLoop(_Loop):
-    """A loop for timers alone."""
+    """A loop that serves timers only."""
 
     def notify(self) -> None:
-        """Look for what is due now."""
+        """Run the due timers now."""
         self._wake.set()
 
 
@@ -169,7 +169,8 @@ class WaitableTimer(Timer):
         return finished
 
     def wait(self, timeout: float | None = None) -> None:
-        """Until it was called or is cancelled, at most *timeout* seconds. Raises what its callback raised."""
+        """Wait until the timer is finished or cancelled, at most *timeout* seconds. Raise the exception of its
+        callback."""
         self._finished.wait(timeout)
         if self.callback_raised is not None:
             raise self.callback_raised
@@ -177,7 +178,7 @@ class WaitableTimer(Timer):
 
 @public("cassandra.io.asyncioreactor")
 class AsyncioTimer:
-    """Calls *callback* once on an asyncio *loop*, *timeout* seconds from now; made on any thread."""
+    """Calls *callback* once on an asyncio *loop*, *timeout* seconds from now; may be created on any thread."""
 
     def __init__(self, timeout: float, callback: Callable[[], object], loop: Any) -> None:
         self.end = time.time() + timeout
@@ -194,17 +195,17 @@ class AsyncioTimer:
             self._callback()
 
     def cancel(self) -> None:
-        """It is not called any more."""
+        """Cancel the timer: *callback* is not called any more."""
         self._canceled = True
 
     def finish(self, time_now: float) -> None:
-        """The loop calls it."""
+        """Raise NotImplementedError, as the asyncio loop calls the callback."""
         raise NotImplementedError("the asyncio loop calls its timers itself")
 
 
 @public("cassandra.connection")
 class ResponseWaiter:
-    """Collects the answers to *num_responses* requests of a connection."""
+    """Collects the responses to *num_responses* requests of a connection."""
 
     def __init__(self, connection: Any, num_responses: int, fail_on_error: bool) -> None:
         self.connection = connection
@@ -215,7 +216,7 @@ class ResponseWaiter:
         self.event = Event()
 
     def got_response(self, response: Any, index: int) -> None:
-        """The answer, or the exception, to one request."""
+        """Store the response, or the exception, of one request."""
         failed = isinstance(response, Exception)
         if failed and self.fail_on_error:
             self.error = response.to_exception() if hasattr(response, "to_exception") else response
@@ -227,7 +228,8 @@ class ResponseWaiter:
             self.event.set()
 
     def deliver(self, timeout: float | None = None) -> list[Any]:
-        """All answers; with *fail_on_error* the first error is raised, else they are ``(success, answer)``."""
+        """Wait for all responses and return them. With *fail_on_error* raise the first error, else return pairs
+        ``(success, response)``."""
         self.event.wait(timeout)
         if self.error is not None:
             raise self.error

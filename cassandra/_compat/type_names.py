@@ -1,4 +1,4 @@
-"""Names of types in pieces, under scylla-driver's names (L6)."""
+"""Tokens of type names, under scylla-driver's names (L6)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 _number_types = frozenset((int, float))
 _little_endian_flag = int(sys.byteorder == "little")
 
-#: What ``scan`` gives: the pieces of a name, and what could not be read.
+#: ``scan`` returns the tokens of a name, and the rest that it could not read.
 casstype_scanner = re.Scanner(  # type: ignore[attr-defined]
     [
         (r"[()]", lambda scanner, piece: piece),
@@ -28,12 +28,12 @@ cql_type_scanner = re.Scanner(  # type: ignore[attr-defined]
 
 
 def _name_from_hex_string(encoded_name: str | bytes) -> str:
-    """The name of a field as the server has it in types: UTF-8, in hexadecimal digits."""
+    """Decode the name of a field from the server's spelling of types: UTF-8, in hexadecimal digits."""
     return unhexlify(encoded_name).decode("utf-8")
 
 
 def _strip_frozen_from_python(types: list[Any]) -> list[Any]:
-    """Without ``frozen``, at any depth: what was in it takes its place."""
+    """Return *types* without ``frozen``, at any depth: the contents replace it."""
     found: list[Any] = []
     for before, item in zip([None, *types], types, strict=False):
         if item == "frozen":

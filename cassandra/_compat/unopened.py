@@ -1,8 +1,8 @@
-"""Connections that programs make by hand, without a transport: a subclass of theirs, or a test, moves the bytes (L6).
+"""Connections that programs create without a transport: a subclass of theirs, or a test, transfers the bytes (L6).
 
-``cassandra.connection`` lends the class: a ``Connection`` of anything else than a reactor is one of these. What is
-received is written to ``_iobuf`` and read by ``process_io_buffer``; what is sent is given to ``push``. It belongs to
-who made it: it has no threads, and ``lock`` is for who uses it from several.
+A ``Connection`` of ``cassandra.connection`` that is created without a reactor has this class. Received bytes are
+written to ``_iobuf`` and read by ``process_io_buffer``; sent bytes are passed to ``push``. The program owns it: it has
+no threads, and ``lock`` is for programs that use it from several threads.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from .structs import _Frame
 
 log = get_logger("cassandra.connection")
 
-REQUEST_IDS = 300  # to begin with
+REQUEST_IDS = 300  # initially
 ONE = 1  # consistency level
 
 
 @public("cassandra.connection")
 class Connection(connection.Connection):
-    """Reads and writes envelopes of protocol 3 and 4, whoever moves them."""
+    """Encodes and decodes envelopes of protocol 3 and 4; the program transfers them."""
 
-    # What a transport knows is set here.
+    # Defaults of attributes that a transport would set.
     endpoint: Any = None
     features: Any
     compression: Any = True
@@ -101,20 +101,20 @@ class Connection(connection.Connection):
         self._iobuf = BytesIO()
         self.connected_event = Event()
 
-    # ---- what a subclass does
+    # ---- to be overridden by subclasses
 
     def push(self, data: bytes) -> None:
         """Send *data*."""
         raise NotImplementedError(f"{type(self).__name__} has no transport: a subclass has to send")
 
     def close(self) -> None:
-        """Nothing is moved any more."""
+        """Mark the connection as closed: no more bytes are transferred."""
         if type(self) is Connection:
             raise NotImplementedError("this connection has no transport: a subclass has to close it")
         self.is_closed = True
 
     def defunct(self, exc: Any) -> None:
-        """It failed with *exc*, as all its requests do."""
+        """Close the connection as failed with *exc*, and fail all its requests."""
         with self._lock:
             if self.is_defunct or self.is_closed:
                 return
@@ -125,7 +125,7 @@ class Connection(connection.Connection):
         self.connected_event.set()
 
     def error_all_requests(self, exc: Any) -> None:
-        """Nothing that was sent is answered any more."""
+        """Call the callbacks of all requests in flight with ConnectionShutdown."""
         with self._lock:
             requests, self._requests = self._requests, {}
         for callback, *_ in requests.values():
@@ -168,7 +168,7 @@ class Connection(connection.Connection):
     # ---- receiving
 
     def process_io_buffer(self) -> None:
-        """Read the envelopes that are whole."""
+        """Process the complete envelopes in the buffer."""
         data = self._iobuf.getvalue()
         while len(data) >= HEADER_SIZE:
             version, flags, stream, opcode, length = struct.unpack_from(">BBhBi", data)
@@ -189,7 +189,7 @@ class Connection(connection.Connection):
 
     @defunct_on_error
     def process_msg(self, header: Any, body: bytes) -> None:
-        """Give what is in an envelope to who waits for it."""
+        """Decode an envelope and call the callback of its request."""
         self.msg_received = True
         decode: Any
         if header.stream < 0:
@@ -234,8 +234,8 @@ class Connection(connection.Connection):
         self.send_msg(StartupMessage(self.cql_version, options), self.get_request_id(), self._handle_startup_response)
 
     def _algorithm(self, offered: list[str]) -> tuple[str, Any] | None:
-        """The compression that both sides have, and its functions."""
-        known = sys.modules["cassandra.connection"].locally_supported_compressions  # which a program may change
+        """Return the name and functions of a compression that both sides support; None if there is none."""
+        known = sys.modules["cassandra.connection"].locally_supported_compressions  # a program may change it
         if not self.compression:
             return None
         if isinstance(self.compression, str):

@@ -1,4 +1,4 @@
-"""Names that import, and say what they are when they are used (L6)."""
+"""Placeholders for unsupported names, which can be imported and raise an error on use (L6)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cassandra._base.errors import UnsupportedOperation
 
 
 class UnsupportedType(type):
-    """The metaclass of such classes: they can be named, subclassed and asked for by ``isinstance``, not made."""
+    """Metaclass of placeholder classes: they can be named, subclassed and used in ``isinstance``, not instantiated."""
 
     reason: str
 
@@ -21,12 +21,12 @@ class UnsupportedType(type):
 
 
 def unsupported_class(module: str, name: str, reason: str, *bases: type) -> Any:
-    """A class of the public *module* that cannot be used: "<name> <reason>"."""
+    """Return a class of the public *module* whose use raises "<name> <reason>"."""
     return UnsupportedType(name, bases, {"__module__": module, "__doc__": f"{name} {reason}.", "reason": reason})
 
 
 def unsupported_function(module: str, name: str, reason: str) -> Callable[..., NoReturn]:
-    """A function of the public *module* that raises "<name> <reason>"."""
+    """Return a function of the public *module* that raises "<name> <reason>"."""
 
     def function(*args: Any, **kwargs: Any) -> NoReturn:
         raise UnsupportedOperation(f"{name} {reason}")
@@ -38,7 +38,7 @@ def unsupported_function(module: str, name: str, reason: str) -> Callable[..., N
 
 
 def finder(module: str, classes: dict[str, str], functions: dict[str, str]) -> Callable[[str], Any]:
-    """A module's ``__getattr__`` for such names: lists of classes and functions by what is said of them."""
+    """Return a module's ``__getattr__`` for placeholders: *classes* and *functions* map reasons to lists of names."""
     made: dict[str, Any] = {}
 
     def find(name: str) -> Any:

@@ -1,25 +1,25 @@
 """Typed contract of the codec extension: CQL values, rows, results and request bodies to and from wire bytes.
 
-A :class:`Codec` is a compiled CQL type. It knows nothing of the Python type classes of ``cassandra.cqltypes`` (L2);
-those hold a Codec each and hang themselves on it as ``py_type``. Everything here is immutable after construction except
+A :class:`Codec` is a compiled CQL type. It does not depend on the Python type classes of ``cassandra.cqltypes`` (L2);
+each of those holds a Codec and sets itself as its ``py_type``. All objects are immutable after construction except
 ``py_type``, ``factory``, ``empty_value`` and ``extra``; all functions may be called from any thread.
 
-What values are (read | also accepted):
+Python types of the values (read | also accepted):
 
 * ascii, text: str. blob, custom: bytes | any contiguous buffer. boolean: bool | int, numpy.bool.
-* tinyint, smallint, int, bigint, counter, varint: int | whatever has ``__index__``.
-* float, double: float | whatever has ``__float__``. decimal: Decimal, its scale kept | int, float, str.
+* tinyint, smallint, int, bigint, counter, varint: int | any object with ``__index__``.
+* float, double: float | any object with ``__float__``. decimal: Decimal, its scale kept | int, float, str.
 * uuid, timeuuid: uuid.UUID | an object with 16 ``bytes``.
 * timestamp: naive UTC datetime, beyond its years the int of milliseconds | aware or naive datetime, date, int or float
   milliseconds. Parts of a millisecond are cut off.
-* date: Date | datetime.date, str, or an int as CQL has it: days counted from 2**31 at the epoch.
-* time: Time | datetime.time, str, int nanoseconds. duration: Duration | anything with its three attributes.
+* date: Date | datetime.date, str, or an int as CQL defines it: days counted from 2**31 at the epoch.
+* time: Time | datetime.time, str, int nanoseconds. duration: Duration | any object with its three attributes.
 * inet: str | ipaddress objects.
-* list, vector: list; set: SortedSet; map: OrderedMapSerializedKey | any iterable but str; for maps anything with
+* list, vector: list; set: SortedSet; map: OrderedMapSerializedKey | any iterable except str; for maps any object with
   ``items()``; for vectors of float, double, int and bigint one-dimensional arrays, without a Python object per
   element. Null items are allowed in collections (servers refuse them), not in vectors.
-* tuple: tuple | any iterable; short ones are filled with null. UDT: ``factory`` | tuple or list by position, mapping by
-  key (unknown keys are an error), any other object by attribute.
+* tuple: tuple | any iterable; short tuples are filled with null. UDT: ``factory`` | tuple or list by position, mapping
+  by key (unknown keys are an error), any other object by attribute.
 
 Zero bytes are None (``empty_value``) except for text, ascii, blob and custom types.
 """
@@ -42,23 +42,23 @@ class Codec:
     type_name: Final[str | None]  # UDT
     field_names: Final[tuple[str, ...]]  # UDT
     dimensions: Final[int]  # vector
-    stored: Final[Codec | None]  # of an encrypted column: what it is to the server
-    cipher: Final[Any]  # of an encrypted column: what it was made with
+    stored: Final[Codec | None]  # of an encrypted column: its type on the server
+    cipher: Final[Any]  # of an encrypted column: the cipher passed to encrypted_codec()
     py_type: Any  # L2's class for it; None until L2 sets it
     factory: Any  # UDT: namedtuple class (filled natively) or callable(**fields); None gives a cached namedtuple
-    empty_value: Any  # what zero bytes decode to where they are no value of the type (all but text, ascii, blob): None
+    empty_value: Any  # decoded from zero bytes if these are not a value of the type (all but text, ascii, blob): None
     @property
     def element_size(self) -> int:
-        """Bytes of an element of a vector of this type; -1 when a length goes ahead of each."""
+        """Size in bytes of an element of a vector of this type; -1 if each element has a length prefix."""
     def cql(self) -> str:
-        """CQL spelling, such as ``frozen<map<text, list<int>>>`` without frozen marks: ``map<text, list<int>>``."""
+        """Return the CQL spelling without frozen: ``map<text, list<int>>`` for ``frozen<map<text, list<int>>>``."""
     def decode(self, data: Buffer | None, protocol_version: int = 4) -> Any:
-        """DriverException (its cause tells why) when the bytes are no value of this type."""
+        """Decode a value. DriverException (its cause gives the reason) if the bytes are not a value of this type."""
     def encode(self, value: Any, protocol_version: int = 4) -> bytes:
-        """TypeError (wrong type, also None), OverflowError (out of range) or ValueError."""
+        """Encode a value. TypeError (wrong type, also None), OverflowError (out of range) or ValueError."""
 
 def scalar(kind: int) -> Codec:
-    """Interned, one per wire id."""
+    """Return the codec of a wire id. Codecs are interned, one per id."""
 
 def list_codec(element: Codec) -> Codec: ...
 def set_codec(element: Codec) -> Codec: ...
@@ -73,31 +73,31 @@ def custom_codec(
     decode: Callable[[bytes, int], Any] | None = None,
     encode: Callable[[Any, int], bytes] | None = None,
 ) -> Codec:
-    """A server-side class the driver has no kernel for: bytes in and out unless Python functions are given."""
+    """Return the codec of a server-side class without a native kernel: bytes unless Python functions are given."""
 
 def encrypted_codec(stored: Codec, cipher: Any) -> Codec:
-    """Of the kind and name of *stored*; *cipher* has ``encode(value, protocol_version)`` and ``decode(bytes,
-    protocol_version)``, and never gets to see null."""
+    """Return a codec of the kind and name of *stored*; *cipher* has ``encode(value, protocol_version)`` and
+    ``decode(bytes, protocol_version)``, and is never called for null."""
 
 def replace_functions(codec: Codec, decode: Callable[[bytes, int], Any], encode: Callable[[Any, int], bytes]) -> None:
-    """Have *decode* and *encode* move the values of *codec*, in all plans and nested types that it is part of. For
-    types whose functions a program has replaced; costs nothing where none were."""
+    """Let *decode* and *encode* convert the values of *codec*, in all plans and nested types that contain it. For types
+    whose functions a program has replaced; without cost for other types."""
 
 def restore_functions(codec: Codec) -> None:
-    """Undo :func:`replace_functions`; without effect where nothing was replaced."""
+    """Undo :func:`replace_functions`; no effect if nothing was replaced."""
 
 def native_copy(codec: Codec, deep: bool = False) -> Codec:
-    """A codec of the same type with the functions of the driver, also while those of *codec* are replaced. *deep*:
-    for the types within it too."""
+    """Return a codec of the same type with the functions of the driver, also while those of *codec* are replaced.
+    *deep*: for the types within it too."""
 
 def all_codecs() -> list[Codec]:
-    """The codecs that are alive."""
+    """Return the live codecs."""
 
 def set_on_new(function: Callable[[Codec], object] | None) -> None:
-    """*function* is called with each codec with parameters that is made of a server's metadata from now on."""
+    """Call *function* from now on with each parameterised codec made from a server's metadata; None: stop."""
 
 class TypeContext:
-    """Resolves what wire metadata cannot say alone. Asked once per new type, never per value."""
+    """Resolves types that wire metadata does not define alone. Called once per new type, never per value."""
 
     def __init__(
         self,
@@ -106,18 +106,18 @@ class TypeContext:
         plan_cache_size: int = 256,
     ) -> None: ...
     resolve_column: Callable[[str, str, str, Codec, bool], Codec] | None
-    """Asked for each column (keyspace, table, name, codec) of metadata that is read, and whether it is a parameter: the
-    codec to take for it. None, unless columns are encrypted. :meth:`clear` after it was set."""
+    """Called for each column (keyspace, table, name, codec, is a parameter) of metadata that is read; returns the codec
+    to use for it. None, unless columns are encrypted. Call :meth:`clear` after setting it."""
     def clear(self) -> None:
-        """Forget cached plans (a user type was registered or altered, encrypted columns were added)."""
+        """Drop cached plans (a user type was registered or altered, encrypted columns were added)."""
     def user_type(self, keyspace: str, name: str) -> Any:
-        """The class registered for a user type, or None."""
+        """Return the class registered for a user type, or None."""
     def __len__(self) -> int:
-        """Plans in the cache."""
+        """Return the number of plans in the cache."""
 
 class ResultPlan:
-    """How to decode the rows of one result shape: names, codecs, and a row plan per factory. Shared between threads;
-    nothing of it changes but what is found out once and noted."""
+    """Decoder of the rows of one result shape: names, codecs, and a row plan per factory. Shared between threads;
+    immutable except for values that are computed once and cached."""
 
     names: Final[tuple[str, ...]]
     codecs: Final[tuple[Codec, ...]]
@@ -129,12 +129,12 @@ class ResultPlan:
     def __init__(self, specs: Sequence[tuple[str, str, str, Codec]]) -> None: ...
     def __len__(self) -> int: ...
     def row_plan(self, factory: Any) -> RowPlan | None:
-        """The row plan noted for this very factory."""
+        """Return the row plan cached for exactly this factory, or None."""
     def note_row_plan(self, factory: Any, row_plan: RowPlan) -> RowPlan:
-        """Note a row plan. What another thread noted first stays, and is returned."""
+        """Cache a row plan. A plan that another thread has cached first stays, and is returned."""
 
 class RowPlan:
-    """A ResultPlan for one way of making rows."""
+    """A ResultPlan with one row format."""
 
     plan: Final[ResultPlan]
     kind: Final[str]
@@ -146,61 +146,61 @@ class RowPlan:
         "ordered", "instance" (by *maker*)."""
 
 class InstanceMaker:
-    """How to make an instance of *row_class* of the cells of a row. Immutable."""
+    """Makes an instance of *row_class* from the cells of a row. Immutable."""
 
     row_class: Final[type]
     kind: Final[str]  # call, init, tuple, slots, values, attributes
     def __init__(
         self, row_class: type, kind: str, columns: int, sources: Any, names: Iterable[str] = (), defaults: Any = ()
     ) -> None:
-        """*kind*: "call" and "init" (``object.__new__``, then ``__init__``) give *sources*, numbers of *columns*, as
+        """*kind*: "call" and "init" (``object.__new__``, then ``__init__``) pass *sources*, numbers of *columns*, as
         arguments, the last of them by *names*. "fields" sets the attributes *names*, and "tuple" the items, to their
-        *sources*; -1 is the value of *defaults* at that place, -2 what that returns. It is the caller who knows that no
-        ``__init__``, ``__setattr__`` or ``__new__`` of the class is passed over."""
+        *sources*; -1 is the value in *defaults* at that index, -2 the result of calling it. The caller guarantees that
+        no ``__init__``, ``__setattr__`` or ``__new__`` of the class is bypassed."""
     def make(self, row: Iterable[Any]) -> Any:
-        """The instance for one row. What a constructor raises comes out of here."""
+        """Return the instance for one row. Exceptions of a constructor propagate."""
 
 LARGE_PAGE: Final[int]  # bytes of rows
 
 class RowsPage:
-    """Rows of one answer, still as bytes, which the buffer protocol gives, read-only. Pins its frame."""
+    """Rows of one response, undecoded; the buffer protocol exports the bytes, read-only. Pins its frame."""
 
     plan: Final[ResultPlan]
     nbytes: Final[int]
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
-    _block: Final[Any]  # of the frame that it pins; None when it pins none
+    _block: Final[Any]  # of the frame that it pins; None if it pins none
     def decode(self, row_plan: RowPlan, start: int = 0, stop: int | None = None) -> list[Any]:
-        """All rows, or a slice of them; slices that follow one another are found without a search. Raises
-        DriverException naming column, row and type."""
+        """Return all rows, or a slice of them; consecutive slices are found without a search. Raises DriverException
+        naming column, row and type."""
     def made_by(self, factory: Any) -> list[Any] | None:
-        """All rows by the row plan noted for *factory*; None when there is none, or more than LARGE_PAGE bytes."""
+        """Return all rows by the row plan cached for *factory*; None without one, or for more than LARGE_PAGE bytes."""
     def detached(self) -> RowsPage:
-        """The same rows, copied: whoever keeps them for long pins no frame."""
+        """Return a copy of the rows that pins no frame, for long retention."""
     def batches(self, row_plan: RowPlan, size: int = 8192, nbytes: int = 1 << 18) -> RowBatches: ...
 
 def decrypted_page(page: RowsPage, plan: ResultPlan) -> RowsPage:
-    """*page* with the plain bytes of its encrypted columns, by their ciphers' ``decrypt(bytes)``; the others are copied
-    as they are. *plan* says what they are then. DriverException as :meth:`RowsPage.decode`."""
+    """Return *page* with its encrypted columns decrypted by their ciphers' ``decrypt(bytes)``; the other columns are
+    copied unchanged. *plan* describes the decrypted columns. DriverException as :meth:`RowsPage.decode`."""
 
 def described_page(page: RowsPage, plan: ResultPlan) -> RowsPage:
-    """The rows of *page*, not copied, with the codecs of *plan*. ValueError if it has another number of columns."""
+    """Return the rows of *page*, not copied, with the codecs of *plan*. ValueError if the column count differs."""
 
 class RowBatches:
-    """Iterates over lists of up to *size* rows, shorter ones once they took *nbytes* on the wire, each decoded when it
-    is asked for. Rows in front of a broken one come before its DriverException. Changes nothing but itself; one thread
-    at a time."""
+    """Iterates over lists of up to *size* rows, or fewer rows that take *nbytes* on the wire; each list is decoded on
+    demand. The rows before a broken one come before its DriverException. Changes only its own state; one thread at a
+    time."""
 
     def __iter__(self) -> Iterator[list[Any]]: ...
     def __next__(self) -> list[Any]: ...
 
 def decode_objects(page: RowsPage, column: int, places: Buffer, array: Buffer) -> None:
-    """A column, whose values are at *places* (``columns.decode_arrays``), into *array*, contiguous, writable, of one
-    object per row (format ``O``). ValueError when it does not fit; DriverException as :meth:`RowsPage.decode`."""
+    """Decode a column, whose values are at *places* (``columns.decode_arrays``), into *array*: contiguous, writable,
+    one object per row (format ``O``). ValueError if they do not fit; DriverException as :meth:`RowsPage.decode`."""
 
 def decode_numbers(codec: Codec, data: Buffer) -> memoryview:
-    """The elements of a vector of int, bigint, float or double as a new, writable memoryview of machine numbers
-    (``i``, ``q``, ``f``, ``d``), without a Python object per element. DriverException when the bytes are no such
+    """Return the elements of a vector of int, bigint, float or double as a new, writable memoryview of machine numbers
+    (``i``, ``q``, ``f``, ``d``), without a Python object per element. DriverException if the bytes are not such a
     vector, TypeError for other types."""
 
 class Result:
@@ -218,7 +218,7 @@ class Result:
     pk_indexes: list[int] | None
     is_lwt: bool
     result_metadata_id: bytes | None
-    metadata_changed: bool  # v5: the answer carries new metadata with result_metadata_id
+    metadata_changed: bool  # v5: the response carries new metadata with result_metadata_id
     schema_change_event: dict[str, Any] | None
     continuous_paging_seq: int | None
     continuous_paging_last: bool | None
@@ -226,7 +226,7 @@ class Result:
     trace_id: Any
     custom_payload: dict[str, bytes | None] | None
     warnings: list[str] | None
-    parsed_rows: Any  # list of tuples, decoded on first read unless set; None without rows; either takes the page away
+    parsed_rows: Any  # list of tuples, decoded on first read unless set; None without rows; either removes the page
     column_names: list[str] | None
     column_types: list[Any] | None  # None unless set
     column_metadata: list[tuple[str, str, str, Any]] | None
@@ -243,62 +243,65 @@ def decode_result(
     lwt_mask: int = 0,
     metadata_ids: bool = False,
 ) -> _Result:
-    """Decode a RESULT envelope's (uncompressed) body. *plan* is used when the server skipped metadata. *metadata_ids*:
-    prepared answers carry a result metadata id (always true on v5, or Scylla's extension).
+    """Decode a RESULT envelope's (uncompressed) body. *plan* is used if the server skipped metadata. *metadata_ids*:
+    PREPARED results carry a result metadata id (always true on v5, or with Scylla's extension).
 
-    A malformed body raises ProtocolError; an answer whose columns do not fit *plan* (stale metadata) DriverException.
-    Cells are looked at when rows are decoded, and only then can fail. ``cls.__init__`` is not called."""
+    A malformed body raises ProtocolError; a response whose columns do not fit *plan* (stale metadata) DriverException.
+    Cells are checked when rows are decoded, and can fail only then. ``cls.__init__`` is not called."""
 
 class UnmadeRows:
-    """The rows of a page, made when they are asked for."""
+    """Lazy rows of a page, decoded on the first access."""
 
     page: Final[RowsPage]
     def __len__(self) -> int: ...
     def rows(self) -> list[Any]:
-        """The same list each time. DriverException as :meth:`RowsPage.decode`, also each time."""
+        """Return the rows, the same list each time. DriverException as :meth:`RowsPage.decode`, also each time."""
 
 def split_page(page: RowsPage, how: RowPlan) -> tuple[list[Any], list[Any] | bytes] | tuple[UnmadeRows, RowsPage]:
-    """The rows of a page of LARGE_PAGE bytes at most, and what is kept of it for :func:`kept_page`. Those of a small
-    page are made at once; what is kept of it pins no frame, and is the rows themselves where that is enough."""
+    """Return the rows of a page of LARGE_PAGE bytes at most, and its retained form for :func:`kept_page`. Rows of a
+    small page are decoded at once; its retained form pins no frame, and is the list of rows where that is
+    sufficient."""
 
 def kept_page(plan: ResultPlan, kept: list[Any] | bytes | RowsPage) -> RowsPage:
-    """The page again; *plan* is its own. RuntimeError when it was rows, which were changed to something else."""
+    """Restore the page; *plan* is its own. RuntimeError if retained rows were changed and no longer fit *plan*."""
 
 class ResultDecoder:
-    """decode_result() with what is the same for all frames of a connection told once."""
+    """decode_result() with the arguments that are constant for all frames of a connection."""
 
     def __init__(
         self, cls: type[Result], context: TypeContext, lwt_mask: int = 0, metadata_ids: bool = False
     ) -> None: ...
     def decode(self, frame: Any, plan: ResultPlan | None = None) -> Any:
-        """The instance of *cls* for a Frame; None when it is no RESULT, or compressed. Raises as decode_result()."""
+        """Return the instance of *cls* for a Frame; None if it is not a RESULT, or compressed. Raises as
+        decode_result()."""
 
     def unread(self, frame: Any) -> UnreadRows | None:
-        """The rows of a frame as they came; None for one that is something else, compressed, or has warnings, a trace
-        id or a payload beside its rows: decode() tells all. Raises ProtocolError when it ends before its rows."""
+        """Return the undecoded rows of a frame; None for any other frame, a compressed one, or one with warnings, a
+        trace id or a payload beside its rows: decode() handles these. Raises ProtocolError if it ends before its
+        rows."""
 
     def plain(
         self, frame: Any, header: int, plan: ResultPlan | None, factory: Any
     ) -> tuple[list[Any] | UnmadeRows | None, bytes | None, list[Any] | bytes | RowsPage | None] | None:
-        """``(rows, paging state, what is kept)`` of a frame with rows of *plan*, made by *factory*, and nothing beside;
-        rows are None for a RESULT without any. None for every other frame, a large page, and the first of a row plan:
-        decode() tells all. *header* is the frame's version, flags and opcode, a byte each, so that no attributes are
-        looked up."""
+        """Return ``(rows, paging state, retained page)`` of a frame with rows of *plan*, made by *factory*, and nothing
+        beside them; rows are None for a RESULT without any. None for every other frame, a large page, and the first of
+        a row plan: decode() handles these. *header* is the frame's version, flags and opcode, a byte each, so that no
+        attributes are looked up."""
 
 class UnreadRows:
-    """A RESULT with rows, none of it decoded, not even what its columns are: most programs never look at some of them,
-    like those that tell of the schema. Owns a copy of the frame's body; any thread may use it."""
+    """A RESULT with rows, entirely undecoded, including its column metadata: most programs never read some results,
+    such as those of schema queries. Owns a copy of the frame's body; any thread may use it."""
 
     paging_state: Final[bytes | None]
     def page(self) -> RowsPage:
-        """Decode what its columns are. Raises ProtocolError for a body that is malformed."""
+        """Decode the column metadata. Raises ProtocolError for a malformed body."""
 
 def is_plain_rows(message: object) -> bool:
-    """Whether *message* is a Result with rows as they came, and nothing beside them: kind ROWS, its ``page`` there, no
-    trace id, warnings, custom payload or changed metadata. One look, for whoever has a short way for such answers."""
+    """True if *message* is a Result with undecoded rows and nothing beside them: kind ROWS, ``page`` set, no trace id,
+    warnings, custom payload or changed metadata. One check for callers with a fast path for such responses."""
 
 class BindPlan:
-    """How to turn the parameters of a prepared statement into wire bytes and a routing token."""
+    """Encoder of the parameters of a prepared statement into wire bytes and a routing token."""
 
     names: Final[tuple[str, ...]]
     specs: Final[tuple[tuple[str, str, str, Codec], ...]]
@@ -310,16 +313,17 @@ class BindPlan:
     def bind(
         self, values: Iterable[Any] | Mapping[str, Any] | None, protocol_version: int, *, want_token: bool = True
     ) -> Bound:
-        """Positions or names. Missing values: UNSET on v4+, ValueError on v3 (positional) / KeyError (names). Too many:
-        ValueError; names that no parameter has are ignored. UNSET on v3 or in the partition key: ValueError. A value
-        that the type cannot hold: TypeError naming parameter, CQL type and value type, its cause chained."""
+        """Encode positional or named values. Missing values: UNSET on v4+, ValueError on v3 (positional) / KeyError
+        (names). Too many: ValueError; names without a parameter are ignored. UNSET on v3 or in the partition key:
+        ValueError. A value that the type cannot hold: TypeError naming parameter, CQL type and value type, with its
+        cause chained."""
 
 class Bound:
-    """Bound values: the wire bytes of ``<n><value_1>...<value_n>`` and what routing needs."""
+    """Bound values: the wire bytes of ``<n><value_1>...<value_n>`` and the routing data."""
 
     data: Final[bytes]
     count: Final[int]
-    token: Final[int | None]  # Murmur3, None when a partition key component is null/unset or unknown
+    token: Final[int | None]  # Murmur3, None if a partition key component is null, unset or unknown
     routing_key: Final[bytes | None]
     values: Final[list[Any]]  # per value: bytes, None, or UNSET
     def __len__(self) -> int: ...
@@ -342,7 +346,7 @@ def encode_query(
     timestamp: int | None = None,
     keyspace: str | None = None,
 ) -> bytes:
-    """A whole uncompressed QUERY envelope, stream 0."""
+    """Encode a whole uncompressed QUERY envelope, stream 0."""
 
 def encode_execute(
     version: int,
@@ -363,15 +367,15 @@ def encode_execute(
 ) -> bytes: ...
 
 class TimestampClock:
-    """Microseconds since 1970, each call a later one. Any thread."""
+    """Strictly increasing microseconds since 1970. Any thread."""
 
     last: int
     ahead: Final[int]  # microseconds by which the last timestamp ran ahead of the clock; 0 as long as the clock runs
     def advance(self) -> int:
-        """The next timestamp: the clock's, or, when it stands still or went back, one more than the last."""
+        """Return the next timestamp: the clock's, or, if it stands still or went back, one more than the last."""
 
 class ExecuteTemplate:
-    """The EXECUTE envelope of one statement with everything filled in but values and timestamp."""
+    """The EXECUTE envelope of one statement, complete except for values and timestamp."""
 
     def __init__(
         self,
@@ -393,20 +397,20 @@ class ExecuteTemplate:
     def encode(
         self, values: Iterable[Any] | Mapping[str, Any] | None, timestamp: int | TimestampClock | None = None
     ) -> tuple[bytes, int | None]:
-        """``(envelope, token)`` in one pass; *values*, errors and token as of :meth:`BindPlan.bind`. A clock is asked
-        for its next timestamp."""
+        """Return ``(envelope, token)`` in one pass; *values*, errors and token as for :meth:`BindPlan.bind`. If
+        *timestamp* is a clock, its next timestamp is used."""
 
     def encode_bound(self, bound: Bound, timestamp: int | TimestampClock | None = None) -> bytes:
-        """The envelope of values that were bound before, by the same plan."""
+        """Return the envelope of values that were bound before, by the same plan."""
 
     def bound(self, frame: bytes, token: int | None = None) -> Bound:
-        """The values of an envelope that this template made. ValueError for another one's."""
+        """Return the values of an envelope that this template made. ValueError for an envelope of another template."""
 
     def timestamp(self, frame: bytes) -> int | None:
-        """The timestamp in an envelope that this template made."""
+        """Return the timestamp in an envelope that this template made."""
     def around(self) -> tuple[bytes, bytes]:
-        """What surrounds the values: the envelope up to their number, its length open, and what follows them up to the
-        timestamp."""
+        """Return the bytes around the values: the envelope up to their count, its length not filled in, and the bytes
+        between the values and the timestamp."""
 
 def encode_batch(
     version: int,
@@ -431,8 +435,8 @@ def encode_prepare(
 def encode_envelope(version: int, flags: int, opcode: int, body: bytes, stream: int = 0) -> bytes: ...
 
 class Reader:
-    """Checked reads of protocol primitives from a body, for the rare messages L2 decodes in Python. What goes beyond
-    the end, or is no UTF-8, raises ``cassandra.connection.ProtocolError`` (of L0)."""
+    """Checked reads of protocol primitives from a body, for the rare messages that L2 decodes in Python. Reads beyond
+    the end and invalid UTF-8 raise ``cassandra.connection.ProtocolError`` (of L0)."""
 
     def __init__(self, data: Buffer, offset: builtins.int = 0) -> None: ...
     offset: builtins.int
@@ -454,10 +458,10 @@ class Reader:
     def inet_addr(self) -> str: ...
     def type(self, context: TypeContext) -> Codec: ...
     def schema_change(self) -> dict[str, Any]:
-        """change_type, target_type, keyspace and table | type | function | aggregate, of events and results."""
+        """Return change_type, target_type, keyspace and table | type | function | aggregate, of events and results."""
 
 class Writer:
-    """Appends protocol primitives; ``getvalue`` gives the bytes."""
+    """Appends protocol primitives; ``getvalue`` returns the bytes."""
 
     def __init__(self) -> None: ...
     def byte(self, value: builtins.int) -> None: ...

@@ -3,8 +3,8 @@
 """CQL values, rows, results and request bodies to and from wire bytes (L1). The contract is ``codec.pyi``.
 
 Composition root: every part is included here in the order of its dependencies, so that calls between them are plain C
-calls. ``cpp/base`` and ``cpp/codec`` hold what needs no Python. Bounds are checked where Python objects are indexed:
-values are the caller's, who may change them while they are encoded. The hot loops run on pointers.
+calls. ``cpp/base`` and ``cpp/codec`` hold the code that needs no Python. Bounds are checked where Python objects are
+indexed: values belong to the caller, who may change them while they are encoded. The hot loops run on pointers.
 """
 
 cimport cython

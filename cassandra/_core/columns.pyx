@@ -1,7 +1,7 @@
 # distutils: language = c++
 # cython: language_level=3
-"""Columns extension (L1): pages of rows into Arrow columns, those to whoever speaks Arrow's C interfaces, and kernels over
-them; and what comes by those interfaces as values of a prepared statement. Contract: ``columns.pyi``; states and owners:
+"""Columns extension (L1): pages of rows into Arrow columns, exported by Arrow's C interfaces, and kernels over them;
+and imported Arrow data as values of a prepared statement. Contract: ``columns.pyi``; states and ownership:
 cpp/columns/batch.h, mask.h and groups.h, cpp/ingest/plan.h and rows.h."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize

@@ -1,4 +1,4 @@
-# What other extensions use of this one for every request: C fields and functions.
+# C fields and functions that other extensions use for every request.
 from libc.stdint cimport int64_t
 
 
@@ -7,7 +7,7 @@ cdef class Place:
     cdef readonly object shard
 
 
-# ``route(token)``, or ``route(None)`` of what is not *routed*; *route* is a RoutePlan nearly always.
+# ``route(token)``, or ``route(None)`` if not *routed*; *route* is nearly always a RoutePlan.
 cdef Place place_of(route, bint routed, int64_t token)
 
 
@@ -15,8 +15,10 @@ cdef class SessionFields:
     cdef public object _scope
     cdef public object _pool_set
     cdef object _kept
-    cdef object _kept_in  # the scope it was in
+    cdef object _kept_in  # the value of _scope at keep()
+    cdef public object _reactor  # of its cluster
     cdef object kept_so_far(self)
+    cpdef object _resolve_profile(self, key)
 
 
 cdef class PoolSetFields:
@@ -25,6 +27,7 @@ cdef class PoolSetFields:
 
 cdef class PoolFields:
     cdef public object picks
+    cpdef object pick(self, token=*, shard=*)
 
 
 cdef class MetadataFields:

@@ -7,13 +7,13 @@ from uuid import UUID
 from typing_extensions import Buffer
 
 def murmur3_token(key: Buffer) -> int:
-    """Token of a partition key as Cassandra computes it: the first half of Murmur3 x64 128 with signed tails;
-    the minimum token is replaced by the maximum."""
+    """Return the token of a partition key as Cassandra computes it: the first half of Murmur3 x64 128 with signed
+    tails; the minimum token is replaced by the maximum."""
 
 class TokenRing:
     """Immutable: sorted 64-bit tokens, each with an arbitrary owner; lookup by bisection without Python objects.
 
-    *tokens* come in any order; a token that appears twice is a ValueError. A lookup in an empty ring is a LookupError.
+    *tokens* come in any order; a duplicate token is a ValueError. A lookup in an empty ring is a LookupError.
     """
 
     owners: Final[tuple[Any, ...]]  # in token order
@@ -23,9 +23,9 @@ class TokenRing:
     def __init__(self, tokens: Sequence[int], owners: Sequence[Any]) -> None: ...
     def __len__(self) -> int: ...
     def owner(self, token: int) -> Any:
-        """Owner of the range (previous, t] that contains *token*; wraps around."""
+        """Return the owner of the range (previous, t] that contains *token*; wraps around."""
     def index(self, token: int) -> int:
-        """Position of that range in :attr:`owners`."""
+        """Return the position of that range in :attr:`owners`."""
 
 class Tablet:
     """A range of a table's tokens, ``(first_token, last_token]``, and the replicas that hold it. Immutable, no lock.
@@ -39,10 +39,10 @@ class Tablet:
     last_token: Final[int]
     @property
     def replicas(self) -> tuple[tuple[Any, int], ...] | None:
-        """Host ids with their shards, in the order the server gave."""
+        """Host ids with their shards, in the server's order."""
     @property
     def tablet_version(self) -> int | None:
-        """What servers call this state of the replicas; None if they do not (before tablets-routing-v2)."""
+        """The server's version of this set of replicas; None without one (before tablets-routing-v2)."""
     @property
     def leader(self) -> Any:
         """Host id of the first replica, the leader of a strongly consistent tablet; None without replicas."""
@@ -63,53 +63,54 @@ class Tablet:
         replicas: Iterable[tuple[Any, int]] | None,
         tablet_version: int | None = None,
     ) -> Tablet | None:
-        """A tablet; None if there are no replicas."""
+        """Return a tablet; None if there are no replicas."""
     def replica_contains_host_id(self, uuid: UUID) -> bool:
-        """Whether the host with this id is a replica."""
+        """True if the host with this id is a replica."""
     def get_replica_shard_id(self, host_id: UUID) -> int | None:
-        """The shard on the host with this id; None if it is not a replica."""
+        """Return the shard on the host with this id; None if it is not a replica."""
 
 class TabletMap:
-    """Tablets by table and token. Each call is one step to other threads. Ids of hosts may be any hashable objects.
+    """Tablets by table and token. Each call is atomic for other threads. Ids of hosts may be any hashable objects.
 
-    What adds tablets raises ValueError for more than 255 replicas or a shard beyond 65535, OverflowError for more than
-    65535 hosts over the life of the map.
+    Methods that add tablets raise ValueError for more than 255 replicas or a shard beyond 65535, OverflowError for more
+    than 65535 hosts over the life of the map.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     def get_tablet_for_key(self, keyspace: str | None, table: str | None, t: Any) -> Tablet | None:
-        """The tablet that covers *t*, a Token or its number; None if that is not known."""
+        """Return the tablet that covers *t*, a Token or its number; None if it is unknown."""
     def table_has_tablets(self, keyspace: str | None, table: str | None) -> bool:
-        """Whether any tablet of the table is known."""
+        """True if any tablet of the table is known."""
     def add_tablet(self, keyspace: str, table: str, tablet: Tablet) -> None:
-        """Put *tablet* in the place of all those that it overlaps."""
+        """Put *tablet* in place of all tablets that it overlaps."""
     def learn(self, keyspace: str, table: str, payload: Buffer) -> bool:
         """Add the tablet in *payload*, the bytes of ``tablets-routing-v1`` or ``-v2`` in a response's custom payload.
 
-        False if it has no replicas: nothing was added. Bytes that are not a tablet, or a tablet that the map cannot
-        take, are a DriverException.
+        False if it has no replicas: nothing is added. Bytes that are not a tablet, or a tablet that exceeds the map's
+        limits, are a DriverException.
         """
     def replace_tablets(self, keyspace: str, table: str, tablets: Iterable[Tablet]) -> None:
-        """Forget what is known of the table and take *tablets*, a later one in place of those it overlaps. At once:
-        nobody finds the table empty in between."""
+        """Drop the table's known tablets and add *tablets*, a later one in place of those it overlaps. Atomic: readers
+        never find the table empty in between."""
     def drop_tablets(self, keyspace: str, table: str | None = None) -> None:
-        """Forget the tablets of the table, or of all tables of the keyspace."""
+        """Drop the tablets of the table, or of all tables of the keyspace."""
     def drop_tablets_by_host_id(self, host_id: UUID | None) -> None:
-        """Forget all tablets that have a replica on this host. None does nothing."""
+        """Drop all tablets that have a replica on this host. None does nothing."""
     def table(self, keyspace: str, table: str) -> TabletTable:
-        """A handle that finds the table's tablets without its names, whatever is added, dropped or added again."""
+        """Return a handle that finds the table's tablets without its names. It stays valid when tablets are added,
+        dropped or added again."""
     def host_number(self, host_id: Any) -> int | None:
-        """The number that stands for this host in native code; None if no tablet was on it. Never another host's."""
+        """Return the number of this host in native code; None if no tablet was on it. Numbers are never reassigned."""
     def host_id(self, number: int) -> Any:
-        """The id of the host with a number that :meth:`host_number` or a native lookup gave."""
+        """Return the id of the host with a number from :meth:`host_number` or a native lookup."""
     @property
     def changes(self) -> int:
-        """Goes up with every change."""
+        """Counter that increases with every change."""
     @property
     def nbytes(self) -> int:
-        """Native memory of all tablets."""
+        """Native memory of all tablets, in bytes."""
     def snapshot(self) -> tuple[int, dict[tuple[str, str], list[Tablet]]]:
-        """All tablets by (keyspace, table), sorted by last token, and the count of changes they belong to."""
+        """Return all tablets by (keyspace, table), sorted by last token, and the change count of this state."""
 
 class TabletTable:
     """The tablets of one table, held by :meth:`TabletMap.table`. True if there are any."""
@@ -117,54 +118,54 @@ class TabletTable:
     keyspace: Final[str]
     table: Final[str]
     def find(self, token: int) -> Tablet | None:
-        """The tablet that covers *token*; None if that is not known."""
+        """Return the tablet that covers *token*; None if it is unknown."""
     def __bool__(self) -> bool: ...
 
 class HostState:
-    """What routing reads of a host on every request. Base of ``Host``."""
+    """The fields of a host that routing reads on every request. Base of ``Host``."""
 
     is_up: bool | None
     is_suspect: bool
-    """Silent just now: last in plans, until it answers or is taken for down. Only of a host that is up; setting it of
-    another one is without effect."""
+    """Silent at present: last in plans, until it responds or is marked down. Only of a host that is up; setting it on
+    any other host has no effect."""
     _hash: int
 
 class Count:
-    """Counts from 0, for many threads: the turn of a round-robin, the changes of something."""
+    """Counts from 0, for many threads: the turn of a round-robin, or a number of changes."""
 
     @property
     def value(self) -> int: ...
     def advance(self) -> int:
-        """Goes on by one; gives what it was before."""
+        """Increment; return the value before."""
 
 class Place:
-    """Where a request goes. Plans give the same object for the same host and shard; equal ones compare equal."""
+    """Target of a request. Plans give the same object for the same host and shard; equal ones compare equal."""
 
     host: Final[Any]
-    shard: Final[int | None]  # None: whichever owns the token
+    shard: Final[int | None]  # None: the one that owns the token
     def __init__(self, host: Any, shard: int | None = None) -> None: ...
 
 class Meter:
-    """A moving average of latencies in seconds. It halves with every *half_life* seconds in which nothing was measured.
+    """A moving average of latencies in seconds. It halves with every *half_life* seconds without a measurement.
 
-    :raises ValueError: a half-life that is not above 0.
+    :raises ValueError: if *half_life* is not positive.
     """
 
     def __init__(self, half_life: float) -> None: ...
     def add(self, seconds: float, now: float) -> None:
-        """Something took *seconds*, and ended at *now* (of ``time.monotonic``)."""
+        """Record a latency of *seconds* that ended at *now* (of ``time.monotonic``)."""
     def read(self, now: float) -> float:
-        """The average; 0 if nothing was ever measured."""
+        """Return the average; 0 without any measurement."""
 
 class RouteHosts:
-    """Hosts with their distances, as long as *epoch* has the value *made_in*. They become known as they are seen.
+    """Hosts with their distances, valid as long as *epoch* has the value *made_in*. Hosts are added on first sight.
 
-    *distance* is asked once for each host, in far less than a request; *by_id* finds the hosts of tablets, whose map is
-    *tablets*. *tiers* are the hosts to use in *turn* for want of replicas, near to far. *predicates* are asked for
-    every host, every time.
+    *distance* is called once for each host, in far less time than a request takes; *by_id* finds the hosts of tablets,
+    whose map is *tablets*. *tiers* are the hosts to use in *turn* if no replica is available, near to far. *predicates*
+    are called for every host, every time.
 
-    With *meter_of*, asked once for each host, two of those to choose from are taken by chance. It is the first one
-    unless its product of latency and requests in flight, which *in_flight* tells, is clearly above the other's.
+    With *meter_of*, called once for each host, two of the candidates are drawn at random. The first one is used unless
+    its product of latency and requests in flight, which *in_flight* returns, is clearly above the other's.
     """
 
     def __init__(
@@ -183,22 +184,22 @@ class RouteHosts:
     ) -> None: ...
     @property
     def is_current(self) -> bool:
-        """Whether nothing has changed since it was made."""
+        """True if nothing has changed since it was made."""
 
 class RouteRing:
-    """Replicas of the ranges of *ring*, worked out when first asked for. *replicas* gives them by position."""
+    """Replicas of the ranges of *ring*, computed on first use. *replicas* gives them by position."""
 
     hosts: Final[RouteHosts]
     def __init__(self, hosts: RouteHosts, ring: TokenRing | None = None, replicas: Any = None) -> None: ...
 
 class RoutePlan:
-    """Picks the first host and shard of requests by their tokens: one of the nearest live replicas, by chance; else the
-    next host in turn. Suspects are picked only for want of others.
+    """Selects the first host and shard of requests by their tokens: one of the nearest live replicas, at random; else
+    the next host in turn. Suspects are selected only if there are no others.
 
-    :param make: gives the hosts and the ring to go by; called now, and when those are not current any more.
-    :param table: the tablets that are asked before the ring.
-    :param ordered: keep the order of the replicas instead of leaving it to chance.
-    :param leader_first: ask the leader of a tablet, however far it is, while it is live and not ignored.
+    :param make: returns the hosts and the ring to use; called now, and when those are no longer current.
+    :param table: the tablets, which take precedence over the ring.
+    :param ordered: keep the order of the replicas instead of a random choice.
+    :param leader_first: select the leader of a tablet, at any distance, while it is live and not ignored.
     """
 
     def __init__(
@@ -209,21 +210,21 @@ class RoutePlan:
         leader_first: bool = False,
     ) -> None: ...
     def pick(self, token: int | None) -> Place | None:
-        """Where a request with this token goes first; None if there are no hosts at all."""
+        """Return the first target of a request with this token; None if there are no hosts at all."""
     def __call__(self, token: int | None) -> Place | None:
-        """As :meth:`pick`."""
+        """Return the same as :meth:`pick`."""
     def locate(self, token: int | None) -> tuple[Place | None, Tablet | None]:
-        """:meth:`pick`, with the tablet it went by."""
+        """Return the result of :meth:`pick` and the tablet that it used."""
 
 class SuspectsLast:
-    """The hosts of *plan*, in its order, but suspects behind all others. The plan is followed as this is."""
+    """The hosts of *plan*, in its order, but suspects behind all others. *plan* is consumed lazily."""
 
     def __init__(self, plan: Iterable[Any]) -> None: ...
     def __iter__(self) -> Iterator[Any]: ...
     def __next__(self) -> Any: ...
 
 class Rotation:
-    """*hosts* once around, beginning at position *turn*, which may be any number from 0."""
+    """One round over *hosts*, beginning at position *turn*, which may be any number from 0."""
 
     def __init__(self, hosts: tuple[Any, ...], turn: int) -> None: ...
     def __iter__(self) -> Iterator[Any]: ...
@@ -231,8 +232,8 @@ class Rotation:
     def __length_hint__(self) -> int: ...
 
 class TierPlan:
-    """``Rotation(hosts_of(key), turn)`` for each key of *near*, then of ``far_keys()``. Both are called when their turn
-    comes."""
+    """``Rotation(hosts_of(key), turn)`` for each key of *near*, then of ``far_keys()``. Both are called only when they
+    are needed."""
 
     def __init__(
         self,
@@ -245,8 +246,8 @@ class TierPlan:
     def __next__(self) -> Any: ...
 
 class ReplicasFirst:
-    """Those of *replicas* that are up when their turn comes; then the other hosts of ``plan_of(policy, wanted)``, which
-    is called when its turn comes. No replica comes twice."""
+    """Those of *replicas* that are up when they are reached; then the other hosts of ``plan_of(policy, wanted)``, which
+    is called only when it is needed. No replica is repeated."""
 
     def __init__(
         self, replicas: list[Any], plan_of: Callable[[Any, Any], Iterable[Any]], policy: Any, wanted: Any
@@ -255,15 +256,15 @@ class ReplicasFirst:
     def __next__(self) -> Any: ...
 
 class ShardingInfo:
-    """How a ScyllaDB node maps tokens to its shards, as it says in SUPPORTED. Immutable; compares by value."""
+    """A ScyllaDB node's mapping of tokens to its shards, as given in SUPPORTED. Immutable; compares by value."""
 
     shards_count: Final[int]
     partitioner: Final[str]
     sharding_algorithm: Final[str]
     sharding_ignore_msb: Final[int]
-    """How many of a token's highest bits do not count."""
+    """Number of a token's highest bits that are ignored."""
     shard_aware_port: Final[int | None]
-    """Where clients choose the shard of a connection by their own port; None: the node does not say."""
+    """Port at which clients choose the shard of a connection by their own port; None: not given by the node."""
     shard_aware_port_ssl: Final[int | None]
     """The same for TLS."""
     def __init__(
@@ -276,31 +277,35 @@ class ShardingInfo:
         shard_aware_port: int | None = None,
         shard_aware_port_ssl: int | None = None,
     ) -> None:
-        """*shard_id*, of the connection that told, is not kept. ValueError without shards or for more ignored bits than
+        """*shard_id*, the shard of the connection, is not kept. ValueError without shards or for more ignored bits than
         a token has."""
     def shard_id_from_token(self, token_input: int) -> int:
-        """The shard that owns a Murmur3 token."""
+        """Return the shard that owns a Murmur3 token."""
 
 class ShardPicker:
-    """Picks among *places*, one per shard, None where there is nothing. It does not change but for whose turn it is;
-    any thread, no lock."""
+    """Selects among *places*, one per shard, None for an empty one. Immutable except for its round-robin counter; any
+    thread, no lock."""
 
     places: Final[tuple[Any, ...]]
     def __init__(self, sharding: ShardingInfo, places: Iterable[Any]) -> None:
-        """ValueError unless there are as many places as shards."""
+        """ValueError unless the number of places is that of the shards."""
     def pick(self, token: int | None = None, shard: int | None = None) -> Any:
-        """The place of *shard*; if it is None or not one of the node, that of the shard that owns *token*; if that is
-        None or no token, the next one with something in it."""
+        """Return the place of *shard*; if it is None or not one of the node, that of the shard that owns *token*; if
+        that is None or not a token, the next place that is not empty."""
 
 class SessionFields:
-    """Base of sessions: what every request reads of them, as fields that cost nothing to read. Any thread, no lock."""
+    """Base of sessions: the attributes that every request reads, as C fields, which cost nothing to read. Any thread,
+    no lock."""
 
-    _scope: Any  # another object whenever something was set on the session
+    _scope: Any  # replaced by another object when any setting of the session changes
     _pool_set: Any  # a PoolSetFields
+    _reactor: Any  # of its cluster
     def keep(self, found: object) -> None:
-        """Until something is set on the session again."""
+        """Cache *found* until a setting of the session changes."""
     def kept(self) -> Any:
-        """What was kept; None if nothing was since then."""
+        """Return the cached object; None if there is none since the last change."""
+    def _resolve_profile(self, key: Any) -> Any:
+        """Override: return the resolved profile of *key*."""
 
 class PoolSetFields:
     """Base of the pools of one session."""
@@ -310,7 +315,9 @@ class PoolSetFields:
 class PoolFields:
     """Base of the pool of one host."""
 
-    picks: Any  # its connections as they are now
+    picks: Any  # the selector of its present connections
+    def pick(self, token: int | None = None, shard: int | None = None) -> Any:
+        """Override: return a connection that takes requests, or raise."""
 
 class MetadataFields:
     """Base of the metadata of a cluster."""
@@ -320,11 +327,11 @@ class MetadataFields:
 class ProfileFields:
     """Base of execution profiles."""
 
-    _version: int  # another one whenever something was set
+    _version: int  # changes when any setting changes
 
 class CompiledCache:
-    """What is kept of a prepared statement, until a setting of that is changed: where it is (*place*), how it was
-    compiled last, by which lane its requests went last, and *others*. A copy of it is empty."""
+    """Cached data of a prepared statement, valid until one of its settings changes: its table (*place*), the last
+    compiled plan, the lane of its last requests, and *others*. A copy of it is empty."""
 
     place: tuple[str, str] | tuple[()] | None
     last: Any

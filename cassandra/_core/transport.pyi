@@ -100,12 +100,55 @@ class Operation:
         """Override. Takes and processes outcomes; must not block and must not raise."""
     def _on_silent(self, attempt: int) -> None: ...  # override; the peer of it gives no sign of life; on the I/O thread
 
+class ConnectionBase:
+    """What native code uses of a connection. Subclasses set the fields and override the methods."""
+
+    dialect: Any  # determines the encoding of an EXECUTE
+    results: Any  # a ResultDecoder
+    reactor: Any
+    channel: Channel | None
+    direct: Channel | None
+    """The channel, if it takes frames as they are; None: :meth:`submit` transforms them."""
+    orphaned_threshold: int
+    """Number of orphaned streams from which on another connection is preferred."""
+    def orphan(self, stream: int, operation: Operation, attempt: int = 0) -> bool:
+        """Give up the request of *stream*. False if it is completed already."""
+
+class RequestHooks:
+    """The slow path of a request. Methods are called on the I/O thread unless they say otherwise."""
+
+    def send(self, request: Any, page: int) -> None:
+        """Send to the next host of the plan. Also on a caller's thread."""
+    def send_to(self, request: Any, place: Any, page: int) -> bool:
+        """Send to *place*. False if nothing was sent. Also on a caller's thread."""
+    def look(self, request: Any) -> None:
+        """All peers of its attempts are silent."""
+    def read_plain(self, request: Any, attempt: Attempt, frame: Frame) -> tuple[Any, Any] | None:
+        """Return the rows and extras of a plain result, else None. Changes nothing; also on a caller's thread."""
+    def process(self, request: Any, attempt: Attempt, answer: Frame | Failure) -> None:
+        """Process an outcome that is not a plain result."""
+    def is_repeatable(self) -> bool:
+        """Return True if the statement is idempotent."""
+    def gave_up(self, request: Any, attempt: Attempt) -> None:
+        """The response to *attempt* is not wanted any more."""
+    def may_be_executed(self, request: Any) -> bool:
+        """Return True if a server may have executed the statement. Any thread."""
+
+class RequestSource:
+    """Makes the slow path of requests that were sent without one."""
+
+    def execution(self, request: Any) -> RequestHooks: ...
+
+class PageObserver:
+    def page_ended(self, request: Any, error: BaseException | None, elapsed: float) -> None:
+        """A page of *request* ended, *elapsed* seconds after it began. On the I/O thread."""
+
 class Attempt:
     """One send of a request: where it went, so that it can be given up, and how its answer is read."""
 
     host: Final[Any]
     pool: Final[Any]
-    connection: Final[Any]
+    connection: Final[Any]  # a ConnectionBase
     page: Final[int]  # of its request
     reprepares: Final[Any]  # the PreparedStatement this attempt prepares again, instead of the request itself
     plan: Any  # of the rows the server was told not to describe, as it was then
@@ -157,7 +200,10 @@ class Request(Operation):
     _meter: Callable[[Any, float, bool], None] | None
     def _measured_by(self, meter: Callable[[Any, float, bool], None]) -> None: ...
     _ending: Callable[..., bool] | None  # is asked in the place of ``_end`` what comes of a page, and calls that
-    def _begin(self, session: Any, timeout: Any, start: float, factory: Any, plan: Any, token: int | None) -> None: ...
+    def _begin(
+        self, session: Any, metrics: PageObserver | None, timeout: Any, start: float, factory: Any, plan: Any,
+        token: int | None,
+    ) -> None: ...  # fmt: skip
     def _handle(self, attempt: Attempt, answer: Frame | Failure) -> None: ...
     def _hand_over(self, attempt: Attempt, answer: Frame | Failure) -> None:
         """The I/O thread goes on with *attempt*, which another operation sent, and its outcome."""
@@ -238,14 +284,19 @@ class Lane:
     meter: Final[Callable[[Any, float, bool], None] | None]  # is told how long attempts take
     direct: Final[bool]  # nothing has to happen between making a request and sending it
     def __init__(
-        self, session: Any, compiled: Any, state: Any, route: Callable[[int | None], Any], direct: bool,
-        default: tuple[Any, Any, int] | None, kind: type[Request], not_sent: tuple[type[BaseException], ...],
-        unset: Any, own_options: Callable[[Any, Any], Any], meter: Callable[[Any, float, bool], None] | None
+        self, *, compiled: RequestSource, prepared: Any, profile: Any, profiles: dict[Any, Any] | None,
+        default_key: Any, default_profile: Any, default_version: int, scope: Any, metadata: Any, state: Any,
+        metrics: PageObserver | None, direct: bool, kind: type[Request], template: Any, clock: Any,
+        timestamps: Callable[[], int] | None, on_ahead: Callable[[], None] | None,
+        route: Callable[[int | None], Any], dialect: Any, timeout: float | None, row_factory: Any, prefetch: int,
+        result_plan: Any, not_sent: tuple[type[BaseException], ...], unset: Any,
+        own_options: Callable[[Any, Any], Any], meter: Callable[[Any, float, bool], None] | None,
     ) -> None:  # fmt: skip
-        """*default*: if the requests' profile is what a default profile resolved to, the key and the profile, and its
-        version then. *kind*: the class of the requests. *not_sent*: what picking and submitting raise when nothing was
-        sent. *unset*: a timeout or row factory that a call does not give; *own_options* makes attributes of a request
-        of those it gives."""
+        """*profiles*, *default_key*, *default_profile*, *default_version*: the dict, key and version that *profile* was
+        resolved from, if it is the default profile; else None and 0. *kind*: class of the requests. *not_sent*: raised
+        by pick and submit when nothing was sent. *unset*: value of a timeout or row factory that a call omits;
+        *own_options* returns attributes of a request for those that it gives. *on_ahead* is called when *clock* is
+        ahead of the time."""
     def holds(self, session: Any) -> bool:
         """Whether nothing of what it was made of has changed, and it was made for *session*."""
     def send(
@@ -353,7 +404,18 @@ class Answer:
     @classmethod
     def _of(cls, future: Any, outcome: tuple[Any, ...]) -> Self:
         """The page that *future* has come to."""
-    def _future_of(self, flight: Flight) -> Any: ...  # override: the future of a request that had none
+    _page_iter: Any  # iterator over the rows; None until they are iterated
+    _fetching: int | None  # the number of the next page while it is requested
+    _ahead: float | None  # time of that request if no thread waits for it
+    _turned: bool  # the result is at a later page
+    def _future_of(self, flight: Flight) -> Any:
+        """Override: return the future of a request that had none."""
+    def _go_ahead(self) -> None:
+        """Override: request the next page, if there is one."""
+    def _turn_page(self) -> bool:
+        """Override: go to the next page; False if there is none."""
+    def _turn_to_rows(self, result: Any) -> None:
+        """Override: set the rows to the *result* of a row factory."""
     def _turn(self, rows: Any, came: tuple[Any, ...], page_iter: Any) -> None:
         """To another page, in one native section: *rows*, what came with them, and an iterator over them."""
 
@@ -436,10 +498,11 @@ class Writes(Operation):
         timeout: float | None,
         timestamps: Callable[[], int],
         clock: Any,
+        on_ahead: Callable[[], None] | None,
         most_of_host: int,
     ) -> None:
-        """How writes are sent from now on: *route* gives the place for a token, *block* a byte at the end of EXECUTE;
-        to connections of *dialect* only."""
+        """Set how writes are sent from now on: *route* returns the place for a token, *block* a byte at the end of
+        EXECUTE; only connections of *dialect* are used. *on_ahead* is called when *clock* is ahead of the time."""
     def add(self, rows: Any) -> None:
         """The Rows that come next, when there are no others."""
     def launch(self, count: int) -> int:
@@ -641,18 +704,11 @@ class Channel:
     def getsockname(self) -> Any: ...
     def getpeername(self) -> Any: ...
 
-class Outlet:
-    """What native requests need of a connection whose *channel* takes frames of this *dialect* as they are; *results*,
-    a ``ResultDecoder``, reads the answers."""
-
-    dialect: Final[Any]
-    def __init__(self, dialect: Any, channel: Channel, results: Any) -> None: ...
-
 class Picks:
-    """The connections of one node as they are now: *sole*, or those that *picker* (a ``ShardPicker``) picks from. They
-    have ``channel``, ``orphaned_threshold``, and an ``outlet`` or None. Does not change; any thread, no lock."""
+    """The present connections of one node: *sole*, or those that *picker* (a ``ShardPicker``) picks from. Immutable; any
+    thread, no lock."""
 
-    def __init__(self, sole: Any, picker: Any) -> None: ...
+    def __init__(self, sole: ConnectionBase | None, picker: Any) -> None: ...
     def at(self, token: int | None = None, shard: int | None = None) -> Any:
         """The connection of *shard*, or of the shard that owns *token*, or the next in turn; None if that is
         missing."""

@@ -17,6 +17,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.limits cimport INT_MAX
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libcpp cimport bool as cbool
 from libcpp.memory cimport unique_ptr
@@ -42,6 +43,7 @@ include "transport_parts/native.pxi"
 include "transport_parts/errors.pxi"
 include "transport_parts/frame.pxi"
 include "transport_parts/operation.pxi"
+include "transport_parts/interfaces.pxi"
 include "transport_parts/turn.pxi"
 include "transport_parts/awaiting.pxi"
 include "transport_parts/loop.pxi"
@@ -54,7 +56,6 @@ include "transport_parts/volley.pxi"
 include "transport_parts/lane.pxi"
 include "transport_parts/limits.pxi"
 include "transport_parts/channel.pxi"
-include "transport_parts/outlet.pxi"
 include "transport_parts/picks.pxi"
 include "transport_parts/filter.pxi"
 include "transport_parts/tls.pxi"

@@ -1,22 +1,22 @@
 """L6: the object mapper. Models, query sets and schema over sessions; users import it from ``cassandra.cqlengine``.
 
-In here, too, imports point down only (a test reads the order from this list, lowest first):
+Imports inside the package point down only; a test reads the order from this list, lowest first:
 
-* ``errors``: every exception of the mapper, and ``UnicodeMixin``
+* ``errors``: all exceptions of the mapper, and ``UnicodeMixin``
 * ``defaults``: settings that hold for all models
-* ``operators``: what may stand between a column and a value
-* ``functions``: values that a server computes: ``token()``, ``MinTimeUUID()``
-* ``columns``: what a column takes, checks and converts; what of a container changed
-* ``clauses``: one condition or assignment as text with placeholders, and what the placeholders stand for
+* ``operators``: operators between a column and a value
+* ``functions``: values computed by the server: ``token()``, ``MinTimeUUID()``
+* ``columns``: validation and conversion of column values; changes of containers
+* ``clauses``: one condition or assignment as text with placeholders, and the values of the placeholders
 * ``updates``: assignments that change a container in place
-* ``statements``: SELECT, INSERT, UPDATE, DELETE, of clauses. They know no session and no model
+* ``statements``: SELECT, INSERT, UPDATE, DELETE, built from clauses; independent of sessions and models
 * ``connections``: sessions by name
 * ``usertypes``: user types as classes
-* ``instances``: what an instance is: a row as it came, and what a program set
-* ``shapes``: statements by what decides their text, prepared once per session
-* ``execution``: the one place that runs a statement
+* ``instances``: state of an instance: the loaded row and the assigned values
+* ``shapes``: statement shapes: the properties that determine the text; prepared once per session
+* ``execution``: the only place that executes statements
 * ``query``: filters, query sets, batches, lightweight transactions
-* ``models``: models, and what their class attributes lead to
+* ``models``: model classes and the descriptors of their attributes
 * ``named``: tables without a model
 * ``schema``: keyspaces, tables and types made from models
 """

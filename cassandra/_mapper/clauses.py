@@ -1,7 +1,7 @@
-"""One condition or assignment of a statement: its text with placeholders, and what the placeholders stand for.
+"""One condition or assignment of a statement: its text with placeholders, and the values of the placeholders.
 
-A clause is given a *context id* when it is added to a statement; its placeholders are named by it and the numbers that
-follow, as many as ``get_context_size()`` says. ``update_context`` tells what they stand for.
+A clause gets a *context id* when it is added to a statement. Its placeholders are named by this id and the numbers that
+follow, as many as ``get_context_size()`` returns. ``update_context`` adds their values to a context.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def placeholder(context_id: Any) -> str:
 
 
 def sorted_keys(keys: Iterable[Any]) -> list[Any]:
-    """In their order if they have one, so that equal changes have equal texts."""
+    """Return *keys* sorted if they can be sorted, so that equal changes produce equal texts."""
     found = list(keys)
     try:
         return sorted(found)
@@ -44,7 +44,7 @@ class ValueQuoter(UnicodeMixin):
         return self._cql_literal(Encoder().cql_encode_all_types)
 
     def _cql_literal(self, write: Callable[[Any], str]) -> str:
-        """As CQL; *write* makes literals of values."""
+        """Return the value as CQL; *write* encodes a value as a literal."""
         if isinstance(self.value, (list, tuple)):
             return f"[{', '.join(map(write, self.value))}]"
         if isinstance(self.value, Mapping):
@@ -101,7 +101,7 @@ class WhereClause(BaseClause):
     """A column, an operator and a value: ``"a" > %(0)s``."""
 
     def __init__(self, field: str, operator: BaseWhereOperator, value: Any, quote_field: bool = True) -> None:
-        """*quote_field*: False if *field* is more than a name, as ``token(...)`` is."""
+        """*quote_field*: False if *field* is an expression such as ``token(...)`` and not only a name."""
         if not isinstance(operator, BaseWhereOperator):
             raise StatementException(f"operator must be of type {BaseWhereOperator}, got {type(operator)}")
         super().__init__(field, value)
@@ -166,7 +166,7 @@ class AssignmentClause(BaseClause):
 
 @public(HOME)
 class ConditionalClause(BaseClause):
-    """A column and the value that it has to have for the statement to be applied."""
+    """A column and the value it must have for the statement to be applied."""
 
     def __unicode__(self) -> str:
         return _equal(self)
@@ -177,7 +177,7 @@ class ConditionalClause(BaseClause):
 
 @public(HOME)
 class BaseDeleteClause(BaseClause):
-    """What of a row is deleted."""
+    """The part of a row that is deleted."""
 
 
 @public(HOME)
@@ -199,7 +199,7 @@ class FieldDeleteClause(BaseDeleteClause):
 
 @public(HOME)
 class MapDeleteClause(BaseDeleteClause):
-    """The keys of a map that *previous* has and *value* has not."""
+    """The keys of a map that are in *previous* and not in *value*."""
 
     def __init__(self, field: str, value: Mapping[Any, Any] | None, previous: Mapping[Any, Any] | None = None) -> None:
         super().__init__(field, value or {})

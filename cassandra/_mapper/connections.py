@@ -1,13 +1,13 @@
-"""Sessions by name: which one a model, a query set or a batch uses.
+"""Registry of sessions by name, for models, query sets and batches.
 
-A :class:`Connection` has a session, or what is needed to connect one when it is first used. The registry is a plain
-dictionary of them by name; under ``DEFAULT_CONNECTION`` is the one that is used where none is named. It is read, and
+A :class:`Connection` has a session, or the arguments to connect one on first use. The registry is a plain dictionary of
+connections by name; ``DEFAULT_CONNECTION`` is the key of the connection that is used if none is named. It is read, and
 replaced item by item, which the GIL makes atomic. A lazy connection is connected by one thread, under
-``lazy_connect_lock``, or by one task of a loop; the first of both that is through is adopted, under ``_adopting``,
-which covers only that.
+``lazy_connect_lock``, or by one task of a loop; the first of both that connects is adopted, under ``_adopting``, which
+covers only that step.
 
-A fork needs nothing here: sessions work in the child as they are, and a connection that was being connected by another
-thread at that moment is one that is not connected yet.
+A fork needs no special handling: sessions work in the child as they are, and a connection that another thread was
+connecting at that moment is not connected yet in the child.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ log = get_logger("cassandra.cqlengine.connection")
 
 
 class _Default:
-    """The name of the default connection."""
+    """Type of the key of the default connection."""
 
     def __repr__(self) -> str:
         return "DEFAULT_CONNECTION"
@@ -50,10 +50,10 @@ DEFAULT_CONNECTION: Final = _Default()
 #: Connections by name.
 _connections: dict[Any, Connection] = {}
 
-#: Classes of user types by keyspace and name, for clusters that are connected later.
+#: Classes of user types by keyspace and type name, for clusters that are connected later.
 udt_by_keyspace: defaultdict[str, dict[str, type]] = defaultdict(dict)
 
-#: Of the default connection, as it is when somebody looks; None where there is none.
+#: Cluster and session of the default connection, looked up at each access; None if there is none.
 cluster: Cluster | None
 session: Session | None
 
@@ -67,10 +67,10 @@ if not TYPE_CHECKING:
 
 @public("cassandra.cqlengine.connection")
 class Connection(ConnectionFields):
-    """A session by name, or what is needed to connect one.
+    """A session by name, or the arguments to connect one.
 
-    *hosts* are contact points, *cluster_options* further arguments of ``Cluster``, *consistency* is that of statements
-    that have none of their own.
+    *hosts* are contact points, *cluster_options* further arguments of ``Cluster``, *consistency* is the consistency
+    level of statements that have none of their own.
     """
 
     name: Any = None
@@ -109,14 +109,14 @@ class Connection(ConnectionFields):
 
     @classmethod
     def from_session(cls, name: Any, session: Any) -> Connection:
-        """The connection that *session* makes; its rows become dictionaries."""
+        """Return a connection for *session*, whose row factory becomes ``dict_factory``."""
         connection = cls(name=name, hosts=session.hosts)
         connection.cluster, connection.session = session.cluster, session
         connection.setup_session()
         return connection
 
     def setup(self) -> None:
-        """Connect, or only make sure that it is done when the connection is first used."""
+        """Connect, unless the connection is lazy: then it connects on first use."""
         if not self.lazy_connect:
             self._connect()
 
@@ -149,7 +149,8 @@ class Connection(ConnectionFields):
         return Cluster(*hosts, **self.cluster_options)
 
     def _adopt(self, made: Cluster, session: Session, lazily: bool) -> bool:
-        """False where somebody else was faster: a thread and a task can use a lazy connection at the same time."""
+        """Adopt the session; return False if another session was adopted first: a thread and a task can use a lazy
+        connection at the same time."""
         with self._adopting:
             if lazily and not self.lazy_connect:
                 return False
@@ -168,19 +169,18 @@ class Connection(ConnectionFields):
             self.lazy_connect = True
 
     def setup_session(self) -> None:
-        """Make the session's rows dictionaries, its consistency the connection's, and known user types those of the
-        cluster."""
+        """Configure the session: rows as dictionaries, the consistency of the connection, and the known user types."""
         assert self.session is not None
         encoder = self.session.encoder
-        encoder.mapping[tuple] = encoder.cql_encode_tuple  # else a tuple is a list, in statements by text
+        encoder.mapping[tuple] = encoder.cql_encode_tuple  # otherwise unprepared statements encode a tuple as a list
         _configure(self.session, "row_factory", dict_factory)
         if self.consistency is not None:
             _configure(self.session, "consistency_level", self.consistency)
         _register_known_types(self.session.cluster)
 
     def handle_lazy_connect(self) -> None:
-        """Connect now if that was put off. Of several threads one does it, the others wait for it; where it fails, the
-        next one that uses the connection tries again."""
+        """Connect now if the connection is lazy. One of several threads connects, the others wait for it. If it fails,
+        the next use of the connection tries again."""
         if not self.lazy_connect:
             return
         with self.lazy_connect_lock:
@@ -189,8 +189,8 @@ class Connection(ConnectionFields):
                 self._connect()
 
     async def handle_lazy_connect_async(self) -> None:
-        """As :meth:`handle_lazy_connect`, without blocking the running loop. Of several tasks one does it."""
-        import asyncio  # who runs this has it, others need not
+        """As :meth:`handle_lazy_connect`, without blocking the running loop. One of several tasks connects."""
+        import asyncio  # already imported in a program with a running loop; other programs do not load it
 
         while self.lazy_connect:
             task = self._connecting
@@ -201,9 +201,9 @@ class Connection(ConnectionFields):
 
 
 def _configure(session: Any, option: str, value: Any) -> None:
-    """Where profiles are used, and where setting it in a session is deprecated, in the default profile; else as an
-    option of the session."""
-    manager: Any = getattr(session.cluster, "profile_manager", None)  # a program may have a session of its own
+    """Set an option of a session in the default profile if the cluster uses profiles, or if setting it in a session is
+    deprecated; otherwise in the session."""
+    manager: Any = getattr(session.cluster, "profile_manager", None)  # the session may be a program's own class
     mode = getattr(getattr(manager, "mode", None), "name", None)
     if mode == "PROFILES" or (option == "consistency_level" and isinstance(mode, str)):
         setattr(manager.default, option, value)
@@ -213,11 +213,11 @@ def _configure(session: Any, option: str, value: Any) -> None:
 
 def _register_known_types(cluster: Cluster) -> None:
     for known, types in list(udt_by_keyspace.items()):
-        keyspace = known or defaults.DEFAULT_KEYSPACE  # which models with user types may be older than
+        keyspace = known or defaults.DEFAULT_KEYSPACE  # models with user types may be older than the default
         if not keyspace:
             continue
         for name, klass in list(types.items()):
-            with contextlib.suppress(UserTypeDoesNotExist):  # sync_table makes it, and registers it again
+            with contextlib.suppress(UserTypeDoesNotExist):  # sync_table creates it, and registers it again
                 cluster.register_user_type(keyspace, name, klass)
 
 
@@ -226,7 +226,7 @@ def _register_known_types(cluster: Cluster) -> None:
 
 @public("cassandra.cqlengine.connection")
 def format_log_context(msg: str, connection: Any = None, keyspace: str | None = None) -> str:
-    """*msg* with the connection, and the keyspace if there is one, before it."""
+    """Return *msg* prefixed with the connection, and with the keyspace if there is one."""
     told = "DEFAULT_CONNECTION" if connection is None else connection
     where = f"Connection: {told}" if keyspace is None else f"Connection: {told}, Keyspace: {keyspace}"
     return f"[{where}] {msg}"
@@ -243,11 +243,11 @@ def register_connection(
     default: bool = False,
     session: Any = None,
 ) -> Connection:
-    """Register a connection under *name*, with a *session* of yours, or with what one is connected with; the default
-    one if *default*.
+    """Register a connection under *name*, with an existing *session* or with the arguments to connect one. *default*
+    makes it the default connection.
 
-    With *lazy_connect* it is connected when it is first used. With *retry_connect*, too, if it cannot be connected now:
-    the error is raised, and the connection is registered all the same.
+    With *lazy_connect* the connection is connected on first use. With *retry_connect*, a failed connect raises its
+    error, but the connection is registered and connected on first use.
     """
     if name in _connections:
         log.warning("Registering connection '%s' when it already exists.", name)
@@ -260,7 +260,7 @@ def register_connection(
         try:
             connection.setup()
         except Exception:
-            if connection.lazy_connect:  # it is to be tried again
+            if connection.lazy_connect:  # the next use tries again
                 _register(name, connection, default)
             raise
     _register(name, connection, default)
@@ -275,7 +275,7 @@ def _register(name: Any, connection: Connection, default: bool) -> None:
 
 @public("cassandra.cqlengine.connection")
 def unregister_connection(name: Any) -> None:
-    """Forget the connection of that name, if there is one, and shut its cluster down."""
+    """Remove the connection of that name, if there is one, and shut down its cluster."""
     connection = _connections.pop(name, None)
     if connection is None:
         return
@@ -288,7 +288,7 @@ def unregister_connection(name: Any) -> None:
 
 @public("cassandra.cqlengine.connection")
 def set_default_connection(name: Any) -> None:
-    """The registered connection *name* is used where none is named from now on."""
+    """Make the registered connection *name* the default."""
     if name not in _connections:
         raise CQLEngineException(f"Connection '{name}' doesn't exist.")
     log.debug("Connection '%s' has been set as default.", name)
@@ -297,7 +297,7 @@ def set_default_connection(name: Any) -> None:
 
 @public("cassandra.cqlengine.connection")
 def get_connection(name: Any = None) -> Connection:
-    """The connection of that name, or the default one; it is connected now if that was put off."""
+    """Return the connection of that name, or the default one; connect it if it is lazy."""
     connection = _find(name)
     if connection.lazy_connect:
         connection.handle_lazy_connect()
@@ -313,7 +313,7 @@ async def get_connection_async(name: Any = None) -> Connection:
 
 
 def known_connection(name: Any) -> Connection | None:
-    """The connection of that name, or the default one, connected or not; None if there is none."""
+    """Return the connection of that name, or the default one, connected or not; None if there is none."""
     return _connections.get(name or DEFAULT_CONNECTION)
 
 
@@ -331,7 +331,7 @@ def _find(name: Any) -> Connection:
 
 @public("cassandra.cqlengine.connection")
 def get_session(connection: Any = None) -> Session:
-    """The session of the connection of that name, or of the default one."""
+    """Return the session of the connection of that name, or of the default one."""
     found = get_connection(connection).session
     if found is None:
         raise _not_set_up(connection)
@@ -340,7 +340,7 @@ def get_session(connection: Any = None) -> Session:
 
 @public("cassandra.cqlengine.connection")
 def get_cluster(connection: Any = None) -> Cluster:
-    """The cluster of the connection of that name, or of the default one; CQLEngineException if it has none."""
+    """Return the cluster of the connection of that name, or of the default one; raise CQLEngineException if none."""
     found = get_connection(connection).cluster
     if found is None:
         raise _not_set_up(connection)
@@ -356,7 +356,7 @@ def _not_set_up(name: Any) -> CQLEngineException:
 
 @public("cassandra.cqlengine.connection")
 def default() -> None:
-    """Use a cluster on this machine, with all options as they are by default."""
+    """Use a cluster on this machine, with default options."""
     if DEFAULT_CONNECTION in _connections:
         log.warning("configuring new default connection for cqlengine when one was already set")
     register_connection("default", hosts=None, default=True)
@@ -365,7 +365,7 @@ def default() -> None:
 
 @public("cassandra.cqlengine.connection")
 def set_session(s: Any) -> None:
-    """Use the session *s*; its rows become dictionaries, and its keyspace, if it has one, that of models without."""
+    """Use the session *s*. Its rows become dictionaries, and its keyspace, if any, the default keyspace of models."""
     if DEFAULT_CONNECTION in _connections:
         log.warning("configuring new default session for cqlengine when one was already set")
     _connections["default"] = Connection.from_session("default", session=s)
@@ -384,10 +384,10 @@ def setup(
     retry_connect: bool = False,
     **kwargs: Any,
 ) -> None:
-    """Connect to *hosts*, and use that for all models that say nothing else.
+    """Connect to *hosts*, and make this the default connection.
 
-    *default_keyspace* is that of models without one. *kwargs* are further arguments of ``Cluster``. The rest is as in
-    :func:`register_connection`.
+    *default_keyspace* is the keyspace of models without one. *kwargs* are further arguments of ``Cluster``. The other
+    arguments are those of :func:`register_connection`.
     """
     defaults.DEFAULT_KEYSPACE = default_keyspace
     register_connection(
@@ -403,12 +403,12 @@ def setup(
 
 @public("cassandra.cqlengine.connection")
 def register_udt(keyspace: str, type_name: str, klass: type, connection: Any = None) -> None:
-    """Read values of a user type as instances of *klass*, on the cluster of *connection* and on those that are
-    connected from now on. A type that does not exist yet is no error."""
+    """Read values of a user type as instances of *klass*, on the cluster of *connection* and on all clusters connected
+    from now on. It is not an error if the type does not exist yet."""
     udt_by_keyspace[keyspace][type_name] = klass
     try:
         found = get_cluster(connection)
-    except CQLEngineException:  # it is set up later
+    except CQLEngineException:  # not set up yet
         return
     with contextlib.suppress(UserTypeDoesNotExist):
         found.register_user_type(keyspace, type_name, klass)

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-#: The keyspace of models that say none and have none from a base class; ``setup()`` sets it.
+#: Keyspace of models that set none and inherit none; ``setup()`` sets it.
 DEFAULT_KEYSPACE: str | None = None

@@ -1,4 +1,4 @@
-"""Every exception of the mapper, in one place to import from; and the mixin for what is written as text."""
+"""All exceptions of the mapper, and the mixin for objects that are written as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cassandra._base.public import public
 
 @public("cassandra.cqlengine")
 class UnicodeMixin:
-    """``str()`` of an object is what its ``__unicode__()`` returns."""
+    """``str()`` returns the result of ``__unicode__()``."""
 
     def __unicode__(self) -> str:
         raise NotImplementedError(f"{type(self).__name__} has no __unicode__()")
@@ -20,46 +20,46 @@ class UnicodeMixin:
 
 @public("cassandra.cqlengine")
 class CQLEngineException(Exception):
-    """Base of what the mapper raises."""
+    """Base of the exceptions of the mapper."""
 
 
 @public("cassandra.cqlengine")
 class ValidationError(CQLEngineException):
-    """A value is none that its column takes."""
+    """A value is not valid for its column."""
 
 
 class InvalidType(ValidationError, TypeError):
-    """A value is of a class that its column does not take, where old programs expect a ``TypeError``."""
+    """A value has a class that its column does not accept; a ``TypeError``, too, for existing programs."""
 
 
 @public("cassandra.cqlengine.connection")
 class UndefinedKeyspaceException(CQLEngineException):
-    """Neither a model nor its connection says in which keyspace its table is."""
+    """Neither the model nor its connection sets the keyspace of the table."""
 
 
 @public("cassandra.cqlengine.operators")
 class QueryOperatorException(Exception):
-    """No operator has that name."""
+    """No operator has this name."""
 
 
 @public("cassandra.cqlengine.statements")
 class StatementException(Exception):
-    """A statement is made of what it cannot be made of."""
+    """A statement has invalid parts."""
 
 
 @public("cassandra.cqlengine.query")
 class QueryException(CQLEngineException):
-    """A query set cannot be what was asked of it."""
+    """A query set does not support the requested operation."""
 
 
 @public("cassandra.cqlengine.query")
 class DoesNotExist(QueryException):
-    """No row is what was asked for; each model has its own."""
+    """No row matches the query; each model has its own subclass."""
 
 
 @public("cassandra.cqlengine.query")
 class MultipleObjectsReturned(QueryException):
-    """More than one row is what was asked for; each model has its own."""
+    """More than one row matches the query; each model has its own subclass."""
 
 
 @public("cassandra.cqlengine.query")
@@ -76,7 +76,7 @@ class IfExistsWithCounterColumn(CQLEngineException):
 class LWTException(CQLEngineException):
     """A write with a condition was not applied.
 
-    ``existing`` is the row that prevented it, as a dictionary of what the server told of it.
+    ``existing`` is the row that prevented it, as a dictionary of the columns that the server returned.
     """
 
     def __init__(self, existing: Any) -> None:
@@ -89,17 +89,17 @@ class LWTException(CQLEngineException):
 
 @public("cassandra.cqlengine.models")
 class ModelException(CQLEngineException):
-    """Base of what is wrong with a model."""
+    """Base of errors in models."""
 
 
 @public("cassandra.cqlengine.models")
 class ModelDefinitionException(ModelException):
-    """A class says what no model can be."""
+    """The definition of a model is invalid."""
 
 
 @public("cassandra.cqlengine.models")
 class PolymorphicModelException(ModelException):
-    """A row belongs to no model that shares its table, or to another than was asked for."""
+    """A row belongs to no model that shares its table, or to another one than the requested model."""
 
 
 @public("cassandra.cqlengine.models")
@@ -109,9 +109,9 @@ class UndefinedKeyspaceWarning(Warning):
 
 @public("cassandra.cqlengine.usertype")
 class UserTypeException(CQLEngineException):
-    """Base of what is wrong with a user type."""
+    """Base of errors in user types."""
 
 
 @public("cassandra.cqlengine.usertype")
 class UserTypeDefinitionException(UserTypeException):
-    """A class says what no user type can be."""
+    """The definition of a user type is invalid."""

@@ -1,7 +1,7 @@
-"""Values of queries, and those that the server computes.
+"""Values in queries, and functions that the server computes.
 
-A value has a *context id*, the name of its placeholder; what that stands for it puts into a *context*. A value may have
-several, whose ids follow one another.
+A value has a *context id*, the name of its placeholder; ``update_context`` stores the bound value under it. A value may
+have several placeholders, with consecutive ids.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ MILLISECOND = timedelta(milliseconds=1)
 
 @public(HOME)
 def get_total_seconds(td: timedelta) -> float:
-    """How many seconds *td* is."""
+    """Return the number of seconds in *td*."""
     return td.total_seconds()
 
 
 def milliseconds(moment: datetime) -> int:
-    """From the epoch to *moment*, rounded down to whole ones; without a zone it is taken for UTC."""
+    """Return the milliseconds from the epoch to *moment*, rounded down; a naive *moment* is taken as UTC."""
     offset = moment.utcoffset()
     local = moment.replace(tzinfo=None)
     return (local - EPOCH - (offset or timedelta())) // MILLISECOND
@@ -33,7 +33,7 @@ def milliseconds(moment: datetime) -> int:
 
 @public(HOME)
 class QueryValue(UnicodeMixin):
-    """A value in a query; ``format_string`` is how its placeholder is written."""
+    """A value in a query; ``format_string`` is the format of its placeholder."""
 
     format_string: ClassVar[str] = "%({0})s"
 
@@ -56,15 +56,15 @@ class QueryValue(UnicodeMixin):
 
 @public(HOME)
 class BaseQueryFunction(QueryValue):
-    """A function of CQL, which filters take where they take a value: ``filter(id__gt=MinTimeUUID(...))``."""
+    """A CQL function, which filters accept in place of a value: ``filter(id__gt=MinTimeUUID(...))``."""
 
 
 @public(HOME)
 class TimeUUIDQueryFunction(BaseQueryFunction):
-    """A function of a moment, that bounds version 1 UUIDs by their time."""
+    """A function of a datetime that bounds version 1 UUIDs by their time."""
 
     def __init__(self, value: datetime) -> None:
-        """*value*: the moment; without a zone it is taken for UTC."""
+        """*value*: the datetime; without a zone it is taken as UTC."""
         if not isinstance(value, datetime):
             raise ValidationError(f"datetime instance is required, not {value!r}")
         super().__init__(value)
@@ -78,14 +78,14 @@ class TimeUUIDQueryFunction(BaseQueryFunction):
 
 @public(HOME)
 class MinTimeUUID(TimeUUIDQueryFunction):
-    """The smallest timeuuid of a moment."""
+    """The smallest timeuuid of a datetime."""
 
     format_string = "MinTimeUUID(%({0})s)"
 
 
 @public(HOME)
 class MaxTimeUUID(TimeUUIDQueryFunction):
-    """The greatest timeuuid of a moment."""
+    """The greatest timeuuid of a datetime."""
 
     format_string = "MaxTimeUUID(%({0})s)"
 
@@ -95,14 +95,14 @@ class Token(BaseQueryFunction):
     """The token of a partition key: ``filter(pk__token__gt=Token(last.pk))``."""
 
     def __init__(self, *values: Any) -> None:
-        """*values*: of the columns of the partition key; or one list or tuple of them."""
+        """*values*: one per column of the partition key; or one list or tuple of them."""
         if len(values) == 1 and isinstance(values[0], (list, tuple)):
             values = values[0]  # type: ignore[assignment]
         super().__init__(values)
         self._columns: Sequence[Any] | None = None
 
     def set_columns(self, columns: Sequence[Any]) -> None:
-        """*columns* of the partition key, which say how values are stored."""
+        """Set the *columns* of the partition key, which convert the values."""
         self._columns = columns
 
     def get_context_size(self) -> int:

@@ -1,7 +1,7 @@
-"""What an instance is, in terms of columns: values as they came, what became of them, and what of that is new.
+"""State of an instance in terms of columns: loaded values, current values, and which of them are new.
 
-The native base class keeps a row and what is read instead of it (``_core/models_parts/instances.pxi``). A
-:class:`Blueprint` is what all instances of a model have in common, worked out once when the class is made.
+The native base class stores a row and the values that replace parts of it (``_core/models_parts/instances.pxi``). A
+:class:`Blueprint` is the part that all instances of a model share, computed once when the class is created.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from .columns.base import Column
 from .columns.counter import Counter
 
 MISSING: Any = object()
-#: Layouts of partly loaded instances that a model keeps.
+#: Maximum number of layouts of partly loaded instances per model.
 LAYOUTS_KEPT = 128
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Functions that rows are made instances without, as nobody would see them called.
+#: Functions that the native construction of instances from rows does not call: their effect is built in.
 _left_out: set[Any] = set()
 
 
 def left_out(function: F) -> F:
-    """Decorator of methods that are not called for each row, unless a model has another one in their place."""
+    """Decorator of methods that are not called for each row, unless a model overrides them."""
     _left_out.add(function)
     return function
 
@@ -38,7 +38,8 @@ def is_left_out(function: Any) -> bool:
 
 
 def exact_kind(column: Column[Any]) -> type | None:
-    """The class of values that the column takes as they are: none of its methods would do anything with one."""
+    """Return the class of values that the column stores unchanged: none of its methods would change one. None if there
+    is no such class."""
     kind = type(column)
     if kind is scalars.Text:
         plain = column.min_length is None and column.max_length is None  # type: ignore[attr-defined]
@@ -75,14 +76,14 @@ def count_of(value: int | None) -> int:
 
 
 def reading(column: Column[Any]) -> Callable[[Any], Any] | None:
-    """What makes of a decoded value the one that is read; None where that is the same. What may be changed in place is
-    made anew, so that it is the reader's own."""
+    """Return the function that converts a decoded value to the value that is read; None if both are the same. Values
+    that can be changed in place are copied, so that the reader owns them."""
     if isinstance(column, Counter):
         return count_of
     to_python = column.to_python
     if column.changes_in_place:
         if is_container(column) and not any(part.changes_in_place for part in column.sub_types):
-            return to_python  # which makes a new one
+            return to_python  # it creates a new container
         return lambda value: deepcopy(to_python(value))
     if type(column).to_python is Column.to_python or column.unconverted("to_python") is not None:
         return None
@@ -90,7 +91,7 @@ def reading(column: Column[Any]) -> Callable[[Any], Any] | None:
 
 
 def initial(column: Column[Any]) -> Callable[[], Any]:
-    """What makes the value of a column that was neither given nor loaded."""
+    """Return the function that creates the value of a column that was neither given nor loaded."""
     if isinstance(column, Counter) and not column.has_default:
         return zero
     contained = is_container(column)
@@ -105,17 +106,17 @@ def initial(column: Column[Any]) -> Callable[[], Any]:
 
 
 def is_container(column: Column[Any]) -> bool:
-    """Whether it has a value, an empty one, where nothing is stored."""
+    """True if the column has an empty value when nothing is stored."""
     return column.changes_in_place and column._val_is_null([])
 
 
 class Blueprint:
-    """What the instances of a model have in common.
+    """Data shared by all instances of a model.
 
-    * ``starting``: per column its name, the class of values that are taken as they are, what converts others, whether
-      it converts None too, and what makes the value if none is given
+    * ``starting``: per column its name, the class of values taken unchanged, the converter of other values, whether it
+      converts None too, and the function that creates the value if none is given
     * ``checked``: per column its name and that class
-    * ``layout``: of instances that were written, where all columns have their place
+    * ``layout``: of instances that were written; all columns have their slot
     * ``changeable``: names of columns with values that can be changed in place
     """
 
@@ -135,7 +136,7 @@ class Blueprint:
         return InstanceLayout(names, [deepcopy if name in self.changeable else None for name in names])
 
     def layout_without(self, unknown: set[str]) -> InstanceLayout:
-        """The layout of instances of which the columns *unknown* were neither loaded nor written."""
+        """Return the layout of instances whose columns *unknown* were neither loaded nor written."""
         if not unknown:
             return self.layout
         names = tuple([name for name in self.columns if name not in unknown])
@@ -147,8 +148,9 @@ class Blueprint:
         return found
 
     def layout_of(self, db_names: tuple[str, ...], shared: tuple[str, ...] = ()) -> InstanceLayout:
-        """Of rows with these columns, and values of the columns *shared* in common, which have been converted and take
-        the place of what a row has. What the model does not know nobody reads."""
+        """Return the layout of rows with the columns *db_names*. The values of the columns *shared* are the same for
+        all rows, are already converted, and replace the values in a row. Columns that are not in the model are not
+        read."""
         names: list[str] = []
         converters: list[Callable[[Any], Any] | None] = []
         for db_name in db_names:
@@ -169,7 +171,7 @@ def _start(column: Column[Any]) -> tuple[type | None, Callable[[Any], Any] | Non
 
 
 def begin(instance: Instance, blueprint: Blueprint, values: Mapping[str, Any]) -> None:
-    """A new instance, with these values."""
+    """Initialize a new instance with these values."""
     now = {}
     for name, kind, convert, none_too, make in blueprint.starting:
         value = values.get(name, MISSING)
@@ -187,7 +189,7 @@ def begin(instance: Instance, blueprint: Blueprint, values: Mapping[str, Any]) -
 
 
 def previous(instance: Instance, name: str, column: Any) -> Any:
-    """The value that the column had when the instance was loaded or written last; None if it never was."""
+    """Return the value of the column when the instance was last loaded or written; None if it never was."""
     value = instance._came(name, MISSING)
     if value is not MISSING:
         return value
@@ -197,12 +199,12 @@ def previous(instance: Instance, name: str, column: Any) -> Any:
 
 
 def is_loaded(instance: Instance, name: str) -> bool:
-    """True unless the instance is that of a row that was read without this column."""
+    """False if the instance was read from a row without this column, otherwise True."""
     return not instance._is_persisted or instance._is_known(name)
 
 
 def is_changed(instance: Instance, name: str, column: Any) -> bool:
-    """Whether the column has another value than before, because a program set one or changed the one it has."""
+    """True if the value differs from the previous one, because it was assigned or changed in place."""
     now = instance._touched
     if name not in now:
         return False
@@ -221,7 +223,7 @@ def is_changed(instance: Instance, name: str, column: Any) -> bool:
 
 
 def is_deleted(instance: Instance, name: str, column: Any) -> bool:
-    """Whether the column has no value, where it had one or a program said so."""
+    """True if the column has no value and had one before, or null was assigned."""
     now = instance._touched
     if name not in now or not column._val_is_null(now[name]):
         return False
@@ -229,10 +231,10 @@ def is_deleted(instance: Instance, name: str, column: Any) -> bool:
 
 
 def settle(instance: Instance, blueprint: Blueprint, loaded: Collection[str] | None = None) -> None:
-    """What the instance has now is what it had before: it was written.
+    """Take the current values as the stored ones: the instance was written.
 
-    *loaded*: names of the columns that were read, if it is the instance of a new row. What was not loaded, and neither
-    set nor changed since, stays unknown.
+    *loaded*: names of the columns that were read, for the instance of a new row. Columns that were not loaded, and
+    neither set nor changed since, stay unknown.
     """
     now = instance._touched
     changeable = blueprint.changeable
@@ -242,7 +244,7 @@ def settle(instance: Instance, blueprint: Blueprint, loaded: Collection[str] | N
     elif instance._is_persisted:
         is_known, given = instance._is_known, instance._given
         unknown = {name for name in columns if not is_known(name)}
-        if unknown:  # of a row that was loaded in part
+        if unknown:  # the row was loaded in part
             unknown = {name for name in unknown if name not in given and not is_changed(instance, name, columns[name])}
     else:
         unknown = set()
@@ -263,18 +265,18 @@ def settle(instance: Instance, blueprint: Blueprint, loaded: Collection[str] | N
 
 
 def forget(instance: Instance, blueprint: Blueprint) -> None:
-    """The row of the instance was deleted: it is a new one with the same values."""
+    """Make the instance a new one with the same values: its row was deleted."""
     columns = blueprint.columns
     values = {name: getattr(instance, name) for name in columns}
     given = {
         name for name, value in values.items() if columns[name].has_default or not columns[name]._val_is_null(value)
     }
-    instance._begin(values, given)  # all are written, and no defaults take the place of nulls
+    instance._begin(values, given)  # all are written, and no defaults replace nulls
     instance._is_persisted = False
 
 
 def remember(instance: Instance, blueprint: Blueprint, name: str, value: Any) -> None:
-    """This is the value that the column had before."""
+    """Set the previous value of the column."""
     row = [value if each == name else previous(instance, each, column) for each, column in blueprint.columns.items()]
     now = {each: getattr(instance, each) for each in blueprint.columns}
     instance._keep(blueprint.layout, tuple(row), now, instance._given)

@@ -18,7 +18,7 @@ from cassandra._mapper.query.simple import ResultObject, SimpleQuerySet
 
 HOME = "cassandra.cqlengine.named"
 
-#: What is written as it is: a word, which servers take in small letters, and a name that is in quotes already.
+#: Names written unchanged: words, which servers convert to lower case, and names that are already quoted.
 _WRITTEN = re.compile(r'[A-Za-z][A-Za-z0-9_]*|"(?:[^"]|"")+"')
 
 
@@ -28,17 +28,17 @@ class QuerySetDescriptor:
 
     def __get__(self, obj: Any, model: Any) -> SimpleQuerySet:
         if obj is None:
-            raise TypeError("a named table has objects, its class has none")
+            raise TypeError("'objects' is an attribute of named tables, not of their class")
         return SimpleQuerySet(obj)
 
     def __call__(self, *args: Any, **kwargs: Any) -> SimpleQuerySet:
-        """Only for those who read signatures: what is called is what it leads to."""
-        raise NotImplementedError("a QuerySetDescriptor is called through a table")
+        """Not callable; defined for tools that read signatures."""
+        raise NotImplementedError("a QuerySetDescriptor must be called through a table")
 
 
 @public(HOME)
 class NamedColumn(AbstractQueryableColumn):
-    """A column by its name, of any type."""
+    """A column by name, of any type."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -58,7 +58,7 @@ class NamedColumn(AbstractQueryableColumn):
         return self.get_cql()
 
     def get_cql(self) -> str:
-        """Its name in quotes."""
+        """Return the name in quotes."""
         return escape_name(self.name)
 
     def to_database(self, val: Any) -> Any:
@@ -70,14 +70,14 @@ class NamedColumn(AbstractQueryableColumn):
 
 @public(HOME)
 class NamedTable:
-    """A table by keyspace and name, as CQL has them: a case-sensitive name is given in double quotes. What is neither a
-    word nor in quotes is quoted."""
+    """A table by keyspace and name, as in CQL: a case-sensitive name is given in double quotes. A name that is neither
+    a word nor in quotes is quoted."""
 
     class DoesNotExist(_DoesNotExist):
-        """No row of the table is what was asked for."""
+        """No row of the table matches the query."""
 
     class MultipleObjectsReturned(_MultipleObjectsReturned):
-        """More than one row of the table is what was asked for."""
+        """More than one row of the table matches the query."""
 
     objects = QuerySetDescriptor()
     using = UsingDescriptor()
@@ -91,7 +91,7 @@ class NamedTable:
 
     @property
     def _partition_keys(self) -> Mapping[str, NamedColumn]:
-        """Columns of the partition key, as the schema has them."""
+        """Columns of the partition key, from the schema metadata."""
         if self.__partition_keys is None:
             try:
                 table = get_cluster(self._get_connection()).metadata.keyspaces[self.keyspace].tables[self.name]
@@ -104,11 +104,11 @@ class NamedTable:
         return self.__partition_keys
 
     def column(self, name: str) -> NamedColumn:
-        """The column of that name, for conditions."""
+        """Return the column of that name, for conditions."""
         return NamedColumn(name)
 
     def column_family_name(self, include_keyspace: bool = True) -> str:
-        """The name of the table as CQL has it, with its keyspace."""
+        """Return the name of the table in CQL, with its keyspace."""
         return f"{_quoted(self.keyspace)}.{_quoted(self.name)}" if include_keyspace else _quoted(self.name)
 
     def _get_column(self, name: str) -> NamedColumn:
@@ -118,15 +118,15 @@ class NamedTable:
         return self._connection
 
     def all(self) -> SimpleQuerySet:
-        """A query set of all rows."""
+        """Return a query set of all rows."""
         return self.objects.all()
 
     def filter(self, *args: Any, **kwargs: Any) -> SimpleQuerySet:
-        """A query set of the rows that meet these conditions."""
+        """Return a query set of the rows that meet these conditions."""
         return self.objects.filter(*args, **kwargs)
 
     def get(self, *args: Any, **kwargs: Any) -> ResultObject:
-        """The one row that meets these conditions."""
+        """Return the only row that meets these conditions."""
         return self.objects.get(*args, **kwargs)
 
     async def aget(self, *args: Any, **kwargs: Any) -> ResultObject:
@@ -136,13 +136,13 @@ class NamedTable:
 
 @public(HOME)
 class NamedKeyspace:
-    """A keyspace by its name."""
+    """A keyspace by name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def table(self, name: str) -> NamedTable:
-        """The table of that name in it."""
+        """Return the table of that name in this keyspace."""
         return NamedTable(self.name, name)
 
 

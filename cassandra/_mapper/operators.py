@@ -1,6 +1,6 @@
-"""What may stand between a column and a value, and the registry of these operators.
+"""Operators between a column and a value, and their registry.
 
-A filter name (``age__gte``) ends in the symbol of an operator, in small letters.
+A filter name (``age__gte``) ends in the lower-case symbol of an operator.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ HOME = "cassandra.cqlengine.operators"
 
 @public(HOME)
 class BaseQueryOperator(UnicodeMixin):
-    """``symbol`` is its name in filters, ``cql_symbol`` how it is written in CQL."""
+    """``symbol`` is the name of the operator in filters, ``cql_symbol`` its CQL."""
 
     symbol: ClassVar[str | None] = None
     cql_symbol: ClassVar[str | None] = None
@@ -28,7 +28,7 @@ class BaseQueryOperator(UnicodeMixin):
 
 @public(HOME)
 class OpMapMeta(type):
-    """Each class registers itself by its symbol; one of the same symbol takes its place."""
+    """Registers each class by its symbol; a later class with the same symbol replaces it."""
 
     opmap: dict[str | None, Any]
 
@@ -42,11 +42,11 @@ class OpMapMeta(type):
 
 @public(HOME)
 class BaseWhereOperator(BaseQueryOperator, metaclass=OpMapMeta):
-    """Operators of conditions, all of them in ``opmap``."""
+    """Operators of conditions, all registered in ``opmap``."""
 
     @classmethod
     def get_operator(cls, symbol: str) -> type[BaseWhereOperator]:
-        """The operator called *symbol*, in whatever case; ``QueryOperatorException`` if there is none."""
+        """Return the operator named *symbol*, in any case; raise ``QueryOperatorException`` if there is none."""
         try:
             found: type[BaseWhereOperator] = cls.opmap[symbol.upper()]
         except KeyError:

@@ -1,8 +1,9 @@
-"""Statements by what decides their text: written once with ``?``, and prepared once per session.
+"""Shapes of statements: the text with ``?`` is built once, and prepared once per session.
 
-A :class:`Shape` is a text and the order of its values; it knows no session. A :class:`Prepared` belongs to one session,
-and has what was prepared there of the shapes that were used; it is kept with the session and goes with it. Both are
-bounded: programs that make texts of values fill no memory. No locks: what two threads prepare at once is equal.
+A :class:`Shape` is a text and the order of its values, independent of sessions. A :class:`Prepared` belongs to one
+session and contains its prepared statements by shape; it is stored in the session. Both are bounded, so that programs
+that put values into texts do not fill memory. There are no locks: if two threads prepare the same shape, the results
+are equal.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     from cassandra._session.session import Session
     from cassandra._session.statements.prepared import PreparedStatement
 
-#: Texts that are kept, and statements per session.
+#: Limits of cached shapes, and of prepared statements per session.
 SHAPES_KEPT = 2048
 PREPARED_KEPT = 1024
 
-#: Where a session has what was prepared for it.
+#: Attribute of a session that contains its :class:`Prepared`.
 PREPARED = "_shapes"
 
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
@@ -35,7 +36,7 @@ NUMBER = r" (-?\d+)(?=$| )"
 
 
 class Shape:
-    """CQL with ``?``, and which values belong there: keys of a context, in the order of the text."""
+    """CQL with ``?``, and the keys of the context whose values are bound, in the order of the text."""
 
     __slots__ = ("cql", "is_conditional", "keys", "text")
 
@@ -49,12 +50,12 @@ class Shape:
         return f"<Shape {self.cql}>"
 
     def values(self, context: Mapping[str, Any]) -> list[Any]:
-        """What is bound, of what a statement was written with."""
+        """Return the values to bind, from the context of a statement."""
         return [bindable(context[key]) for key in self.keys]
 
 
 def has_condition(text: str) -> bool:
-    """Whether it is conditional; some that have names with an " IF " are said to be, which does no harm."""
+    """True if the statement is conditional; also for names that contain " IF ", which is harmless."""
     return " IF " in text
 
 
@@ -66,7 +67,7 @@ _shapes: dict[str, Shape] = {}
 
 
 def shape_of(text: str) -> Shape:
-    """The shape of a text with named placeholders."""
+    """Return the shape of a text with named placeholders."""
     shape = _shapes.get(text)
     if shape is None:
         shape = _shapes[text] = Shape(text)
@@ -81,7 +82,8 @@ def _forget_oldest(known: dict[Any, Any]) -> None:
 
 
 def shape_and_values(statement: Any) -> tuple[Shape, list[Any]]:
-    """Of a statement. What it has as numbers in its text, but may differ from one to the next, is bound, too."""
+    """Return shape and values of a statement. Numbers in its text that may vary (TTL, timestamp, limit) are bound,
+    too."""
     if type(statement) is WrittenLater:
         return statement.shape, statement.values
     text, context = str(statement), statement.get_context()
@@ -101,7 +103,7 @@ def shape_and_values(statement: Any) -> tuple[Shape, list[Any]]:
 
 
 class Prepared(Statements):
-    """What was prepared for one session, by shape, consistency and size of a page."""
+    """Prepared statements of one session, by shape, consistency and fetch size."""
 
     __slots__ = ("_refused",)
 
@@ -116,20 +118,20 @@ class Prepared(Statements):
     def find(
         self, shape: Shape, consistency: int | None = None, fetch_size: Any = FETCH_SIZE_UNSET
     ) -> PreparedStatement | None:
-        """What was prepared, unless its table is another one since, with columns of other types."""
+        """Return the prepared statement, unless its table was recreated with columns of other types."""
         found = self.statements.get(_key(shape, consistency, fetch_size))
         return None if found is None or found._outdated is not None else found
 
     def forget(self, shape: Shape, consistency: int | None, fetch_size: Any) -> None:
-        """It is prepared again when it is used next: the server took values that could not be bound to it."""
+        """Remove it, so that the next use prepares again: the server accepted values that could not be bound."""
         self.statements.pop(_key(shape, consistency, fetch_size), None)
 
     def takes(self, shape: Shape) -> bool:
-        """Whether the server has not refused to prepare it."""
+        """True unless the server has refused to prepare it."""
         return shape not in self._refused
 
     def refuse(self, shape: Shape) -> None:
-        """The server does not prepare it, and executes it by text."""
+        """Record that the server does not prepare it; it is executed by text."""
         if len(self._refused) >= PREPARED_KEPT:
             self._refused.clear()
         self._refused.add(shape)
@@ -141,7 +143,7 @@ class Prepared(Statements):
         consistency: int | None = None,
         fetch_size: Any = FETCH_SIZE_UNSET,
     ) -> PreparedStatement:
-        """Options that statements were prepared with are set once, so that requests of each are compiled."""
+        """Cache a prepared statement. Its options are set once, so that an execute plan can be compiled for it."""
         if consistency is not None or not isinstance(fetch_size, Sentinel):
             statement = copy.copy(statement)
             statement.consistency_level = consistency
@@ -154,7 +156,7 @@ class Prepared(Statements):
 
 
 def forget_prepared(cluster: Cluster) -> None:
-    """A type was altered: what was prepared before would leave out what is new in its values."""
+    """Drop the prepared statements: a type was altered, and they would omit its new fields."""
     for session in list(cluster.sessions):
         session.__dict__.pop(PREPARED, None)
         session.keep(None)
@@ -165,7 +167,7 @@ def _key(shape: Shape, consistency: int | None, fetch_size: Any) -> Any:
 
 
 def prepared_of(session: Session) -> Prepared:
-    """What was prepared for *session*."""
+    """Return the prepared statements of *session*."""
     found = session.__dict__.get(PREPARED)
     if found is None:
         found = session.__dict__.setdefault(PREPARED, Prepared())
@@ -173,7 +175,7 @@ def prepared_of(session: Session) -> Prepared:
 
 
 class WrittenLater(BaseCQLStatement):
-    """A statement whose shape and values are known: it is written when somebody looks at it, by *write*."""
+    """A statement with known shape and values: *write* builds it when it is accessed."""
 
     def __init__(self, shape: Shape, values: list[Any], write: Callable[[], BaseCQLStatement]) -> None:
         self.shape = shape

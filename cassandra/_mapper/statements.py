@@ -1,7 +1,7 @@
-"""SELECT, INSERT, UPDATE and DELETE, made of clauses.
+"""SELECT, INSERT, UPDATE and DELETE, built from clauses.
 
-``str()`` of a statement is CQL with named placeholders (``%(0)s``), ``get_context()`` what these stand for. They are
-numbered as clauses are added; ``update_context_id`` numbers them again, as a batch does.
+``str()`` of a statement is CQL with named placeholders (``%(0)s``), ``get_context()`` returns their values.
+Placeholders are numbered as clauses are added; ``update_context_id`` renumbers them, as in a batch.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 def microseconds(timestamp: Timestamp) -> int:
-    """The timestamp of a write. A duration counts from now; a moment without a zone is in local time."""
+    """Return the timestamp of a write. A timedelta counts from now; a naive datetime is in local time."""
     if isinstance(timestamp, int):
         return timestamp
     if isinstance(timestamp, timedelta):
         return time.time_ns() // 1000 + timestamp // MICROSECOND
     if isinstance(timestamp, datetime):
         return round(timestamp.replace(microsecond=0).timestamp()) * 1_000_000 + timestamp.microsecond
-    raise TypeError(f"a timestamp is a datetime, a timedelta or a number of microseconds, not {timestamp!r}")
+    raise TypeError(f"invalid timestamp: {timestamp!r}: expected a datetime, a timedelta or an int of microseconds")
 
 
 def text_of(clauses: Iterable[BaseClause], separator: str) -> str:
-    """The clauses that have any text: one that changes nothing has none."""
+    """Join the texts of the clauses; a clause that changes nothing has an empty text and is skipped."""
     return separator.join(filter(None, map(str, clauses)))
 
 
 @public(HOME)
 class BaseCQLStatement(UnicodeMixin):
-    """What all statements have."""
+    """Base of all statements."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class BaseCQLStatement(UnicodeMixin):
         fetch_size: int | None = None,
         conditionals: Iterable[ConditionalClause] | None = None,
     ) -> None:
-        """*table*: its name as CQL has it, with the keyspace."""
+        """*table*: the name of the table in CQL, with the keyspace."""
         self.table = table
         self.context_id = 0
         self.context_counter = 0
@@ -84,11 +84,12 @@ class BaseCQLStatement(UnicodeMixin):
         self.context_counter += clause.get_context_size()
 
     def _clauses(self) -> Sequence[BaseClause]:
-        """All that have placeholders, in the order of their numbers."""
+        """Return all clauses with placeholders, in the order of their numbers."""
         return self.where_clauses
 
     def partition_key_values(self, field_index_map: Mapping[str, int]) -> list[Any]:
-        """Values that the columns of *field_index_map* are equal to, each at its index; None where there is none."""
+        """Return the values that the columns of *field_index_map* are equal to, each at its index; None if there is
+        none."""
         parts: list[Any] = [None] * len(field_index_map)
         self._update_part_key_values(field_index_map, self.where_clauses, parts)
         return parts
@@ -103,7 +104,7 @@ class BaseCQLStatement(UnicodeMixin):
                 parts[index] = clause.value
 
     def add_where(self, column: Column[Any], operator: BaseWhereOperator, value: Any, quote_field: bool = True) -> None:
-        """A condition on *column*, with *value* as it is stored."""
+        """Add a condition on *column*; *value* is converted for storage."""
         stored = value if isinstance(value, QueryValue) else column.to_database(value)
         self._add_where_clause(WhereClause(column.db_field_name, operator, stored, quote_field=quote_field))
 
@@ -112,12 +113,12 @@ class BaseCQLStatement(UnicodeMixin):
         self.where_clauses.append(clause)
 
     def add_conditional_clause(self, clause: ConditionalClause) -> None:
-        """A condition that the row has to meet for the statement to be applied: ``IF``."""
+        """Add a condition that the row must meet for the statement to be applied: ``IF``."""
         self._number(clause)
         self.conditionals.append(clause)
 
     def get_context(self) -> dict[str, Any]:
-        """What the placeholders stand for."""
+        """Return the values of the placeholders."""
         context: dict[str, Any] = {}
         for clause in self._clauses():
             clause.update_context(context)
@@ -127,7 +128,7 @@ class BaseCQLStatement(UnicodeMixin):
         return len(self.get_context())
 
     def update_context_id(self, i: int) -> None:
-        """Placeholders are numbered from *i* on."""
+        """Number the placeholders from *i* on."""
         self.context_id = i
         self.context_counter = i
         for clause in self._clauses():
@@ -172,7 +173,7 @@ class SelectStatement(BaseCQLStatement):
         distinct_fields: Sequence[str] | None = None,
         fetch_size: int | None = None,
     ) -> None:
-        """*order_by* is CQL, names in *fields* and *distinct_fields* are quoted. No *limit* is None or 0."""
+        """*order_by* is CQL, names in *fields* and *distinct_fields* are quoted. A *limit* of None or 0 is no limit."""
         super().__init__(table, where=where, fetch_size=fetch_size)
         self.fields: Sequence[str] = [fields] if isinstance(fields, str) else (fields or [])
         self.distinct_fields = distinct_fields
@@ -202,7 +203,7 @@ class SelectStatement(BaseCQLStatement):
 
 @public(HOME)
 class AssignmentStatement(BaseCQLStatement):
-    """What writes values."""
+    """Base of statements that write values."""
 
     def __init__(
         self,
@@ -228,7 +229,7 @@ class AssignmentStatement(BaseCQLStatement):
         return parts
 
     def add_assignment(self, column: Column[Any], value: Any) -> None:
-        """*column* is set to *value*."""
+        """Set *column* to *value*."""
         self._add_assignment_clause(AssignmentClause(column.db_field_name, column.to_database(value)))
 
     def _add_assignment_clause(self, clause: AssignmentClause) -> None:
@@ -237,11 +238,11 @@ class AssignmentStatement(BaseCQLStatement):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it assigns nothing."""
+        """True if it assigns nothing."""
         return not self.assignments
 
     def _using(self) -> str:
-        """Time to live and timestamp, or nothing."""
+        """Return time to live and timestamp as CQL, or an empty string."""
         options = []
         if self.ttl:
             options.append(f"TTL {integer_literal(self.ttl, 'ttl')}")
@@ -314,9 +315,9 @@ class UpdateStatement(AssignmentStatement):
         return " ".join(text)
 
     def add_update(self, column: Column[Any], value: Any, operation: str | None = None, previous: Any = None) -> None:
-        """*column* becomes *value*; of a container and a counter only what differs from *previous* is written.
+        """Set *column* to *value*; for containers and counters only the difference to *previous* is written.
 
-        *operation*: what is done with *value* instead: ``add`` or ``remove`` (a set), ``append`` or ``prepend`` (a
+        *operation*: an operation with *value* instead: ``add`` or ``remove`` (a set), ``append`` or ``prepend`` (a
         list), ``update`` or ``remove`` (a map).
         """
         if operation == "remove" and isinstance(column, Map):
@@ -335,7 +336,7 @@ class UpdateStatement(AssignmentStatement):
 
 
 def update_clause(column: Column[Any]) -> type[ContainerUpdateClause] | None:
-    """The clause that changes values of *column* in place; None if they can only be replaced."""
+    """Return the clause that changes values of *column* in place; None if they can only be replaced."""
     if getattr(column, "frozen", False):
         return None
     kinds = ContainerUpdateClause.type_map
@@ -344,7 +345,7 @@ def update_clause(column: Column[Any]) -> type[ContainerUpdateClause] | None:
 
 @public(HOME)
 class DeleteStatement(BaseCQLStatement):
-    """``DELETE``, of rows, or of *fields* of them."""
+    """``DELETE``, of rows, or of their *fields*."""
 
     def __init__(
         self,
@@ -365,7 +366,7 @@ class DeleteStatement(BaseCQLStatement):
         return [*self.where_clauses, *self.fields, *self.conditionals]
 
     def add_field(self, field: str | BaseClause) -> None:
-        """*field*: the name of a column, or a clause that says what of it is deleted."""
+        """*field*: the name of a column, or a clause that selects the part to delete."""
         if isinstance(field, str):
             field = FieldDeleteClause(field)
         self._number(field)
@@ -375,12 +376,12 @@ class DeleteStatement(BaseCQLStatement):
         text = ["DELETE"]
         if self.fields:
             fields = text_of(self.fields, ", ")
-            if not fields:  # without any it would delete the row
-                raise StatementException(f"a DELETE of keys from {self.table} names none")
+            if not fields:  # without fields it would delete the row
+                raise StatementException(f"DELETE from {self.table}: no keys to delete")
             text.append(fields)
         text += ["FROM", self.table]
         if self.timestamp:
-            text.append(f" USING {self._timestamp} ")  # spaced as programs' tests know it
+            text.append(f" USING {self._timestamp} ")  # spaced as tests of programs expect
         if self.where_clauses:
             text.append(self._where)
         if self.conditionals:

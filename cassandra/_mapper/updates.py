@@ -1,7 +1,7 @@
 """Assignments that change a container or a counter instead of replacing it.
 
-Each compares its value with the previous one, or is told the operation, and is then one or several *parts*: pieces of
-text with placeholders, and what these stand for. They are worked out when they are first asked for.
+Each compares its value with the previous one, or gets an operation, and consists of *parts*: texts with placeholders
+and their values. The parts are computed on first use.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cassandra._mapper.clauses import HOME, AssignmentClause, placeholder, sorte
 from cassandra._mapper.columns.containers import List, Map, Set
 from cassandra._mapper.columns.counter import Counter
 
-#: Text of a part, with ``{field}`` and ``{0}``, ``{1}`` for its placeholders; and their values.
+#: Text of a part, with ``{field}`` and ``{0}``, ``{1}`` for its placeholders; and the values of these.
 Part = tuple[str, tuple[Any, ...]]
 
 ASSIGN = "{field} = {0}"
@@ -28,7 +28,7 @@ PUT = "{field}[{0}] = {1}"
 
 @public(HOME)
 class ContainerUpdateTypeMapMeta(type):
-    """Each clause registers itself by the class of columns that it updates."""
+    """Registers each clause by the class of columns that it updates."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
         if not hasattr(cls, "type_map"):
@@ -40,13 +40,13 @@ class ContainerUpdateTypeMapMeta(type):
 
 @public(HOME)
 class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMeta):
-    """A change of a container: *operation* says which; without one it is what *value* differs by from *previous*.
+    """A change of a container by *operation*; without one, by the difference of *value* and *previous*.
 
-    Of an operation with nothing there are no parts.
+    An operation with an empty value has no parts.
     """
 
     col_type: ClassVar[type]
-    #: Methods by the operation that they are.
+    #: Methods by operation.
     _operations: ClassVar[Mapping[str, Callable[[Any], Iterator[Part]]]] = {}
 
     def __init__(self, field: str, value: Any, operation: str | None = None, previous: Any = None) -> None:
@@ -55,12 +55,12 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
         self._operation = operation
 
     def _to_do(self) -> Callable[[Any], Iterator[Part]] | None:
-        """The operation that is told, if it is one of these."""
+        """Return the method of the given operation; None if there is no such operation."""
         return self._operations.get(self._operation) if isinstance(self._operation, str) else None
 
     def _difference(self) -> Iterator[Part]:
-        """The parts where no operation is told."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what differs")
+        """Yield the parts if no operation is given."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement _difference()")
 
     def _unchanged(self) -> bool:
         return self.value is None or bool(self.value == self.previous)
@@ -120,7 +120,7 @@ class SetUpdateClause(ContainerUpdateClause):
 
 @public(HOME)
 class ListUpdateClause(ContainerUpdateClause):
-    """``"l" = %(0)s + "l", "l" = "l" + %(1)s``, or the whole list where that does not make it."""
+    """``"l" = %(0)s + "l", "l" = "l" + %(1)s``, or the whole list if additions do not produce it."""
 
     col_type = List
 
@@ -136,7 +136,7 @@ class ListUpdateClause(ContainerUpdateClause):
             yield ADD, (self.value[end:],)
 
     def _previous_begins_at(self) -> int | None:
-        """Where the previous list is found, whole, in the new one."""
+        """Return the index of the previous list, whole, in the new one; None if it is not there."""
         if not self.previous:
             return None
         size = len(self.previous)
@@ -154,7 +154,7 @@ class ListUpdateClause(ContainerUpdateClause):
 
 @public(HOME)
 class MapUpdateClause(ContainerUpdateClause):
-    """``"m"[%(0)s] = %(1)s``, per key that changed. What was removed is for a ``MapDeleteClause``."""
+    """``"m"[%(0)s] = %(1)s``, per changed key. Removed keys are deleted by a ``MapDeleteClause``."""
 
     col_type = Map
 
@@ -180,13 +180,13 @@ class MapUpdateClause(ContainerUpdateClause):
 
     @property
     def is_assignment(self) -> bool:
-        """Whether it replaces the map, by an empty one."""
+        """True if it replaces the map, by an empty one."""
         return any(text is ASSIGN for text, _ in self._parts)
 
 
 @public(HOME)
 class CounterUpdateClause(AssignmentClause):
-    """``"c" = "c" + %(0)s``: by what *value* is more, or less, than *previous*."""
+    """``"c" = "c" + %(0)s``: adds the difference of *value* and *previous*."""
 
     col_type = Counter
 

@@ -17,17 +17,17 @@ from cassandra._mapper.errors import UserTypeDefinitionException
 
 HOME = "cassandra.cqlengine.usertype"
 
-#: Names of tables and types that are made of names of classes are as long at most.
+#: Maximum length of names of tables and types that are derived from names of classes.
 LONGEST = 48
 
 
 def snake_case(class_name: str) -> str:
-    """The name of a table or type, of that of its class: ``TreeTrunk`` becomes ``tree_trunk``."""
+    """Return the name of a table or type, derived from the name of its class: ``TreeTrunk`` becomes ``tree_trunk``."""
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", class_name).lower()[-LONGEST:]
 
 
 class _Field:
-    """An attribute that reads and writes the value manager of its name; of the class it says which ``column`` it is."""
+    """An attribute that reads and writes the value manager of its name; on the class it has the ``column``."""
 
     def __init__(self, column: Column[Any]) -> None:
         self.column = column
@@ -46,17 +46,18 @@ class _Field:
 
 @public(HOME)
 class BaseUserType:
-    """What a user type can do."""
+    """Base of user types."""
 
-    #: Its name in CQL; made of the name of the class if there is none.
+    #: Name of the type in CQL; None to derive it from the name of the class.
     __type_name__: ClassVar[str | None] = None
 
     _fields: ClassVar[dict[str, Column[Any]]] = {}
-    #: Attributes by the names of fields in CQL, where these are others.
+    #: Attributes by the names of fields in CQL, if these differ.
     _db_map: ClassVar[dict[str, str]] = {}
 
     def __init__(self, **values: Any) -> None:
-        """*values* of fields, by attribute or by the name in CQL; others are ignored, as types are altered."""
+        """*values* of fields, by attribute or by the name in CQL; unknown names are ignored, as types can be
+        altered."""
         given = {self._db_map.get(name, name): value for name, value in values.items()}
         self._values: dict[str, BaseValueManager] = {}
         for name, field in self._fields.items():
@@ -80,11 +81,11 @@ class BaseUserType:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.items())})"
 
     def has_changed_fields(self) -> bool:
-        """Whether a field changed since the instance was loaded or saved."""
+        """True if a field has changed since the instance was loaded or saved."""
         return any(manager.changed for manager in self._values.values())
 
     def reset_changed_fields(self) -> None:
-        """The fields are as they are stored."""
+        """Take the current values of the fields as the stored ones."""
         for manager in self._values.values():
             manager.reset_previous_value()
 
@@ -104,7 +105,7 @@ class BaseUserType:
         return iter(self._fields)
 
     def __getattr__(self, attr: str) -> Any:
-        if attr in type(self)._db_map:  # the driver asks for fields by their names in CQL
+        if attr in type(self)._db_map:  # the driver reads fields by their names in CQL
             return getattr(self, self._db_map[attr])
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {attr!r}")
 
@@ -118,7 +119,7 @@ class BaseUserType:
 
     def _check_key(self, key: Any) -> None:
         if not isinstance(key, str):
-            raise TypeError(f"fields of {type(self).__name__} have names, not {key!r}")
+            raise TypeError(f"expected a str as field name of {type(self).__name__}, got {key!r}")
         if key not in self._fields:
             raise KeyError(key)
 
@@ -126,34 +127,34 @@ class BaseUserType:
         return len(self._fields)
 
     def keys(self) -> KeysView[str]:
-        """The names of the fields."""
+        """Return the names of the fields."""
         return self._fields.keys()
 
     def values(self) -> ValuesView[Any]:
-        """Their values."""
+        """Return the values of the fields."""
         return dict(self.items()).values()
 
     def items(self) -> ItemsView[str, Any]:
-        """Both."""
+        """Return pairs of name and value."""
         return {name: getattr(self, name) for name in self._fields}.items()
 
     @classmethod
     def register_for_keyspace(cls, keyspace: str, connection: str | None = None) -> None:
-        """Values of the type in *keyspace* are read as instances of this class, over *connection*."""
+        """Read values of the type in *keyspace* as instances of this class, over *connection*."""
         connections.register_udt(keyspace, cls.type_name(), cls, connection)
 
     @classmethod
     def _cql_names(cls) -> list[str]:
-        """The names of the fields in CQL: what the driver compares with those that the type has."""
+        """Return the names of the fields in CQL, which the driver compares with the fields of the type."""
         return [field.db_field_name for field in cls._fields.values()]
 
     @classmethod
     def type_name(cls) -> str:
-        """Its name in CQL."""
+        """Return the name of the type in CQL."""
         return cls.__type_name__.lower() if cls.__type_name__ else snake_case(cls.__name__)
 
     def validate(self) -> None:
-        """Check the fields, and convert those that have to be; ``ValidationError`` if one may not be stored."""
+        """Check the fields, and convert values where needed; raise ``ValidationError`` for an invalid value."""
         for name, field in self._fields.items():
             value = getattr(self, name)
             if value is not None or field.required:
@@ -171,7 +172,7 @@ def _copy_of(manager: BaseValueManager, instance: BaseUserType, memo: dict[int, 
 
 
 def _declared(cls: type, attribute: str) -> Any:
-    """What *cls* or one of its bases has there, not what it gives to whoever asks."""
+    """Return the attribute of *cls* or of its first base that has it, without calling descriptors."""
     return next((vars(base)[attribute] for base in cls.__mro__ if attribute in vars(base)), None)
 
 
@@ -197,7 +198,7 @@ class UserTypeMetaClass(type):
                     clash = f"db_field {column.db_field_name!r} for field {attribute!r}"
                     raise UserTypeDefinitionException(f"{clash} conflicts with another attribute name")
                 db_map[column.db_field_name] = attribute
-        attrs.setdefault("__module__", HOME)  # of a class that no statement of a program has made
+        attrs.setdefault("__module__", HOME)  # missing if the class was not created by a class statement
         attrs["_fields"] = OrderedDict(fields)
         attrs["_db_map"] = db_map
         return super().__new__(cls, name, bases, attrs)
@@ -205,7 +206,7 @@ class UserTypeMetaClass(type):
 
 @public(HOME)
 class UserType(BaseUserType, metaclass=UserTypeMetaClass):
-    """Base of a program's user types.
+    """Base of the user types of programs.
 
     Example::
 

@@ -1,1 +1,1 @@
-"""L3: one node: endpoint, handshake, authentication, TLS, connection, pool, heartbeat."""
+"""L3: connections to one node: endpoint, handshake, authentication, TLS, connection, pool, heartbeat."""

@@ -1,7 +1,7 @@
-"""Which addresses a cluster may connect to (L3; ``Cluster(allowed_addresses=)``).
+"""Addresses that a cluster may connect to (L3; ``Cluster(allowed_addresses=)``).
 
-Nodes announce each other's addresses, and whoever answers there is sent the password. With this list an address that a
-node announces is used only if it is in one of the networks, or reached by one of the names.
+Nodes announce each other's addresses, and the driver sends the password to the server at such an address. With this
+list, an announced address is used only if it is in one of the networks or is reached by one of the names.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from cassandra._net.endpoint import EndPoint, SocketAddress
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-AF_UNIX = getattr(socket, "AF_UNIX", None)  # of this machine, and given by the program: always allowed
+AF_UNIX = getattr(socket, "AF_UNIX", None)  # local and configured by the program: always allowed
 
 
 class AllowedAddresses:
-    """Networks and names, immutable. ``entries`` are as they were given, as text."""
+    """Networks and names, immutable. ``entries`` are the original entries as text."""
 
     def __init__(self, entries: Iterable[Any]) -> None:
-        """*entries*: networks (``"10.0.0.0/8"``, ``ipaddress.ip_network(...)``), addresses, host names, and all names
-        below a domain (``"*.example.org"``).
+        """*entries*: networks (``"10.0.0.0/8"``, ``ipaddress.ip_network(...)``), addresses, host names, and domains
+        (``"*.example.org"``: all names below it).
 
-        Raises TypeError for what is no sequence of these, ValueError for what is none of them.
+        Raises TypeError if *entries* is not a sequence of these types, ValueError for an entry that cannot be parsed.
         """
         if isinstance(entries, (str, bytes)) or not isinstance(entries, Iterable):
             raise TypeError(f"allowed_addresses should be a sequence of networks and names, not {entries!r}")
@@ -66,15 +66,15 @@ class AllowedAddresses:
         return f"<AllowedAddresses: {', '.join(self.entries)}>"
 
     def may_host(self, endpoint: EndPoint) -> bool:
-        """False if *endpoint* is at an address that is not allowed. True also for a name that leads to addresses that
-        are not known yet: :meth:`reachable` decides when it was looked up."""
+        """False if *endpoint* has an address that is not allowed. True also for a name that is not resolved yet:
+        :meth:`reachable` checks its addresses after the look-up."""
         if self._allows_name_of(endpoint) or endpoint.socket_family == AF_UNIX:
             return True
         address = _address(endpoint._target)
         return address is None or self._has(address)
 
     def reachable(self, endpoint: EndPoint, addresses: list[SocketAddress]) -> list[SocketAddress]:
-        """Those of *addresses*, to which *endpoint* leads, that may be connected to.
+        """Return those of *addresses*, the resolved addresses of *endpoint*, that may be connected to.
 
         Raises ConnectionException if there is none.
         """
@@ -83,7 +83,7 @@ class AllowedAddresses:
         found = [one for one in addresses if one[0] == AF_UNIX or self._has(_address(one[1][0]))]
         if not found:
             tried = ", ".join(str(address[0]) for _, address in addresses)
-            raise ConnectionException(f"{endpoint} is not in allowed_addresses: it leads to {tried}", endpoint)
+            raise ConnectionException(f"{endpoint} is not in allowed_addresses: it resolves to {tried}", endpoint)
         return found
 
     def _allows_name_of(self, endpoint: EndPoint) -> bool:
@@ -104,7 +104,7 @@ def _name(text: str) -> str:
 
 
 def _address(text: str) -> Address | None:
-    """The numeric address *text*, without scope, as IPv4 if it is such a one; None for a name."""
+    """Parse the numeric address *text* without its scope; an IPv4-mapped one becomes IPv4. None for a name."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:

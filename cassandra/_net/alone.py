@@ -1,8 +1,8 @@
-"""Connections of no cluster: a tool that opens one by itself, to speak to one node (L3; ``Connection.factory``).
+"""Connections without a cluster, for tools that open one to a single node (L3; ``Connection.factory``).
 
-They share one I/O thread, which begins with the first and ends with the last of them. ``_Thread`` counts them under its
-lock, a driver lock; nothing foreign is called with it held. Opening one is a command. A forked child has none of them
-and begins anew.
+They share one I/O thread, which starts with the first connection and stops with the last. ``_Thread`` counts them under
+its lock, a driver lock; no foreign code is called with the lock held. Opening one is a command. A forked child has none
+of these connections and starts its own thread.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cassandra._net.connection import Connection
     from cassandra._net.endpoint import EndPoint
 
-#: What the constructor of scylla-driver's connections calls them, and options of ours; others of its own mean nothing.
+#: Keyword arguments of scylla-driver's connections and the options they map to. Its other arguments are ignored.
 _OPTIONS = {
     "protocol_version": "protocol_version",
     "allow_beta_protocol_version": "allow_beta",
@@ -39,17 +39,17 @@ _OPTIONS = {
 
 
 class _Thread:
-    """The I/O thread of these connections."""
+    """The I/O thread of connections without a cluster."""
 
     def __init__(self) -> None:
         self._lock = driver_lock("Alone")
         self._reactor: Reactor | None = None
         self._users = 0
         self._process = os.getpid()
-        self._parents: list[Reactor] = []  # of processes that this one was forked from: their threads are not here
+        self._parents: list[Reactor] = []  # reactors of parent processes; their threads do not exist in this process
 
     def enter(self) -> Reactor:
-        """One more needs it."""
+        """Return the reactor for one more connection; start it for the first."""
         if self._process != os.getpid():
             self._forked()
         with self._lock:
@@ -59,7 +59,7 @@ class _Thread:
             return self._reactor
 
     def leave(self) -> None:
-        """One does not need it any more."""
+        """Release the reactor of one connection; stop it after the last."""
         if self._process != os.getpid():
             return
         with self._lock:
@@ -79,7 +79,7 @@ _thread = _Thread()
 
 
 class _Given(AuthProvider):
-    """Gives the one authenticator that the program has made."""
+    """Returns the authenticator that the program passed in."""
 
     def __init__(self, authenticator: Any) -> None:
         self._authenticator = authenticator
@@ -90,7 +90,7 @@ class _Given(AuthProvider):
 
 
 def options_of(given: dict[str, Any]) -> ConnectionOptions:
-    """The options that scylla-driver's names in *given* mean."""
+    """Return the options for scylla-driver's keyword arguments *given*."""
     known = {ours: given[theirs] for theirs, ours in _OPTIONS.items() if given.get(theirs) is not None}
     authenticator = given.get("authenticator")
     if authenticator is not None:
@@ -107,7 +107,7 @@ def options_of(given: dict[str, Any]) -> ConnectionOptions:
 def open_alone(
     kind: type[Connection], endpoint: EndPoint, timeout: float | None, options: ConnectionOptions
 ) -> Connection:
-    """A connection of *kind* to *endpoint*. Blocks; raises what went wrong."""
+    """Open a connection of class *kind* to *endpoint*. Blocks; raises the error of the opening."""
     seconds("timeout", timeout, negative=True)
     reactor = _thread.enter()
     left = _once(_thread.leave)
@@ -115,14 +115,14 @@ def open_alone(
     options = options if timeout is None else options.replace(connect_timeout=max(timeout, 0.001))
     opening = kind.open(reactor, endpoint, options, awaited, on_closed=lambda connection, error: left())
     try:
-        return awaited.wait(opening, options.open_timeout + 1.0)  # it has the limit itself
+        return awaited.wait(opening, options.open_timeout + 1.0)  # the opening enforces its own limit
     except BaseException:
         left()
         raise
 
 
 def _once(function: Callable[[], None]) -> Callable[[], None]:
-    """*function*, called by the first call only."""
+    """Return a callable that calls *function* the first time only."""
     left = [function]
 
     def call() -> None:

@@ -1,8 +1,8 @@
 """Client routes: nodes that are reached at other addresses than their own, such as through private links (L3).
 
-``system.client_routes`` of ScyllaDB says for each connection id (one private link, one proxy) at which address and port
-each node is behind it. The table may change at any time, and a host remains the same host: its endpoint is its host id,
-and where that leads is looked up for each connection that is opened.
+ScyllaDB's table ``system.client_routes`` has the address and port of each node per connection id (one private link or
+proxy). The table may change at any time while a host keeps its identity: its endpoint is keyed by host id, and the
+address is looked up for each connection that is opened.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ Address = tuple[str, int]
 
 @public("cassandra.client_routes")
 class ClientRoutesChangeType(Enum):
-    """What a ``CLIENT_ROUTES_CHANGE`` event says has happened."""
+    """Change types of ``CLIENT_ROUTES_CHANGE`` events."""
 
     UPDATE_NODES = "UPDATE_NODES"
 
 
 @public("cassandra.client_routes")
 class ClientRouteProxy:
-    """One way to the nodes: the routes of *connection_id*. With *connection_addr_override* all nodes are at that
-    address, each at the port that its route says."""
+    """One set of routes: those of *connection_id*. With *connection_addr_override* all nodes are reached at that
+    address, each at the port of its route."""
 
     def __init__(self, connection_id: str, connection_addr_override: str | None = None) -> None:
         if not isinstance(connection_id, str) or not connection_id:
-            raise ValueError(f"connection_id must be a string that is not empty, not {connection_id!r}")
+            raise ValueError(f"connection_id must be a non-empty string, got {connection_id!r}")
         self.connection_id = connection_id
         self.connection_addr_override = connection_addr_override
 
@@ -50,27 +50,27 @@ class ClientRouteProxy:
 
 @public("cassandra.client_routes")
 class ClientRoutesConfig:
-    """Which client routes to use: of *proxies*, the first that has a route to a node. Immutable::
+    """Configuration of client routes: for each node, the first of *proxies* with a route to it is used. Immutable::
 
         config = ClientRoutesConfig([ClientRouteProxy("my-private-link", "10.1.2.3")])
         Cluster(["10.1.2.3"], client_routes_config=config)
 
-    :param advanced_shard_awareness: use the shard-aware ports of nodes, which needs a way that keeps them and the
-        client's own port. Otherwise connections are opened until every shard has one.
+    :param advanced_shard_awareness: use the shard-aware ports of nodes. This needs a network path that preserves both
+        these ports and the client's port. Otherwise connections are opened until every shard has one.
     """
 
     def __init__(self, proxies: Sequence[ClientRouteProxy], advanced_shard_awareness: bool = False) -> None:
         self.proxies = tuple(proxies)
         self.advanced_shard_awareness = bool(advanced_shard_awareness)
         if not self.proxies or not all(isinstance(proxy, ClientRouteProxy) for proxy in self.proxies):
-            raise ValueError("proxies must be ClientRouteProxy objects, at least one")
+            raise ValueError("proxies must be a non-empty sequence of ClientRouteProxy objects")
 
     def __repr__(self) -> str:
         return f"ClientRoutesConfig({list(self.proxies)!r}, advanced_shard_awareness={self.advanced_shard_awareness})"
 
 
 class ClientRoutes:
-    """Where nodes are, as was last read. One thread takes what was read, any may look."""
+    """Addresses of nodes as last read from the table. One thread calls ``take``; any thread may read."""
 
     def __init__(self, config: ClientRoutesConfig, tls: bool = False) -> None:
         self.config = config
@@ -79,15 +79,15 @@ class ClientRoutes:
 
     @property
     def connection_ids(self) -> list[str]:
-        """Whose routes to read, the ones that go first at the beginning."""
+        """Connection ids whose routes are read, in order of preference."""
         return list(dict.fromkeys(proxy.connection_id for proxy in self.config.proxies))
 
     def concerns(self, connection_ids: Iterable[str]) -> bool:
-        """Whether a change of the routes of these is of interest."""
+        """True if any of *connection_ids* is configured."""
         return not set(self.connection_ids).isdisjoint(connection_ids)
 
     def take(self, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> set[UUID]:
-        """Use *rows* of ``system.client_routes``, by connection id; the hosts that are elsewhere than before."""
+        """Apply *rows* of ``system.client_routes``, by connection id; return the ids of hosts whose address changed."""
         routes: dict[UUID, Address] = {}
         for proxy in self.config.proxies:
             for row in rows.get(proxy.connection_id, ()):
@@ -99,14 +99,14 @@ class ClientRoutes:
         return {host_id for host_id in before.keys() | routes.keys() if before.get(host_id) != routes.get(host_id)}
 
     def of(self, host_id: UUID) -> Address | None:
-        """Where the host is reached; None if there is no route to it."""
+        """Return the address and port of the host; None if there is no route to it."""
         return self._routes.get(host_id)
 
 
 @public("cassandra.connection")
 @total_ordering
 class ClientRoutesEndPoint(_Ordered):
-    """A node by its host id, wherever the routes lead just now; without a route, its own address and port."""
+    """A node by its host id, reached at its current route; without a route, at its own address and port."""
 
     def __init__(
         self, host_id: UUID, handler: ClientRoutes, original_address: str, original_port: int | None = None
@@ -122,7 +122,7 @@ class ClientRoutesEndPoint(_Ordered):
 
     @property
     def address(self) -> str:
-        """The node's own."""
+        """The node's own address."""
         return self._address
 
     @property
@@ -145,7 +145,7 @@ class ClientRoutesEndPoint(_Ordered):
 
 @public("cassandra.connection")
 class ClientRoutesEndPointFactory(EndPointFactory):
-    """ClientRoutesEndPoints of all nodes, also of the one that was asked: what a proxy leads to may be any of them."""
+    """Makes a ClientRoutesEndPoint for every node, also the connected one: a proxy may lead to any of them."""
 
     makes_local = True
 
@@ -156,6 +156,6 @@ class ClientRoutesEndPointFactory(EndPointFactory):
     def create(self, row: Mapping[str, Any]) -> ClientRoutesEndPoint:
         host_id, address = row.get("host_id"), rpc_address(row)
         if host_id is None or address is None:
-            raise ValueError("the row has no host_id, or no address")
+            raise ValueError("the row lacks a host_id or an address")
         port = row.get("native_port") or row.get("rpc_port") or self.default_port
         return ClientRoutesEndPoint(host_id, self.client_routes_handler, address, port)

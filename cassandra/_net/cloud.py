@@ -1,13 +1,14 @@
-"""Secure connect bundles: all that a client needs to find and trust a database behind a proxy (L3;
+"""Secure connect bundles: address, credentials and certificates of a database behind a proxy (L3;
 ``cassandra.datastax.cloud``).
 
-A bundle is a zip archive: ``config.json`` says where the metadata service of the database is, ``ca.crt``, ``cert`` and
-``key`` are for TLS with that service and with the nodes. The service tells the proxy's address and the host ids, which
-are the server names (SNI) that the proxy tells nodes apart by. Imported only where there is a bundle.
+A bundle is a zip archive: ``config.json`` has the address of the database's metadata service; ``ca.crt``, ``cert`` and
+``key`` are for TLS with that service and with the nodes. The service returns the proxy's address and the host ids; the
+proxy routes by host id as server name (SNI). Imported only if a bundle is used.
 
-The authority of a bundle is private to its database, and names in certificates are not those of nodes: what is checked
-is that the other side has a certificate of that authority. A key is a secret, a password too: neither is in any text
-here. OpenSSL reads keys from files only; they are in a folder that nobody else can read, for as long as that takes.
+The certificate authority of a bundle is private to its database, and the names in its certificates are not node names:
+the driver checks only that the peer has a certificate of that authority. Keys and passwords are secrets: they appear in
+no error or log text. OpenSSL reads keys from files only; the files exist during that read, in a folder that only the
+owner can read.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ log = get_logger("cassandra.datastax.cloud")
 DATASTAX_CLOUD_PRODUCT_TYPE = "DATASTAX_APOLLO"
 
 CONFIG, CERTIFICATES = "config.json", ("ca.crt", "cert", "key")
-MAX_MEMBER = 1 << 20  # bytes of a file of a bundle, and of an answer of the service
+MAX_MEMBER = 1 << 20  # bytes of a file in a bundle, and of a response of the service
 CONNECT_TIMEOUT = 5.0  # seconds, unless the configuration has a connect_timeout
 NOT_A_BUNDLE = "Unable to open the zip file for the cloud config. Check your secure connect bundle"
 
 
 @public("cassandra.datastax.cloud")
 class CloudConfig:
-    """What a bundle says, and then the metadata service."""
+    """Configuration from a bundle, completed by the metadata service."""
 
     username: str | None = None
     password: str | None = None
@@ -54,7 +55,7 @@ class CloudConfig:
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> CloudConfig:
-        """Of what ``config.json`` has, unchecked."""
+        """Make a configuration from the content of ``config.json``, unchecked."""
         config = cls()
         port = d.get("port")
         config.port = int(port) if isinstance(port, str) and port.isdecimal() else port
@@ -69,11 +70,11 @@ class CloudConfig:
 
 @public("cassandra.datastax.cloud")
 def get_cloud_config(cloud_config: Mapping[str, Any]) -> CloudConfig:
-    """What the bundle ``cloud_config["secure_connect_bundle"]`` says, and what its metadata service does.
+    """Return the configuration from the bundle ``cloud_config["secure_connect_bundle"]`` and its metadata service.
 
     The bundle is a path, its bytes, or a binary file. ``connect_timeout`` is in seconds; ``use_default_tempdir`` is
-    accepted, and always so. Blocks. FileNotFoundError, ValueError for what is no bundle or a damaged one,
-    DriverException when the service cannot be reached or says nonsense.
+    accepted and ignored: the default folder is always used. Blocks. Raises FileNotFoundError, ValueError for an invalid
+    or damaged bundle, DriverException if the service cannot be reached or its response is invalid.
     """
     if not isinstance(cloud_config, Mapping):
         raise TypeError(f"cloud should be a dict with a secure_connect_bundle, not a {type(cloud_config).__name__}")
@@ -88,7 +89,7 @@ def get_cloud_config(cloud_config: Mapping[str, Any]) -> CloudConfig:
 
 @public("cassandra.datastax.cloud")
 def read_cloud_config_from_zip(cloud_config: Mapping[str, Any]) -> CloudConfig:
-    """What the bundle itself says. ``zipfile.BadZipFile`` if it is no archive; else as :func:`get_cloud_config`."""
+    """Read the bundle only. Raises ``zipfile.BadZipFile`` if it is not an archive; else as :func:`get_cloud_config`."""
     bundle = cloud_config["secure_connect_bundle"]
     if isinstance(bundle, (bytes, bytearray, memoryview)):
         source: Any = io.BytesIO(bundle)
@@ -101,14 +102,14 @@ def read_cloud_config_from_zip(cloud_config: Mapping[str, Any]) -> CloudConfig:
 
 @public("cassandra.datastax.cloud")
 def parse_cloud_config(path: str | os.PathLike[str], cloud_config: Mapping[str, Any]) -> CloudConfig:
-    """What a bundle that was unpacked says: *path* is its ``config.json``; the other files are beside it."""
+    """Read an unpacked bundle: *path* is its ``config.json``; the other files are in the same folder."""
     config = Path(path)
     return _of_files({CONFIG: config.read_bytes(), **{n: (config.parent / n).read_bytes() for n in CERTIFICATES}})
 
 
 @public("cassandra.datastax.cloud")
 def read_metadata_info(config: CloudConfig, cloud_config: Mapping[str, Any]) -> CloudConfig:
-    """*config*, with what the metadata service says. Blocks; DriverException if it says nothing that could be used."""
+    """Complete *config* from the metadata service. Blocks; raises DriverException if its response is not usable."""
     url = f"https://{config.host}:{config.port}/metadata"
     timeout = cloud_config.get("connect_timeout", CONNECT_TIMEOUT)
     connection = HTTPSConnection(config.host or "", config.port, timeout=timeout, context=config.ssl_context)
@@ -118,7 +119,7 @@ def read_metadata_info(config: CloudConfig, cloud_config: Mapping[str, Any]) -> 
             data = response.read(MAX_MEMBER + 1)
     except ssl.SSLError as error:
         raise DriverException(
-            f"No TLS with the metadata service at {url}: {error.reason or error}. The bundle may be of another "
+            f"TLS with the metadata service at {url} failed: {error.reason or error}. The bundle may be of another "
             "database, or its certificates may have expired: download it again"
         ) from error
     except (OSError, HTTPException) as error:
@@ -133,18 +134,18 @@ def read_metadata_info(config: CloudConfig, cloud_config: Mapping[str, Any]) -> 
             f"Error while fetching the metadata at: {url}. The service returned error code {response.status}."
         )
     if len(data) > MAX_MEMBER:
-        raise DriverException(f"The metadata at {url} are longer than {MAX_MEMBER} bytes")
+        raise DriverException(f"The response of {url} is longer than {MAX_MEMBER} bytes")
     return parse_metadata_info(config, data.decode("utf-8", "replace"))
 
 
 @public("cassandra.datastax.cloud")
 def parse_metadata_info(config: CloudConfig, http_data: str | bytes) -> CloudConfig:
-    """*config*, with what the answer *http_data* of the metadata service says; DriverException if it lacks
-    something."""
+    """Complete *config* from *http_data*, a response of the metadata service. Raises DriverException if a required
+    field is missing or invalid."""
     try:
         data = json.loads(http_data)
     except ValueError as error:
-        raise DriverException("Failed to load cluster metadata: the service did not answer with JSON") from error
+        raise DriverException("Failed to load cluster metadata: the response is not JSON") from error
     contact = data.get("contact_info") if isinstance(data, dict) else None
     if not isinstance(contact, dict):
         raise DriverException("The cluster metadata have no contact_info")
@@ -153,11 +154,11 @@ def parse_metadata_info(config: CloudConfig, http_data: str | bytes) -> CloudCon
     if not host:
         raise DriverException(f"The cluster metadata have no sni_proxy_address with host and port: {address!r}")
     if not isinstance(ids, list) or not ids or not all(isinstance(one, str) and one for one in ids):
-        raise DriverException(f"The contact_points of the cluster metadata are no list of host ids: {ids!r}")
+        raise DriverException(f"The contact_points of the cluster metadata are not a list of host ids: {ids!r}")
     try:
         config.sni_port = _port(port, "the port of the sni_proxy_address")
     except ValueError as error:
-        raise DriverException(f"The cluster metadata make no sense: {error}") from None
+        raise DriverException(f"Invalid cluster metadata: {error}") from None
     config.sni_host = host.strip("[]")
     config.local_dc = contact.get("local_dc") or config.local_dc
     config.host_ids = ids
@@ -170,7 +171,7 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
             content = member.read(MAX_MEMBER + 1)
     except KeyError:
         raise ValueError(f"{NOT_A_BUNDLE}. (It has no {name})") from None
-    except Exception as error:  # zlib.error, NotImplementedError, RuntimeError of an encrypted one
+    except Exception as error:  # zlib.error, NotImplementedError, RuntimeError for an encrypted archive
         raise ValueError(f"{NOT_A_BUNDLE}. ({name} cannot be read: {error})") from error
     if len(content) > MAX_MEMBER:
         raise ValueError(f"{NOT_A_BUNDLE}. ({name} has more than {MAX_MEMBER} bytes)")
@@ -180,10 +181,10 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
 def _of_files(files: Mapping[str, bytes]) -> CloudConfig:
     try:
         data = json.loads(files[CONFIG])
-    except ValueError:  # its text may be in the exception, and passwords are in that
+    except ValueError:  # the exception may quote the file, which has passwords
         raise ValueError(f"{NOT_A_BUNDLE}. ({CONFIG} is not JSON)") from None
     if not isinstance(data, dict) or not isinstance(data.get("host"), str) or data.get("port") is None:
-        raise ValueError(f"{NOT_A_BUNDLE}. ({CONFIG} does not say host and port of the metadata service)")
+        raise ValueError(f"{NOT_A_BUNDLE}. ({CONFIG} lacks host or port of the metadata service)")
     config = CloudConfig.from_dict(data)
     config.port = _port(config.port, f"the port in {CONFIG}")
     config.ssl_context = _context(files)
@@ -194,7 +195,7 @@ def _of_files(files: Mapping[str, bytes]) -> CloudConfig:
 def _context(files: Mapping[str, bytes]) -> ssl.SSLContext:
     from cassandra._net.tls.context import private_context
 
-    with tempfile.TemporaryDirectory(prefix="fastcql-") as folder:  # readable for its owner
+    with tempfile.TemporaryDirectory(prefix="fastcql-") as folder:  # readable by its owner only
         paths = [Path(folder) / name for name in CERTIFICATES]
         for path in paths:
             path.touch(0o600)

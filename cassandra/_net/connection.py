@@ -1,16 +1,16 @@
 """One connection to one node (L3; public path ``cassandra.connection.Connection``).
 
-States, and who changes them::
+States and their transitions::
 
-    OPENING   made by opening.py, which owns it: the handshake runs on the I/O thread
+    OPENING   made and owned by opening.py; the handshake runs on the I/O thread
     READY     opening.py calls ``_ready`` once; from then on any thread submits
     CLOSED    the channel is closed, by ``close``, ``defunct`` or the peer; ``on_closed`` runs once, on the I/O thread
 
-The channel owns everything that moves: socket, streams, timeouts, requests in flight (which fail when it closes).
-This class adds what one node and one handshake decided: version, features, compression, keyspace. ``last_error`` is set
-at most once, before the channel closes. ``_keyspace_queue`` and ``_using`` are guarded by ``_lock``, a driver lock, and
-nothing is called with it held: a USE begins, ends and is followed by the next one on driver threads, so none that a
-caller has asked for keeps the others from running.
+The channel owns the I/O state: socket, streams, timeouts, requests in flight (which fail when it closes).
+This class adds the results of the handshake with one node: version, features, compression, keyspace. ``last_error`` is
+set at most once, before the channel closes. ``_keyspace_queue`` and ``_using`` are guarded by ``_lock``, a driver lock,
+and no callback is called with it held. Driver threads start and complete each USE and start the next one, so a USE
+requested by a caller thread never blocks the others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell
 from cassandra._base.public import public
 from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
-from cassandra._core.transport import DRIVER, Channel, Failure, Frame, Limit, Operation, Outlet, Reactor
+from cassandra._core.transport import DRIVER, Channel, ConnectionBase, Failure, Frame, Limit, Operation, Reactor
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.exchange import Exchange, failure_error, guarded
 from cassandra._net.handshake.compression import Compression
@@ -71,28 +71,27 @@ OnDone = Callable[[Any], None]
 
 
 @public("cassandra.connection")
-class Connection:
-    """Requests in, messages out. Methods may be called from any thread; those that block not from the I/O thread."""
+class Connection(ConnectionBase):
+    """Sends requests and decodes messages. Any thread may call its methods, except blocking ones on the I/O thread."""
 
     protocol_version: int = ProtocolVersion.MAX_SUPPORTED
     highest_version: int | None = None
-    """The highest protocol version that its server and this driver speak; None if the server did not tell."""
+    """Highest protocol version that the server and this driver support; None if the server did not announce it."""
     features: ProtocolFeatures
     keyspace: str | None = None
     last_error: BaseException | None = None
     is_silent: bool = False  # silence.py owns this
-    channel: Channel | None = None
     compression: Compression | None = None
-    _most_plain_bytes = MOST_BEFORE_LOG_IN  # of a body that comes compressed
+    _most_plain_bytes = MOST_BEFORE_LOG_IN  # limit of a decompressed body
     cql_version: str | None = None
     results: ResultDecoder
-    """For whoever reads frames that have nothing unusual; ``decode`` reads all of them, and reports malformed ones."""
-    dialect: Dialect = dialect_of(0, False, False)
-    """What decides how an EXECUTE is encoded."""
+    """Fast path for common frames; ``decode`` handles all frames and reports malformed ones."""
+    dialect: Dialect
+    """Properties of the connection that determine the encoding of an EXECUTE."""
     submit: Callable[..., int]
-    """``submit(frame, operation, attempt=0, timeout=None, later=False) -> stream``: send an uncompressed envelope, or
-    with *later* soon, together with others (``Reactor.send_unsent``). Raises ConnectionShutdown or ConnectionBusy, and
-    then nothing was sent."""
+    """``submit(frame, operation, attempt=0, timeout=None, later=False) -> stream``: send an uncompressed envelope; with
+    *later*, put it on the flush list to be sent together with others (``Reactor.send_unsent``). Raises
+    ConnectionShutdown or ConnectionBusy; then nothing was sent."""
 
     def __init__(
         self,
@@ -114,17 +113,17 @@ class Connection:
         self.features = ProtocolFeatures()
         self._metadata_ids = False
         self._lwt_mask = 0
+        self.dialect = dialect_of(0, False, False)
         self.results = ResultDecoder(ResultMessage, self.context)
         self.submit = self._submit_unopened
-        self.outlet: Outlet | None = None
         self._event_callback = on_event
         self._closed_callback = on_closed
         self._watchers: dict[str, list[Callable[[Any], None]]] = {}
         self._opening: Opening | None = None
         self._lock = driver_lock("Connection")
         self._keyspace_queue: list[tuple[str, Callable[[Connection, Any], None], float]] = []
-        self._using = False  # somebody works off the queue
-        self._unreadable: dict[int, BaseException] = {}  # by opcode: the first one, which was logged
+        self._using = False  # a thread is processing the queue
+        self._unreadable: dict[int, BaseException] = {}  # by opcode: the first error, which was logged
 
     # ---- opening
 
@@ -138,8 +137,9 @@ class Connection:
         **kwargs: Any,
     ) -> Opening:
         """Start to open a connection. *on_done* is called exactly once, on the I/O thread, with the connection or the
-        exception that says why there is none. Keyword arguments are the constructor's: *context*, *host_id*, *on_event*
-        and *on_closed* (connection, error or None), called there, too, *on_closed* once and after *on_done*."""
+        exception. Keyword arguments are the constructor's: *context*, *host_id*, *on_event* and *on_closed*
+        (connection, error or None). Both callbacks are called on the I/O thread, *on_closed* once and after *on_done*.
+        """
         kind = options.connection_class or cls
         return Opening(lambda: kind(reactor, endpoint, options, **kwargs), reactor, endpoint, options, on_done)
 
@@ -154,10 +154,10 @@ class Connection:
         options: ConnectionOptions | None = None,
         **kwargs: Any,
     ) -> Connection:
-        """``open``, blocking. Raises what went wrong. Not for the I/O thread. Without a *reactor* it is nobody's, and
-        *kwargs* are options by their names in scylla-driver."""
+        """Open a connection and wait for it. Raises the error of the opening. Not for the I/O thread. Without a
+        *reactor* the connection belongs to no cluster, and *kwargs* are options by their names in scylla-driver."""
         if reactor is None:
-            from cassandra._net.alone import open_alone, options_of  # no program that has a cluster needs it
+            from cassandra._net.alone import open_alone, options_of  # not needed by programs with a cluster
 
             return open_alone(cls, endpoint, timeout, options or options_of(kwargs))
         _refuse_to_block(reactor)
@@ -166,7 +166,7 @@ class Connection:
         return awaited.wait(opening, options.open_timeout if timeout is None else timeout)
 
     def _starting(self, algorithm: Compression | None, features: ProtocolFeatures) -> None:
-        """STARTUP asks for this; from its answer on, messages are read by it."""
+        """Store the settings that STARTUP requests; its response and all later messages are decoded with them."""
         self.compression = algorithm
         self.features = features
         self._metadata_ids = uses_metadata_ids(self.protocol_version, features)
@@ -175,7 +175,7 @@ class Connection:
         self.results = ResultDecoder(ResultMessage, self.context, self._lwt_mask, self._metadata_ids)
 
     def _established(self) -> None:
-        """The server took STARTUP: from here on both sides use what it says."""
+        """Switch to the settings of STARTUP, which the server has accepted."""
         assert self.channel is not None
         version, algorithm = self.protocol_version, self.compression
         name = None if algorithm is None or version >= 5 else algorithm.name
@@ -196,7 +196,7 @@ class Connection:
         self._opening = None
         if self.compression is None or self.protocol_version >= 5:
             self.submit = self.channel.submit
-            self.outlet = Outlet(self.dialect, self.channel, self.results)
+            self.direct = self.channel
         else:
             self.submit = self._submit_compressed
 
@@ -216,21 +216,21 @@ class Connection:
         return self.channel.submit(frame, operation, attempt, timeout, later)
 
     def orphan(self, stream: int, operation: Operation, attempt: int = 0) -> bool:
-        """Give a request up: its stream stays taken until its answer came. False if it was answered already."""
+        """Orphan a request: its stream stays in use until its response arrives. False if it was completed already."""
         return self.channel is not None and self.channel.orphan(stream, operation, attempt)
 
     def decode(self, frame: Frame, plan: ResultPlan | None = None, unread: bool = False) -> Any:
-        """The message of a frame; an ERROR is returned, not raised. Call it in the thread that wants the message.
-        *unread*: rows as UnreadRows, where that can be.
+        """Return the message of a frame; an ERROR is returned, not raised. Call it in the thread that uses the message.
+        *unread*: rows as UnreadRows if possible.
 
-        A malformed one raises ProtocolError. The connection goes on, as the length of the frame was right; but after
-        USE its keyspace is not known, and it is closed."""
+        Raises ProtocolError for a malformed frame. The connection stays open, as the length of the frame was right;
+        but after a malformed response to USE its keyspace is unknown, and it is closed."""
         try:
             message = self.results.unread(frame) if unread else self.results.decode(frame, plan)
-            if message is not None:  # nearly all: without detours
+            if message is not None:  # fast path, nearly all frames
                 return message
         except ProtocolError:
-            pass  # the same again, to be reported below
+            pass  # decoded again and reported below
         try:
             if frame.skipped:
                 raise self._too_large(frame.skipped)
@@ -250,28 +250,28 @@ class Connection:
     def _too_large(self, size: int) -> ResponseTooLarge:
         limit, pool = self.options.max_frame, self.reactor.pool
         if size > limit:
-            text = f"an answer of {size} bytes was skipped: the limit is {limit} (Cluster(max_response_bytes=))"
+            text = f"a response of {size} bytes was skipped: the limit is {limit} (Cluster(max_response_bytes=))"
             return ResponseTooLarge(text, size, limit)
-        text = f"an answer of {size} bytes was skipped: there is no memory for it"
+        text = f"a response of {size} bytes was skipped: not enough memory"
         if pool.strict:
             text += f"; the strict memory pool has {pool.max_bytes} bytes (Cluster(memory_pool=))"
         return ResponseTooLarge(text, size)
 
     def _note_unreadable(self, frame: Frame, error: ProtocolError) -> None:
-        """Log *error*, the first of its kind on this connection as a warning."""
+        """Log *error*: as a warning if it is the first for its opcode and the connection is open, else as DEBUG."""
         first = self._unreadable.setdefault(frame.opcode, error) is error and self._opening is None
         log.log(
             logging.WARNING if first else logging.DEBUG,
-            "%r goes on after a message that cannot be read; further ones of its kind are logged at level DEBUG: %s",
+            "%r stays open after a malformed message; more with the same opcode are logged at level DEBUG: %s",
             self, error,
         )  # fmt: skip
         if _sets_keyspace(frame):
             self.defunct(error)
 
     def decode_with(self, handler: Any, frame: Frame, plan: ResultPlan | None = None) -> Any:
-        """As ``decode``, through a user's protocol handler."""
+        """Decode like ``decode``, through a user's protocol handler."""
         if frame.skipped:
-            return self.decode(frame)  # which raises
+            return self.decode(frame)  # raises
         return handler.decode_message(
             self.protocol_version,
             self.features,
@@ -285,8 +285,8 @@ class Connection:
         )
 
     def _decompress(self, data: Any) -> bytes:
-        """The body of a compressed frame. A server may compress a megabyte to four kilobytes: before the log-in is over
-        it has no reason to send much, and after it no more than a frame may have, or a strict pool of memory."""
+        """Decompress the body of a frame. A server may compress a megabyte to four kilobytes, so the size is limited:
+        before the end of the log-in to a small value, after it to the maximum of a frame or of a strict memory pool."""
         assert self.compression is not None
         try:
             return self.compression.decompress(data, self._most_plain_bytes)
@@ -298,16 +298,16 @@ class Connection:
     def request_async(
         self, message: Any, on_done: OnDone, timeout: float, later: bool = False, unread: bool = False
     ) -> None:
-        """Send *message*; *on_done* gets what ``decode`` returns, or the exception, exactly once: on the I/O thread, or
-        right here when nothing could be sent. *later*: more follow at once, and all can leave together."""
+        """Send *message*; call *on_done* exactly once with the result of ``decode`` or the exception: on the I/O
+        thread, or in this call if nothing could be sent. *later*: coalesce with requests that follow immediately."""
         try:
             self._send(message, lambda outcome: on_done(self._answer(outcome, unread)), timeout, later)
         except Exception as error:
             guarded(on_done, error)
 
     def request(self, message: Any, timeout: float) -> Any:
-        """Send *message* and wait for its answer. A server error is raised as the exception users know it by, no answer
-        in time as OperationTimedOut. Not for the I/O thread."""
+        """Send *message* and wait for its response. A server error is raised as its public exception, a timeout as
+        OperationTimedOut. Not for the I/O thread."""
         _refuse_to_block(self.reactor)
         operation = Operation()
         operation._right = DRIVER
@@ -323,7 +323,7 @@ class Connection:
         return answer
 
     def wait_for_response(self, msg: Any, timeout: float | None = None, **kwargs: Any) -> Any:
-        """``request`` under scylla-driver's name."""
+        """Alias of ``request`` with scylla-driver's name."""
         return self.request(msg, USE_TIMEOUT if timeout is None else timeout)
 
     def _send(self, message: Any, on_outcome: OnOutcome, timeout: float, later: bool = False) -> int:
@@ -341,7 +341,7 @@ class Connection:
     # ---- limits
 
     def set_limit(self, limit: Limit) -> None:
-        """Requests count in *limit* too from now on. Before the connection is used."""
+        """Count requests in *limit* too. Call it before the connection is used."""
         assert self.channel is not None
         self.channel.set_limit(limit)
         while limit is not None:
@@ -350,16 +350,16 @@ class Connection:
 
     @property
     def shard(self) -> int | None:
-        """The server's shard that the connection leads to; None where there are no shards."""
+        """Shard of the server that handles the connection; None for a server without shards."""
         return None if self.features.sharding_info is None else self.features.shard_id
 
     def load(self) -> str:
-        """What is in flight, for error texts."""
+        """Return the number of requests in flight as text, for errors."""
         shard = "" if self.shard is None else f" (shard {self.shard})"
         channel = self.channel
         if channel is None or channel.closed:
             return f"the connection{shard} is closed"
-        given_up = f", {channel.orphaned} of them given up and still unanswered" if channel.orphaned else ""
+        given_up = f", {channel.orphaned} of them orphaned (no response yet)" if channel.orphaned else ""
         return f"{channel.in_flight} of {channel.max_requests} requests in flight on the connection{shard}{given_up}"
 
     # ---- keyspace
@@ -370,11 +370,11 @@ class Connection:
         callback: Callable[[Connection, BaseException | None], None],
         timeout: float = USE_TIMEOUT,
     ) -> None:
-        """USE *keyspace*, then ``callback(connection, error)``, exactly once. Calls are carried out one after the
+        """Send USE *keyspace*, then call ``callback(connection, error)`` exactly once. Calls are run one after the
         other: a server runs requests of one connection in any order, and the last USE must win.
 
-        A server that refuses leaves the keyspace as it was. After anything else but success nobody knows which one
-        the connection uses, and it is closed."""
+        If the server rejects the request, the keyspace is unchanged. After any other error the keyspace of the
+        connection is unknown, and it is closed."""
         if not keyspace:
             guarded(callback, self, None)
             return
@@ -388,7 +388,7 @@ class Connection:
             self._use_next()
 
     def set_keyspace_blocking(self, keyspace: str | None) -> None:
-        """``set_keyspace_async``, waiting. Raises what went wrong."""
+        """Call ``set_keyspace_async`` and wait. Raises its error."""
         _refuse_to_block(self.reactor)
         done = Bell()
         errors: list[BaseException | None] = []
@@ -404,7 +404,7 @@ class Connection:
             raise errors[0]
 
     def _use_next(self) -> None:
-        """By whoever has set ``_using``, and until the queue is empty: callbacks may add to it."""
+        """Process the queue until it is empty; callbacks may add to it. The caller has set ``_using``."""
         while True:
             with self._lock:
                 if not self._keyspace_queue:
@@ -423,7 +423,7 @@ class Connection:
         elif isinstance(answer, BaseException):
             error = answer
         elif getattr(answer, "new_keyspace", None) is None:
-            error = ProtocolError(f"unexpected answer to USE: {answer!r}")
+            error = ProtocolError(f"unexpected response to USE: {answer!r}")
         else:
             self.keyspace = keyspace
         if error is not None and not isinstance(error, (RequestValidationException, ConnectionBusy)):
@@ -436,7 +436,7 @@ class Connection:
     def register_watchers(
         self, type_callback_dict: Mapping[str, Callable[[Any], None]], register_timeout: float | None = None
     ) -> None:
-        """REGISTER for event types, blocking; callbacks get ``event_args`` on the I/O thread."""
+        """Send REGISTER for event types and wait. Callbacks are called with ``event_args`` on the I/O thread."""
         for event_type, callback in type_callback_dict.items():
             self._watchers.setdefault(event_type, []).append(callback)
         self.wait_for_response(RegisterMessage(list(type_callback_dict)), register_timeout)
@@ -449,17 +449,17 @@ class Connection:
     # ---- the end
 
     def close(self) -> None:
-        """Close in order; what is in flight fails. Idempotent."""
+        """Close the connection; requests in flight fail. Idempotent."""
         if self.channel is not None:
             self.channel.close()
 
     def leave_to_parent(self) -> None:
-        """In a forked child: the connection is the parent's, and ends when the parent's copy of the socket does."""
+        """Leave the connection to the parent process, in a forked child. It lasts as long as the parent's socket."""
         if self.channel is not None:
             self.channel.leave_to_parent()
 
     def defunct(self, exc: BaseException) -> None:
-        """Close because of *exc*, which becomes ``last_error`` and the cause of every failure in flight."""
+        """Close because of *exc*, which becomes ``last_error`` and the cause of the failure of requests in flight."""
         if self.channel is None or self.channel.closed:
             return
         if self.last_error is None:
@@ -477,7 +477,7 @@ class Connection:
     def on_event(self, channel: Channel, frame: Frame) -> None:
         try:
             event = self.decode(frame)
-        except ProtocolError:  # it was logged
+        except ProtocolError:  # logged by decode
             return
         if self._event_callback is not None:
             guarded(self._event_callback, self, event)
@@ -502,37 +502,37 @@ class Connection:
 
     @property
     def is_defunct(self) -> bool:
-        """Closed because of an error."""
+        """True if the connection was closed because of an error."""
         return self.last_error is not None and self.is_closed
 
     @property
     def in_flight(self) -> int:
-        """Requests without an answer, orphaned ones included."""
+        """Number of requests without a response, orphaned ones included."""
         return 0 if self.channel is None else self.channel.in_flight
 
     @property
     def is_full(self) -> bool:
-        """Whether it takes no more requests just now. (The limits above it may not let it, either.)"""
+        """True if the connection's own limit of requests is reached. (Limits of the pool or session may apply too.)"""
         return self.channel is not None and self.channel.in_flight >= self.channel.max_requests
 
     @property
     def orphaned(self) -> int:
-        """Streams that were given up and wait for a late answer."""
+        """Number of orphaned streams, which wait for a late response."""
         return 0 if self.channel is None else self.channel.orphaned
 
     @property
     def waiting(self) -> int:
-        """Requests that somebody waits for."""
+        """Number of requests in flight that are not orphaned."""
         return 0 if self.is_closed else self.in_flight - self.orphaned
 
     @property
     def orphaned_threshold_reached(self) -> bool:
-        """Too few streams are left: the pool replaces the connection."""
+        """True if too few streams are left: the pool replaces the connection."""
         return self.orphaned >= self.orphaned_threshold
 
     @property
     def idle_seconds(self) -> float:
-        """Since something was received."""
+        """Seconds since the last data was received."""
         return 0.0 if self.channel is None else self.channel.idle_seconds
 
     @property
@@ -551,7 +551,7 @@ class Connection:
 
 
 def _sets_keyspace(frame: Frame) -> bool:
-    """As far as it can be seen without reading what comes before."""
+    """True if *frame* is visibly a SET_KEYSPACE result: its kind is not preceded by tracing, warnings or a payload."""
     is_plain = not frame.flags & (Flag.TRACING | Flag.WARNING | Flag.CUSTOM_PAYLOAD) and (
         not frame.flags & Flag.COMPRESSED or frame.version >= 5
     )
@@ -559,7 +559,7 @@ def _sets_keyspace(frame: Frame) -> bool:
 
 
 def shows_life(answer: Any) -> bool:
-    """Whether *answer*, from ``request_async``, came from the server, also if it cannot be read."""
+    """True if *answer*, from ``request_async``, came from the server, even if it is malformed."""
     return isinstance(answer, ProtocolError) or not isinstance(answer, BaseException)
 
 

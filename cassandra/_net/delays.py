@@ -1,6 +1,6 @@
-"""Delays of a reconnection schedule (L3). The schedule is user code: it may raise, end, or give nonsense.
+"""Delays of a reconnection schedule (L3). The schedule is user code: it may raise, end, or return invalid values.
 
-Owner: whoever has it; one thread at a time, and no lock held, since the schedule may call anything.
+Used by one thread at a time, without a lock held, since the schedule may call any code.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from cassandra._base.logs import get_logger
 
 log = get_logger("cassandra.connection")
 
-FALLBACK_DELAY = 1.0  # in the place of a delay that could not be had
+FALLBACK_DELAY = 1.0  # replaces a missing or invalid delay
 
 
 class Delays:
-    """One walk through a schedule after the other; *new_schedule* makes a fresh one, None is an empty one."""
+    """Iterates over schedules. *new_schedule* returns a new schedule for each walk; None is an empty schedule."""
 
     def __init__(self, new_schedule: Callable[[], Iterable[float]] | None) -> None:
         self._new_schedule = new_schedule
@@ -24,11 +24,11 @@ class Delays:
         self._last = FALLBACK_DELAY
 
     def reset(self) -> None:
-        """Begin with a fresh schedule next time."""
+        """Start a new schedule at the next call."""
         self._schedule = None
 
     def next(self) -> float | None:
-        """The next delay, None when the schedule has ended. Never raises."""
+        """Return the next delay, None when the schedule has ended. Never raises."""
         try:
             if self._schedule is None:
                 self._schedule = iter(() if self._new_schedule is None else self._new_schedule())
@@ -43,6 +43,6 @@ class Delays:
         return self._last
 
     def next_or_last(self) -> float:
-        """The next delay; an ended schedule repeats its last one, for whoever does not give up."""
+        """Return the next delay; an ended schedule repeats its last one. For callers that retry without end."""
         delay = self.next()
         return self._last if delay is None else delay

@@ -1,4 +1,4 @@
-"""Where a node is: endpoints, their factories, and the socket addresses behind them (L3; ``cassandra.connection``)."""
+"""Endpoints of nodes, their factories, and resolution to socket addresses (L3; ``cassandra.connection``)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SocketAddress = tuple[int, Any]  # family, and (host, port) or a path
 
 @public("cassandra.connection")
 class EndPoint:
-    """How to reach one node. Endpoints are values: they compare, sort and hash by what they point to.
+    """Address of one node. Endpoints are values: they compare, sort and hash by their address.
 
-    Subclasses give ``address``, ``port`` and ``resolve``.
+    Subclasses implement ``address``, ``port`` and ``resolve``.
     """
 
     @property
@@ -35,33 +35,33 @@ class EndPoint:
 
     @property
     def ssl_options(self) -> dict[str, Any] | None:
-        """TLS options of this endpoint, laid over those of the cluster: ``server_hostname``, and all that
-        ``Cluster(ssl_options=)`` takes. None if the cluster's apply."""
+        """TLS options of this endpoint, which override those of the cluster: ``server_hostname`` and all options of
+        ``Cluster(ssl_options=)``. None to use the cluster's."""
         return None
 
     @property
     def server_name(self) -> str:
-        """What TLS checks the certificate for, unless ``ssl_options`` has a ``server_hostname``: a name or an IP
-        address."""
+        """Name or IP address that TLS verifies the certificate against, unless ``ssl_options`` has a
+        ``server_hostname``."""
         return self.address
 
     @property
     def socket_family(self) -> int:
-        """The address family to look up."""
+        """Address family of the name look-up."""
         return socket.AF_UNSPEC
 
     @property
     def tls_session_cache_key(self) -> tuple[Any, ...]:
-        """Part of the key of resumable TLS sessions, beside the endpoint, its server name and the SSLContext."""
+        """Part of the key of resumable TLS sessions; the rest is the endpoint, its server name and the SSLContext."""
         return (self.address, self.port)
 
     @property
     def _target(self) -> str:
-        """The name or address that is connected to."""
+        """Name or address to connect to."""
         return self.address
 
     def resolve(self) -> tuple[str, int | None]:
-        """The (address, port) to connect to; called before each connection, never on the I/O thread when it may
+        """Return the (address, port) to connect to. Called before each connection, never on the I/O thread if it may
         block."""
         raise NotImplementedError
 
@@ -103,8 +103,8 @@ class DefaultEndPoint(_Ordered):
 
     @classmethod
     def named(cls, address: str, port: int, name: str) -> DefaultEndPoint:
-        """The end point that the contact point *name* was resolved to. It is the same as any other with that address
-        and port, but TLS checks the certificate for *name*."""
+        """Return the endpoint that the contact point *name* was resolved to. It equals any other with that address and
+        port, but TLS verifies the certificate against *name*."""
         endpoint = cls(address, port)
         endpoint._name = name
         return endpoint
@@ -139,7 +139,7 @@ class DefaultEndPoint(_Ordered):
 @public("cassandra.connection")
 @total_ordering
 class SniEndPoint(_Ordered):
-    """A node behind a TLS proxy that routes by server name (SNI). Connections go round the proxy's addresses."""
+    """A node behind a TLS proxy that routes by server name (SNI). Connections use the proxy's addresses in rotation."""
 
     def __init__(self, proxy_address: str, server_name: str, port: int = DEFAULT_PORT) -> None:
         self._proxy_address = proxy_address
@@ -213,7 +213,7 @@ class EndPointFactory:
 
     @property
     def makes_local(self) -> bool:
-        """Whether the node that was asked gets an endpoint from here, too. Otherwise it keeps the one that worked."""
+        """True if the connected node also gets its endpoint from here. Otherwise it keeps the one that worked."""
         return True
 
     def configure(self, cluster: Any) -> EndPointFactory:
@@ -222,14 +222,14 @@ class EndPointFactory:
         return self
 
     def create(self, row: Mapping[str, Any]) -> EndPoint:
-        """The endpoint of the node that *row* describes."""
+        """Return the endpoint of the node that *row* describes."""
         raise NotImplementedError
 
 
 @public("cassandra.connection")
 class DefaultEndPointFactory(EndPointFactory):
-    """DefaultEndPoints of the address that clients shall use, through the cluster's address translator. *port*, or the
-    cluster's, serves rows that have none."""
+    """Makes a DefaultEndPoint from the node's address for clients, through the cluster's address translator. *port*, or
+    else the default port, is used for rows without a port."""
 
     port: int | None = None
 
@@ -238,7 +238,7 @@ class DefaultEndPointFactory(EndPointFactory):
 
     @property
     def makes_local(self) -> bool:
-        """If a subclass makes others, or the translator is a program's: else it would make what worked anyway."""
+        """True with a subclass's ``create`` or a program's translator; else the result equals the one that worked."""
         if type(self).create is not DefaultEndPointFactory.create:
             return True
         translator = getattr(self.cluster, "address_translator", None)
@@ -247,7 +247,7 @@ class DefaultEndPointFactory(EndPointFactory):
     def create(self, row: Mapping[str, Any]) -> DefaultEndPoint:
         address = rpc_address(row)
         if address is None:
-            raise ValueError("the row has no address that clients could connect to")
+            raise ValueError("the row has no address for clients")
         port = row.get("native_port") or row.get("rpc_port") or self.port or DEFAULT_PORT
         translator = getattr(self.cluster, "address_translator", None)
         if translator is not None:
@@ -257,7 +257,7 @@ class DefaultEndPointFactory(EndPointFactory):
 
 @public("cassandra.connection")
 class SniEndPointFactory(EndPointFactory):
-    """SniEndPoints: all nodes behind one proxy, the server name made from the host id."""
+    """Makes a SniEndPoint for each node: all are behind one proxy, and the server name is derived from the host id."""
 
     def __init__(self, proxy_address: str, port: int, node_domain: str | None = None) -> None:
         self._proxy_address = proxy_address
@@ -266,13 +266,13 @@ class SniEndPointFactory(EndPointFactory):
 
     @property
     def makes_local(self) -> bool:
-        """If a subclass makes others: else it would make what worked anyway."""
+        """True with a subclass's ``create``: otherwise the result equals the endpoint that worked."""
         return type(self).create is not SniEndPointFactory.create
 
     def create(self, row: Mapping[str, Any]) -> SniEndPoint:
         host_id = row.get("host_id")
         if host_id is None:
-            raise ValueError("the row has no host_id to make a server name of")
+            raise ValueError("the row has no host_id for the server name")
         domain = f".{self._node_domain}" if self._node_domain else ""
         return self.create_from_sni(f"{host_id}{domain}")
 
@@ -280,14 +280,14 @@ class SniEndPointFactory(EndPointFactory):
         return SniEndPoint(self._proxy_address, sni, self._port)
 
 
-_ADDRESS = "[0-9A-Za-z_.:%-]{1,255}"  # numeric, with a zone, or a name
-_MAPPED = bytes(10) + b"\xff\xff"  # before an IPv4 address that is written as IPv6
+_ADDRESS = "[0-9A-Za-z_.:%-]{1,255}"  # a numeric address, with or without a zone, or a name
+_MAPPED = bytes(10) + b"\xff\xff"  # prefix of an IPv4-mapped IPv6 address
 _LOOPBACK_6 = bytes(15) + b"\1"
-UNSPECIFIED = ("0.0.0.0", "::")  # all addresses of a node, as a row has them
+UNSPECIFIED = ("0.0.0.0", "::")  # in a row: the node is bound to all its addresses
 
 
 def rpc_address(row: Mapping[str, Any]) -> str | None:
-    """The address that clients shall use; a node bound to all addresses is reached at the one its peers use."""
+    """Return the node's address for clients; a node bound to all addresses is reached at the one its peers use."""
     address = row.get("native_address") or row.get("rpc_address")
     if address is not None and str(address) not in UNSPECIFIED:
         return str(address)
@@ -296,17 +296,17 @@ def rpc_address(row: Mapping[str, Any]) -> str | None:
 
 
 def is_address(address: object) -> bool:
-    """Whether *address*, of a server's table, can be an address or the name of a host."""
+    """True if *address*, from a server's table, is a possible address or host name."""
     return isinstance(address, str) and re.fullmatch(_ADDRESS, address) is not None
 
 
 def is_numeric(address: str) -> bool:
-    """Whether *address* needs no name look-up."""
+    """True if *address* needs no name look-up."""
     return _packed(address) is not None
 
 
 def is_local(endpoint: EndPoint) -> bool:
-    """Whether what is sent to *endpoint* stays on this machine: a unix domain socket, or a loopback address."""
+    """True if traffic to *endpoint* stays on this machine: a unix domain socket or a loopback address."""
     if endpoint.socket_family == getattr(socket, "AF_UNIX", None):
         return True
     packed = _packed(endpoint._target)
@@ -316,23 +316,23 @@ def is_local(endpoint: EndPoint) -> bool:
 
 
 def _packed(address: str) -> bytes | None:
-    """The bytes of a numeric address; None for a name."""
+    """Return the bytes of a numeric address; None for a name."""
     try:
         if ":" in address:
             return socket.inet_pton(socket.AF_INET6, address.partition("%")[0])
         return socket.inet_pton(socket.AF_INET, address)
-    except (OSError, ValueError):  # ValueError is of a null character
+    except (OSError, ValueError):  # ValueError: embedded null character
         return None
 
 
 def needs_look_up(endpoint: EndPoint) -> bool:
-    """Whether ``socket_addresses`` may block for this endpoint. Users' own classes may do anything in ``resolve``."""
+    """True if ``socket_addresses`` may block for this endpoint. User classes may run any code in ``resolve``."""
     kind = type(endpoint)
     return not (kind is UnixSocketEndPoint or (kind is DefaultEndPoint and is_numeric(endpoint.address)))
 
 
 def socket_addresses(endpoint: EndPoint) -> list[SocketAddress]:
-    """Every address to try, in order. May block. Raises UnresolvableContactPoints."""
+    """Return the addresses to try, in order. May block. Raises UnresolvableContactPoints."""
     address, port = endpoint.resolve()
     if endpoint.socket_family == getattr(socket, "AF_UNIX", None):
         return [(socket.AF_UNIX, address)]
@@ -340,8 +340,8 @@ def socket_addresses(endpoint: EndPoint) -> list[SocketAddress]:
 
 
 def unresolvable(name: str, error: BaseException) -> UnresolvableContactPoints:
-    """The error when *name* was looked up in vain, with *error*. Where the process has no descriptor left for that, it
-    says so: name servers are then not asked, and resolvers say that the name is not known."""
+    """Return the exception for a failed look-up of *name*, with the cause *error*. If the process is out of file
+    descriptors, that is the cause instead: resolvers then send no query and report an unknown name."""
     cause = _no_descriptor() or error
     host, colon, port = name.rpartition(":")
     is_port = colon and host and port.isascii() and port.isdecimal()
@@ -360,7 +360,7 @@ def _no_descriptor() -> OSError | None:
 
 
 def _number(port: Any) -> Any:
-    """*port*; text of digits, as from an environment variable, as the number."""
+    """Return *port*; a string of digits, such as from an environment variable, is converted to int."""
     return int(port) if isinstance(port, str) and port.isascii() and port.isdecimal() else port
 
 

@@ -1,4 +1,4 @@
-"""One control-plane request: an operation with a callback, and what its failures mean (L3)."""
+"""One control-plane request: an operation with a callback, and the exceptions for its failures (L3)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = get_logger("cassandra.connection")
 
 
 class Exchange(Operation):
-    """Calls *on_outcome* with the one outcome of one submit, on the I/O thread. No limit on requests applies to it."""
+    """Calls *on_outcome* with the outcome of one submit, on the I/O thread. Not subject to limits of requests."""
 
     def __init__(self, on_outcome: Callable[[Frame | Failure], None]) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Exchange(Operation):
 
 
 def guarded(callback: Callable[..., Any], *args: Any) -> None:
-    """Call a callback on the I/O thread: what it raises is logged, the thread goes on."""
+    """Call a callback on the I/O thread; log its exception instead of raising it."""
     try:
         callback(*args)
     except Exception:
@@ -46,7 +46,7 @@ def guarded(callback: Callable[..., Any], *args: Any) -> None:
 
 
 def failure_error(failure: Failure, endpoint: Any) -> Exception:
-    """The public exception for an attempt that ended without an answer, with ``failure.cause`` as its cause."""
+    """Return the public exception for an attempt without a response, with ``failure.cause`` as its cause."""
     error: Any
     if failure.kind == TIMED_OUT:
         error = OperationTimedOut(
@@ -65,9 +65,9 @@ def failure_error(failure: Failure, endpoint: Any) -> Exception:
 
 
 def run_blocking(call: Callable[[], Any], deliver: Callable[[Any, BaseException | None], None]) -> None:
-    """Run *call* on a daemon thread of its own, then *deliver* (result, error) there.
+    """Run *call* on a daemon thread of its own, then call *deliver* (result, error) there.
 
-    For name look-ups and authenticators: rare, slow, and nothing that one hangs in may delay another.
+    For name look-ups and authenticators: they are rare and slow, and one that hangs must not delay another.
     """
 
     def run() -> None:

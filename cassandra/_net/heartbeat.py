@@ -1,8 +1,8 @@
-"""Heartbeats: idle connections prove that they live, or are closed (L3). One per cluster.
+"""Heartbeats: check idle connections and close dead ones (L3). One :class:`Heartbeat` per cluster.
 
-A timer on the I/O thread asks OPTIONS on every connection that received nothing for an interval. No answer within the
-timeout, or an error, makes the connection defunct; its pool and its owner hear of it as of any lost connection. That
-requests wait while nothing is received is noticed much sooner: ``silence.py``.
+A timer on the I/O thread sends OPTIONS on every connection that received nothing for an interval. A timeout or an error
+makes the connection defunct; its pool and its owner are notified as for any lost connection. A connection that has
+requests in flight and receives nothing is detected much sooner, by ``silence.py``.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from cassandra._wire.messages.results import SupportedMessage
 log = get_logger("cassandra.connection")
 
 
-LOOKS = 8  # per interval: a connection is asked when it has been idle for one, not for two
+LOOKS = 8  # checks per interval: a connection is probed after one idle interval, not after two
 
 
 class Heartbeat:
-    """Asks connections that were idle for *interval* seconds, until ``stop``. *connections* is asked on the I/O
-    thread: the cluster's connections at that moment; it must not block."""
+    """Probes connections that were idle for *interval* seconds, until ``stop``. *connections* returns the cluster's
+    current connections; it is called on the I/O thread and must not block."""
 
     def __init__(
         self,
@@ -43,12 +43,12 @@ class Heartbeat:
         self._stopped = False
 
     def start(self) -> None:
-        """Begin; nothing happens when the interval is zero, which means no heartbeats."""
+        """Start the timer. An interval of zero disables heartbeats."""
         if self._interval <= 0 or self._stopped:
             return
         try:
             self._timer = self._reactor.call_later(self._interval / LOOKS, self._beat)
-        except (RuntimeError, ConnectionException) as error:  # there is nothing left to check
+        except (RuntimeError, ConnectionException) as error:  # the reactor was stopped
             log.debug("Heartbeats end: %s", error)
 
     def stop(self) -> None:
@@ -70,7 +70,7 @@ class Heartbeat:
         self.start()
 
     def check(self, connection: Connection) -> None:
-        """Ask *connection* now, unless an answer is being waited for."""
+        """Probe *connection* now, unless a probe is in flight."""
         if connection in self._pending:
             return
         self._pending.add(connection)
@@ -78,7 +78,7 @@ class Heartbeat:
 
     def _answered(self, connection: Connection, answer: Any) -> None:
         self._pending.discard(connection)
-        if isinstance(answer, (SupportedMessage, ProtocolError)) or connection.is_closed:  # it may be unreadable
+        if isinstance(answer, (SupportedMessage, ProtocolError)) or connection.is_closed:  # a malformed one counts too
             return
         if isinstance(answer, OperationTimedOut):
             error: BaseException = OperationTimedOut(
@@ -89,5 +89,5 @@ class Heartbeat:
         elif isinstance(answer, BaseException):
             error = answer
         else:
-            error = ConnectionException(f"unexpected answer to a heartbeat: {answer!r}", connection.endpoint)
+            error = ConnectionException(f"unexpected response to a heartbeat: {answer!r}", connection.endpoint)
         connection.defunct(error)

@@ -1,8 +1,9 @@
 """Limits on requests in flight, as pools use them (L3). The counting is native, see cpp/transport/limits.h.
 
-A connection takes ``ConnectionOptions.max_requests`` at a time; all connections of a pool together what its own limit
-allows, and within the limit above it, the session's. A request that was given up counts until its late answer comes or
-its connection closes: the server may be busy with it. What the driver itself asks (heartbeats, USE) is not limited.
+A connection accepts ``ConnectionOptions.max_requests`` at a time. All connections of a pool share the limit of the
+pool, which is within its parent, the limit of the session. An orphaned request counts until its late response arrives
+or its connection closes: the server may still be processing it. The driver's own requests (heartbeats, USE) are not
+limited.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from cassandra._net.exchange import guarded
 
 
 class RoomSignal(Operation):
-    """Calls *on_room*, a bound method, on the I/O thread whenever it is told that there may be room. It keeps the
-    method's owner not alive: a full connection may keep the waiter for long."""
+    """Calls *on_room*, a bound method, on the I/O thread whenever there may be room for requests. It holds a weak
+    reference to the method's owner: a full connection may hold the waiter for long."""
 
     def __init__(self, on_room: Callable[[], object]) -> None:
         super().__init__()
@@ -30,6 +31,6 @@ class RoomSignal(Operation):
 
 
 def worn_at(*limits: int | None) -> int:
-    """How many requests may have been given up before a connection with these limits is replaced: three quarters of
-    what it can carry."""
+    """Return the number of orphaned requests at which a connection with these limits is replaced: three quarters of
+    the lowest limit."""
     return max(1, min(limit for limit in limits if limit is not None) * 3 // 4)

@@ -1,9 +1,9 @@
-"""From an endpoint to a connection (L3): addresses, TCP, TLS, handshake, version fallback, under one deadline.
+"""Opening of a connection to an endpoint (L3): addresses, TCP, TLS, handshake, version fallback, with one deadline.
 
 An :class:`Opening` tries each address of the endpoint, on each of them the protocol versions from the highest down, and
 calls ``on_done`` exactly once, in ``_finish``. Everything runs on the I/O thread, except name look-ups and
-authenticators that may block, and the end when that thread is gone. Each try is one :class:`Connection`; outcomes of a
-try that is over are ignored. ``_on_done`` is emptied by one atomic operation.
+authenticators that may block, and ``_finish`` if that thread has stopped. Each try is one :class:`Connection`; late
+outcomes of an earlier try are ignored. ``_on_done`` is emptied by one atomic operation.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.connection")
 
-#: A local port that another socket uses, too, for another address.
+#: Allows a local port that another socket uses for another remote address.
 REUSE = (socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 
-#: No other address of the same node would say otherwise.
+#: Errors that end the opening: other addresses of the same node would give the same result.
 _FINAL = (AuthenticationFailed, ProtocolVersionUnsupported, RequestValidationException, ValueError)
 
 
 class Awaited:
-    """``on_done`` for a thread that waits. A connection that comes after it has stopped waiting is closed.
+    """``on_done`` callback for a waiting thread. A connection that is opened after the wait has ended is closed.
 
-    The outcome has one receiver: ``_end`` is set once, by an atomic operation, to whether the outcome came or the
-    thread has stopped waiting."""
+    The outcome has one receiver: ``_end`` is set once, by an atomic operation, either by the arrival of the outcome or
+    by the end of the wait."""
 
     def __init__(self) -> None:
         self._rung = Bell()
@@ -76,7 +76,7 @@ class Awaited:
             result.close()
 
     def wait(self, opening: Opening, limit: float) -> Connection:
-        """The connection; raises what went wrong. After *limit* seconds, or Ctrl-C, *opening* is cancelled."""
+        """Return the connection or raise the error. After *limit* seconds, or Ctrl-C, *opening* is cancelled."""
         try:
             if not self._rung.wait(limit):
                 opening.cancel()
@@ -124,7 +124,7 @@ class Opening:
         self._local_port = 0
         known = None if options.begin_high else options.protocol_version
         self._version = ProtocolVersion.MAX_SUPPORTED if known is None else known
-        self._refused = False  # the server said that it speaks no higher version than this
+        self._refused = False  # True after the server has rejected a higher version than ``_version``
         self._connection: Connection | None = None  # the current try
         self._steps: Any = None
         self._step = "starting"
@@ -133,12 +133,12 @@ class Opening:
         self._on_reactor(self._start)
 
     def cancel(self) -> None:
-        """Give up: ``on_done`` gets a ConnectionShutdown, unless it was called already. From any thread."""
+        """Cancel: ``on_done`` gets a ConnectionShutdown, unless it was called already. Any thread."""
         error = ConnectionShutdown(f"opening of {self._endpoint} was cancelled", self._endpoint)
         self._on_reactor(lambda: self._finish(error))
 
     def _on_reactor(self, step: Callable[[], None]) -> None:
-        """*step* on the I/O thread. When that was stopped nothing goes on there, and this is the end."""
+        """Run *step* on the I/O thread. If that has stopped, finish with an error on this thread."""
         try:
             self._reactor.call_soon(step)
         except (RuntimeError, ConnectionException) as error:
@@ -151,20 +151,20 @@ class Opening:
 
     @property
     def is_done(self) -> bool:
-        """Whether ``on_done`` was called."""
+        """True if ``on_done`` was called."""
         return not self._on_done
 
     # ---- addresses
 
     def _start(self) -> None:
-        enter_driver_thread(IO)  # the first that runs on this thread, whoever has made the reactor
+        enter_driver_thread(IO)  # first code on this thread, whichever component has made the reactor
         try:
             self._timer = self._reactor.call_later(self._options.open_timeout, self._on_deadline)
         except RuntimeError as error:
             self._shut_down(error)
             return
         if self._version not in ProtocolVersion.SUPPORTED_VERSIONS:
-            reason = f"this driver speaks {sorted(ProtocolVersion.SUPPORTED_VERSIONS)}"
+            reason = f"this driver supports {sorted(ProtocolVersion.SUPPORTED_VERSIONS)}"
             self._finish(VersionRefused(self._endpoint, self._version, frozenset(), reason))
         elif needs_look_up(self._endpoint):
             self._step = "looking up the address"
@@ -173,7 +173,7 @@ class Opening:
             self._on_addresses(socket_addresses(self._endpoint), None)
 
     def _deliver(self, handle: Callable[[Any, BaseException | None], None]) -> Callable[[Any, Any], None]:
-        """*handle* moved to the I/O thread."""
+        """Return a callback that runs *handle* on the I/O thread."""
 
         return lambda result, error: self._on_reactor(lambda: handle(result, error))
 
@@ -213,7 +213,7 @@ class Opening:
         self._step = f"connecting to {address}"
         try:
             connection = self._connection = self._make()
-        except Exception as error:  # of a class of the program
+        except Exception as error:  # from a connection class of the program
             self._finish(error)
             return
         connection.protocol_version = self._version
@@ -232,14 +232,14 @@ class Opening:
             self._failed(connection, error)
 
     def _local_address(self, family: int) -> tuple[str, int] | None:
-        """Where to connect from. To the shard-aware port, the local one says to which shard."""
+        """Return the local address. On the shard-aware port, the local port selects the shard."""
         given = self._options.local_address
         if self._options.aim is None:
             return given
         return ("::" if family == socket.AF_INET6 else "0.0.0.0") if given is None else given[0], self._local_port
 
     def _next_local_port(self, error: BaseException) -> bool:
-        """Try the next one, if *error* is that the local port was taken."""
+        """Retry with the next local port if *error* means that the port is in use. True if there was one."""
         if self._options.aim is None or not isinstance(error, OSError) or error.errno not in PORT_IS_TAKEN:
             return False
         self._local_port = next(self._local_ports, 0)
@@ -248,7 +248,7 @@ class Opening:
         return self._local_port != 0
 
     def _byte_filter(self) -> TlsFilter | None:
-        """What encrypts this connection; None for plaintext, which needs no ssl module."""
+        """Return the TLS filter of this connection; None for plaintext, which needs no ssl module."""
         if not self._options.uses_tls_to(self._endpoint):
             return None
         from cassandra._net.tls.tls import make_filter
@@ -256,7 +256,7 @@ class Opening:
         return make_filter(self._options, self._endpoint)
 
     def _share_of_time(self) -> float:
-        """What is left, divided among the addresses that are left: a silent one must not eat it all."""
+        """Return the remaining time divided by the remaining addresses: a silent one must not use all of it."""
         return max(0.05, (self._deadline - monotonic()) / (1 + len(self._addresses)))
 
     def on_connected(self, connection: Connection) -> None:
@@ -286,7 +286,7 @@ class Opening:
                 self._step = "authenticating"
                 run_blocking(wanted.call, self._deliver(lambda r, e: self._on_called(connection, r, e)))
             else:
-                self._step = f"waiting for the answer to {wanted.name}"
+                self._step = f"waiting for the response to {wanted.name}"
                 self._send(connection, wanted)
         except StopIteration as stop:
             self._succeeded(connection, stop.value)
@@ -330,7 +330,7 @@ class Opening:
         self._finish(connection)
 
     def _failed(self, connection: Connection, error: BaseException) -> None:
-        """The current try is over: another version, another address, or the end."""
+        """Handle a failed try: continue with another local port, version or address, or finish."""
         was_connected = connection.channel is not None and self._steps is not None
         self._connection, self._steps = None, None
         connection._opening = None
@@ -352,9 +352,9 @@ class Opening:
             self._next_address()
 
     def _lower_version(self, error: BaseException, was_connected: bool) -> int | None:
-        """The version to try next when *error* is about the version. Old servers and some proxies answer an unknown
-        version by closing, or in a format of their own; as long as none is known to work, that is taken for a refusal,
-        else it may be about anything."""
+        """Return the version to try next if *error* rejects the version, else None. Old servers and some proxies close
+        the connection or send another format for an unknown version. That counts as a rejection as long as no version
+        is known to work; otherwise it may have any cause."""
         known, begun_high = self._options.protocol_version, self._options.begin_high
         if isinstance(error, VersionRefused):
             if known is not None and not (begun_high or self._options.may_lower):
@@ -369,7 +369,7 @@ class Opening:
         return None
 
     def _highest_version(self, negotiated: Negotiated) -> int | None:
-        """Of those that both sides speak, as far as the server told. What it did counts for more than what it says."""
+        """Return the highest common version, None if unknown. A rejection overrides the server's announced list."""
         if self._refused:
             return self._version
         listed = supported_versions(negotiated.supported.options) or {}
@@ -379,7 +379,7 @@ class Opening:
         return self._version if self._version == ProtocolVersion.MAX_SUPPORTED else None
 
     def _explained(self, error: BaseException, was_connected: bool) -> BaseException:
-        """*error* with what is known about where it happened, and what to look at."""
+        """Return *error* with its context and a hint at the likely cause."""
         if isinstance(error, OSError) and not was_connected:
             if error.errno is None:
                 return error
@@ -387,10 +387,10 @@ class Opening:
             return OSError(error.errno, f"Tried connecting to {addresses}. Last error: {os.strerror(error.errno)}")
         hint = ""
         if was_connected and not self._answered and not self._options.uses_tls_to(self._endpoint):
-            hint = "; is this a CQL port, and without TLS?"
+            hint = "; check that this is a CQL port without TLS"
         explained: BaseException = error
         if isinstance(error, (OSError, ConnectionShutdown)):
-            text = f"{self._endpoint} closed the connection while we were {self._step}: {error}{hint}"
+            text = f"{self._endpoint} closed the connection while {self._step}: {error}{hint}"
             explained = ConnectionShutdown(text, self._endpoint)
         elif isinstance(error, ProtocolError) and hint:
             explained = ProtocolError(f"{self._endpoint}: {error}{hint}")
@@ -402,7 +402,7 @@ class Opening:
         if len(self._errors) == 1:
             return self._errors[0]
         each = "; ".join(f"{address}: {error}" for (_, address), error in zip(self._tried, self._errors, strict=False))
-        summary = ConnectionException(f"no address of {self._endpoint} could be connected to: {each}", self._endpoint)
+        summary = ConnectionException(f"could not connect to any address of {self._endpoint}: {each}", self._endpoint)
         summary.__cause__ = self._errors[-1] if self._errors else None
         return summary
 

@@ -1,6 +1,6 @@
 """The names of scylla-driver's connection classes (L3; public modules ``cassandra.io.*``).
 
-``Cluster(connection_class=...)`` takes them for the sake of existing programs. All stand for the one native transport.
+``Cluster(connection_class=...)`` accepts them for compatibility. All of them use the native transport.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from cassandra._net.connection import Connection
 
 @public("cassandra.io.asyncioreactor")
 class AsyncioConnection(Connection):
-    """The native transport. ``await`` works on every session, whatever the class."""
+    """The native transport. ``await`` works on every session, with any class."""
 
 
 @public("cassandra.io.asyncorereactor")
@@ -27,10 +27,10 @@ class LibevConnection(Connection):
 @public("cassandra.io.geventreactor")
 class GeventConnection(Connection):
     """The native transport. If gevent has patched threads before the driver was imported, greenlets wait with their
-    hub, whatever the class."""
+    hub, with any class."""
 
 
 @public("cassandra.io.eventletreactor")
 class EventletConnection(Connection):
     """The native transport. If eventlet has patched threads before the driver was imported, greenlets wait with their
-    hub, whatever the class."""
+    hub, with any class."""

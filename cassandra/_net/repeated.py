@@ -1,6 +1,6 @@
-"""Something that fails again and again is logged when it begins or changes, and then once a minute (L3).
+"""Log rate limit: a repeated failure is logged when it starts or changes, and then once a minute (L3).
 
-Owner: whoever has it; two threads at the same time cost one line more.
+Used without a lock; two threads at the same time may log one line more.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 import logging
 from time import monotonic
 
-AGAIN = 60.0  # seconds between two lines about the same
+AGAIN = 60.0  # seconds between two lines about the same failure
 
 
 class Repeated:
-    """One thing that may fail."""
+    """Log level of one operation that may fail repeatedly."""
 
     __slots__ = ("_at", "_kind")
 
@@ -21,7 +21,7 @@ class Repeated:
         self._at = 0.0
 
     def level(self, level: int, error: BaseException) -> int:
-        """At which level to log that it failed by *error*: *level*, or DEBUG when that was just said."""
+        """Return the level for logging *error*: *level*, or DEBUG if the same failure was logged recently."""
         now = monotonic()
         if type(error) is self._kind and now - self._at < AGAIN:  # texts may differ by an elapsed time
             return logging.DEBUG
@@ -29,5 +29,5 @@ class Repeated:
         return level
 
     def over(self) -> None:
-        """It worked."""
+        """Reset after a success."""
         self._kind = None

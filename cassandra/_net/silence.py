@@ -1,27 +1,28 @@
-"""Silence: connections that give no sign of life, and the hosts they make suspects (L3).
+"""Detection of silent connections and of hosts that they make suspects (L3).
 
-One :class:`HostWatch` per host, over the pools of all sessions. Everything here is the I/O thread's, which hears of it
-from channels, timers and answers.
+One :class:`HostWatch` per host, over the pools of all sessions. Everything here runs on the I/O thread, started by
+channels, timers and responses.
 
-A node that was stopped, or whose network was cut, closes nothing and refuses nothing: requests to it would time out one
-after the other. States of a connection that takes requests::
+A node that was stopped, or whose network was cut, neither closes nor refuses connections: requests to it would time out
+one after the other. States of a connection that accepts requests::
 
-    answering   -> asked: a request waits, and nothing was received for QUIET
-    asked       OPTIONS was sent over it, once: a node that takes long for a query answers that at once, so a slow one
-                is no silent one
-                -> answering: something was received; silent: nothing for GRACE, while this process did run, and
-                nothing of an upload was taken either
-    silent      its pool opens another one beside it (``pool/relief.py``), which takes its place: after a cut old
-                connections repeat what was lost only after seconds. Requests that may run twice are sent elsewhere too
-                -> answering: something was received; closed: nothing for the pool's ``silence_limit``, which its pool
-                reports as any loss: so the host is taken for down
+    answering   -> asked: a request is in flight, and nothing was received for QUIET
+    asked       OPTIONS was sent, once: a node that is slow with a query responds to OPTIONS at once, so a slow node is
+                not taken for a silent one
+                -> answering: data was received; silent: nothing was received for GRACE while this process was running,
+                and the peer has accepted no data of an upload either
+    silent      its pool opens a standby connection (``pool/relief.py``), which replaces it: after a network cut, old
+                connections retransmit lost packets only after seconds. Requests that may run twice are also sent to
+                other hosts
+                -> answering: data was received; closed: nothing was received for the pool's ``silence_limit``. The
+                pool reports this like any lost connection, so the host is marked down
 
 A host is a *suspect* (``Host.is_suspect``) while one of its connections is silent, unless another one to the same shard
-received something meanwhile: then it is that connection that is dead, not its host. Whoever makes plans reads it. A
-shard of ScyllaDB that hangs makes its host a suspect: the others have to wait for it again and again, and other
-replicas have the same rows. When all hosts are suspects none is: requests go where they would go.
+has received data meanwhile: then only the connection is dead, not the host. Query plans use this flag. A hanging shard
+of ScyllaDB makes its whole host a suspect: the other shards repeatedly wait for it, and other replicas have the same
+rows. If all hosts are suspects, plans are the same as without suspects.
 
-Nothing of it is paid by requests while all is well.
+There is no cost on the request path while hosts respond.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ log = get_logger("cassandra.pool")
 
 QUIET = 0.1  # seconds
 GRACE = 0.2
-LOOK_AGAIN = (0.75, 1.25)  # between looks at what is silent
+LOOK_AGAIN = (0.75, 1.25)  # seconds between checks of silent connections
 PROBE_TIMEOUT = 60.0
 
 
@@ -64,22 +65,22 @@ class HostWatch:
     def __init__(self, host: Any) -> None:
         self._host = host
         self._owners: dict[Connection, Owner] = {}
-        self._asked: dict[Connection, float] = {}  # when
-        self._uploaded: dict[Connection, int] = {}  # of those that were asked
-        self._silent: dict[Connection, float] = {}  # since when
+        self._asked: dict[Connection, float] = {}  # time of the probe
+        self._uploaded: dict[Connection, int] = {}  # upload progress of probed connections
+        self._silent: dict[Connection, float] = {}  # start of the silence
         self._suspect_since: float | None = None
         self._looking = False
 
     def add(self, connection: Connection, owner: Owner) -> None:
-        """*connection* takes requests from now on."""
+        """Watch *connection*, which accepts requests from now on."""
         if connection.channel is None or connection.is_closed:
             return
         self._owners[connection] = owner
         connection.channel.watch_quiet(QUIET, partial(self._quiet, connection))
-        self._judge()  # it was heard just now
+        self._judge()  # it has just received data
 
     def remove(self, connection: Connection) -> None:
-        """It takes none any more."""
+        """Stop watching *connection*."""
         if self._owners.pop(connection, None) is None:
             return
         self._asked.pop(connection, None)
@@ -87,7 +88,7 @@ class HostWatch:
         if self._silent.pop(connection, None) is not None:
             self._judge()
 
-    # ---- asking
+    # ---- probing
 
     def _quiet(self, connection: Connection) -> None:
         if connection not in self._owners or connection in self._asked or connection in self._silent:
@@ -110,13 +111,13 @@ class HostWatch:
         if _heard(connection, asked_at):
             del self._asked[connection]
         elif monotonic() - due > GRACE or self._takes_upload(connection):
-            self._check_later(connection, asked_at)  # this process was held up, or the question is behind an upload
+            self._check_later(connection, asked_at)  # this process was suspended, or the probe is behind an upload
         else:
             del self._asked[connection]
             self._begin(connection, asked_at)
 
     def _takes_upload(self, connection: Connection) -> bool:
-        """Whether an upload is under way, and the peer's system has taken some of it since the last look."""
+        """True if an upload is in progress and the peer has accepted some of it since the last call."""
         uploaded = 0 if connection.channel is None else connection.channel.uploaded
         before = self._uploaded.pop(connection, 0)
         if uploaded:
@@ -124,7 +125,7 @@ class HostWatch:
         return uploaded > before
 
     def _look(self, connection: Connection) -> None:
-        """Something was received, or it was closed."""
+        """Update the state after data was received or *connection* was closed."""
         asked_at, since = self._asked.get(connection), self._silent.get(connection)
         if asked_at is not None and _heard(connection, asked_at):
             del self._asked[connection]
@@ -139,7 +140,7 @@ class HostWatch:
         owner = self._owners[connection]
         for other in list(self._owners):
             if other.shard == connection.shard and other not in self._silent and other not in self._asked:
-                self._ask(other)  # is it the host, or that connection?
+                self._ask(other)  # distinguishes a silent host from a dead connection
         connection.is_silent = True
         self._judge()
         guarded(owner.on_silent, connection, since)
@@ -151,7 +152,7 @@ class HostWatch:
     def _end(self, connection: Connection, since: float) -> None:
         del self._silent[connection]
         connection.is_silent = False
-        log.info("%s answers again after %.1f s", connection, monotonic() - since)
+        log.info("%s responds again after %.1f s", connection, monotonic() - since)
         guarded(self._owners[connection].on_heard, connection)
 
     def _look_later(self, reactor: Reactor) -> None:
@@ -165,7 +166,7 @@ class HostWatch:
             elif now - since >= self._owners[connection].silence_limit:
                 connection.defunct(_given_up(connection, now - since))
             else:
-                _tell_waiting(connection)  # who was just being sent when it began
+                _tell_waiting(connection)  # for requests that were being sent when the silence began
         self._judge()
         if self._silent:
             self._look_later(reactor)
@@ -180,7 +181,7 @@ class HostWatch:
         if silent and self._suspect_since is None:
             self._suspect_since = monotonic()
             waiting = sum(connection.waiting for connection in silent)
-            log.warning("%s is silent: %d requests wait, other hosts are asked first", self._host, waiting)
+            log.warning("%s is silent: %d requests are waiting, other hosts are preferred", self._host, waiting)
             guarded(self._owners[silent[0]].on_suspect)
         elif not silent and self._suspect_since is not None:
             if self._owners:
@@ -188,7 +189,7 @@ class HostWatch:
             self._suspect_since = None
 
     def _is_spoken_for(self, silent: Connection, since: float) -> bool:
-        """Whether another connection to the same shard was heard meanwhile."""
+        """True if another connection to the same shard has received data since *since*."""
         return any(
             other.shard == silent.shard and other not in self._silent and not other.is_closed and _heard(other, since)
             for other in self._owners
@@ -196,7 +197,7 @@ class HostWatch:
 
 
 def watch_of(host: Any) -> HostWatch:
-    """The watch of *host*; on the I/O thread."""
+    """Return the watch of *host*, made on first use. I/O thread only."""
     watch: HostWatch | None = getattr(host, "_watch", None)
     if watch is None:
         watch = host._watch = HostWatch(host)
@@ -204,7 +205,7 @@ def watch_of(host: Any) -> HostWatch:
 
 
 def leave_to_parent(host: Any) -> None:
-    """In a forked child: the connections are the parent's."""
+    """Reset the watch in a forked child: the connections belong to the parent."""
     host._watch = None
     host.is_suspect = False
 
@@ -216,17 +217,17 @@ def _tell_waiting(connection: Connection) -> None:
 
 
 def _heard(connection: Connection, since: float) -> bool:
-    """Whether something was received after *since*."""
+    """True if *connection* is open and has received data after *since*."""
     return not connection.is_closed and connection.idle_seconds < monotonic() - since
 
 
 def _given_up(connection: Connection, seconds: float) -> ConnectionException:
-    text = f"{connection.endpoint} was silent for {seconds:.1f} s: requests wait, and so does a probe"
+    text = f"{connection.endpoint} was silent for {seconds:.1f} s: no response to requests or to a probe"
     return ConnectionException(text, connection.endpoint)
 
 
 def _later(reactor: Reactor, delay: float, action: Callable[[], None]) -> None:
     try:
         reactor.call_later(delay, action)
-    except (RuntimeError, ConnectionShutdown) as error:  # it was stopped, which ends all connections
-        log.debug("Nobody is watched any more: %s", error)
+    except (RuntimeError, ConnectionShutdown) as error:  # the reactor was stopped, and with it all connections
+        log.debug("Watching of connections ends: %s", error)

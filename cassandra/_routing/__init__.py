@@ -1,1 +1,1 @@
-"""L4: which node, which shard. Pure: no connections, no sockets beyond name resolution."""
+"""L4: selection of node and shard. No connections, no sockets except for name resolution."""

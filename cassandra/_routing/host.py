@@ -1,4 +1,4 @@
-"""A node of the cluster as the driver knows it (L4). Made by the control connection, shared by everybody."""
+"""A node of the cluster (L4). Made by the control connection, shared by all components."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ in_child(lambda: renew(_handlers))
 
 @public("cassandra.pool")
 class Host(HostState):
-    """A node: where it is, what it is, and whether the driver believes it is up.
+    """A node: its address, its attributes, and its state (up or down).
 
     Hosts compare, order and hash by :attr:`endpoint`; one is also equal to the text of its address. Attributes that
     describe the node are written by the control connection only; ``is_up`` (True up, False down, None not yet known)
@@ -35,12 +35,12 @@ class Host(HostState):
 
     #: Unique id of the node, None until the control connection has read it.
     host_id: UUID | None = None
-    #: Decides whether a connection failure means that the node is down.
+    #: Decides if a connection failure means that the node is down.
     conviction_policy: ConvictionPolicy = None  # type: ignore[assignment]
     #: Server version as the node reports it, such as ``"5.0.6"``.
     release_version: str | None = None
 
-    #: Addresses and ports from ``system.local`` and ``system.peers*``; None where the server does not say.
+    #: Addresses and ports from ``system.local`` and ``system.peers*``; None if the server has no value.
     broadcast_address: str | None = None
     broadcast_port: int | None = None
     broadcast_rpc_address: str | None = None
@@ -77,12 +77,12 @@ class Host(HostState):
 
     @property
     def lock(self) -> Any:
-        """A re-entrant lock of programs. The driver does not acquire it."""
+        """A re-entrant lock for programs. The driver does not acquire it."""
         return lock_of_programs(self)
 
     @property
     def endpoint(self) -> EndPoint:
-        """Where the driver connects to."""
+        """Endpoint that the driver connects to."""
         return self._endpoint
 
     @endpoint.setter
@@ -106,12 +106,12 @@ class Host(HostState):
         return self._rack
 
     def set_location_info(self, datacenter: str | None, rack: str | None) -> None:
-        """Set data centre and rack. Replicas follow when the token map is rebuilt."""
+        """Set data centre and rack. Replicas change when the token map is rebuilt."""
         self._datacenter = datacenter
         self._rack = rack
 
     def set_up(self) -> None:
-        """Mark the node up and forget its failures."""
+        """Mark the node up and reset its failures."""
         self.conviction_policy.reset()
         self.is_up = True
 
@@ -120,24 +120,24 @@ class Host(HostState):
         self.is_up = False
 
     def signal_connection_failure(self, connection_exc: BaseException) -> bool:
-        """Tell the conviction policy about a failed connection; True if the node is to be considered down."""
+        """Pass a connection failure to the conviction policy. True if the node is to be marked down."""
         return self.conviction_policy.add_failure(connection_exc)
 
     def is_currently_reconnecting(self) -> bool:
-        """Whether somebody is busy trying to reach the node again."""
+        """True if there is a reconnection handler."""
         return self._reconnection_handler is not None
 
     @command
     def get_and_set_reconnection_handler(self, new_handler: Any) -> Any:
-        """Atomically replace the reconnection handler (None: nobody reconnects); returns the previous one."""
+        """Replace the reconnection handler atomically (None: no reconnection); return the previous one."""
         with _handlers:
             old, self._reconnection_handler = self._reconnection_handler, new_handler
             return old
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy is what was known of the node at that moment; nobody keeps it up to date."""
+        """Copy the state of the node at this moment; the copy is not updated."""
         state = {**state_of(self), "_reconnection_handler": None, "is_up": self.is_up}
-        state.pop("_watch", None)  # of the connections of this one
+        state.pop("_watch", None)  # it belongs to the connections of this object
         return _restored, (type(self), state.pop("_endpoint")), state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -174,11 +174,11 @@ class Host(HostState):
 
 
 def _restored(kind: type[Host], endpoint: EndPoint) -> Host:
-    """One that is hashed as the other, whatever it holds, which may refer to it."""
+    """Return a host with its hash set before the rest of the state, which may refer to the host."""
     host: Host = kind.__new__(kind)
     host.endpoint = endpoint
     return host
 
 
 def _sort_key(host: Host) -> Any:
-    return host.endpoint  # endpoints of one class are ordered; EndPoint itself does not promise it
+    return host.endpoint  # endpoints of one class are ordered; EndPoint itself does not guarantee an order

@@ -1,8 +1,8 @@
-"""Metadata (``cluster.metadata``): what users see of the cluster, and how the driver publishes what it learns (L4).
+"""Metadata (``cluster.metadata``): the public view of the cluster, and the publication of its changes (L4).
 
 The only writer of :class:`~cassandra._routing.snapshot.ClusterState`. Every method below that changes something
-makes a new state from the current one and publishes it under a lock; whoever reads takes :attr:`Metadata.state`
-and works on that.
+makes a new state from the current one and publishes it under a lock. Readers read :attr:`Metadata.state` once and use
+that state.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.metadata")
 
-#: Hosts with their tokens as system tables spell them.
+#: Hosts with their tokens as text, as in the system tables.
 TokensByHost = Mapping["Host", Iterable[str]]
 
 
 class TopologyChange:
-    """What a published list of hosts changed."""
+    """Hosts added and removed by a published topology."""
 
     __slots__ = ("added", "removed")
 
@@ -54,26 +54,26 @@ class TopologyChange:
 
 @public("cassandra.metadata")
 class Metadata(MetadataFields):
-    """The cluster as its nodes describe it: hosts, token ring, schema. Found at ``cluster.metadata``.
+    """The cluster as described by its nodes: hosts, token ring, schema. Available as ``cluster.metadata``.
 
-    Kept fresh by the control connection. A keyspace, table, view, index, type or function that is found here stays as
-    it was read; after a change there is another object in its place. The dicts that they are found in follow changes.
+    Updated by the control connection. A keyspace, table, view, index, type or function object is not changed after it
+    was read; after a schema change another object replaces it. The dicts that contain them follow changes.
     """
 
     #: Name of the cluster.
     cluster_name: str | None = None
-    #: Whether the cluster is a managed service (never detected: DSE is not supported).
+    #: True for a managed service (never detected: DSE is not supported).
     dbaas = False
 
     def __init__(self) -> None:
-        #: Which hosts and shards hold a token of a table; servers tell with their responses.
+        #: Hosts and shards that hold a token of a table; updated from responses of servers.
         self._tablets = Tablets({})
-        #: The current snapshot: one attribute, which requests compare with the one that they were compiled in.
+        #: The current snapshot: one attribute, which requests compare with the one they were compiled with.
         self.state: ClusterState = ClusterState(Topology(), {}, self._tablets)
         self._token_map: tuple[ClusterState, TokenMap | None] = (EMPTY, None)
         self._lock = driver_lock("Metadata")
         self._upkeep = TabletUpkeep()
-        self._odd_tablets: set[tuple[str, str]] = set()  # tables of which a tablet could not be read
+        self._odd_tablets: set[tuple[str, str]] = set()  # tables with a malformed tablet in a response
 
     __reduce__ = not_copied("it follows its cluster; its keyspaces, tables and hosts can be")
 
@@ -81,7 +81,7 @@ class Metadata(MetadataFields):
 
     @property
     def keyspaces(self) -> Mapping[str, KeyspaceMetadata]:
-        """Keyspaces by name. The dict follows changes; when everything is read again, there is another one."""
+        """Keyspaces by name. The dict follows changes; when the whole schema is read again, a new dict replaces it."""
         return self.state.keyspaces
 
     @keyspaces.setter
@@ -104,8 +104,8 @@ class Metadata(MetadataFields):
 
     @property
     def token_map(self) -> TokenMap | None:
-        """The ring, empty if no tokens were read; None until the partitioner is known, or if the driver does not have
-        it."""
+        """The ring, empty if no tokens were read; None until the partitioner is known, or if it is not
+        supported."""
         state = self.state
         made_for, token_map = self._token_map
         if made_for is not state:
@@ -115,15 +115,15 @@ class Metadata(MetadataFields):
 
     @token_map.setter
     def token_map(self, token_map: TokenMap | None) -> None:
-        """Shown until the cluster changes; requests go by :attr:`state`."""
+        """Override the property until the cluster changes; requests are routed by :attr:`state`."""
         self._token_map = (self.state, token_map)
 
     def token_ranges(self, keyspace: str, table: str | None = None) -> list[TokenRange]:
-        """The parts of the ring, ascending, each with the hosts that hold it: the tablets of *table* where they are
-        known (``session.prefetch_tablets`` reads all of them), else the ranges between the tokens of the hosts. They
-        have every token exactly once.
+        """Return the ranges of the ring, ascending, each with the hosts that hold it: the tablets of *table* where they
+        are known (``session.prefetch_tablets`` reads all of them), else the ranges between the tokens of the hosts.
+        Every token is in exactly one range.
 
-        Names are spelled as in :attr:`keyspaces`. ValueError for a keyspace that is not known,
+        Names are spelled as in :attr:`keyspaces`. Raises ValueError for an unknown keyspace,
         :exc:`~cassandra.UnsupportedOperation` for another partitioner than Murmur3. Example::
 
             for part in cluster.metadata.token_ranges("shop", "orders"):
@@ -134,34 +134,34 @@ class Metadata(MetadataFields):
         return token_ranges(self.state, keyspace, table)
 
     def all_hosts(self) -> list[Host]:
-        """All hosts known."""
+        """Return all known hosts."""
         return list(self.state.topology.hosts)
 
     def all_hosts_items(self) -> list[tuple[UUID | None, Host]]:
-        """All hosts known, each with its id."""
+        """Return all known hosts, each with its id."""
         return [(host.host_id, host) for host in self.state.topology.hosts]
 
     def get_host(self, endpoint_or_address: Any, port: int | None = None) -> Host | None:
-        """The host with this endpoint, or with this address (and port) for clients; None if there is none."""
+        """Return the host with this endpoint, or with this address (and port) for clients; None if there is none."""
         return self.state.host_at(endpoint_or_address, port)
 
     def get_host_by_host_id(self, host_id: UUID) -> Host | None:
-        """The host with this id; None if there is none."""
+        """Return the host with this id; None if there is none."""
         return self.state.topology.by_id.get(host_id)
 
     def get_replicas(self, keyspace: str, key: bytes) -> list[Host]:
-        """The hosts that hold the partition with the serialised key *key*, in ring order; empty if that is not
-        known."""
+        """Return the hosts that hold the partition with the serialised key *key*, in ring order; an empty list if they
+        are not known."""
         state = self.state
         token = state.token_of(key)
         return list(state.replicas(keyspace, token)) if token is not None else []
 
     def can_support_partitioner(self) -> bool:
-        """Whether requests can be routed by token: always; for a partitioner that is not known they are not routed."""
+        """Return True always. (Requests are not routed by token with an unknown partitioner.)"""
         return True
 
     def export_schema_as_string(self) -> str:
-        """The statements that create all keyspaces and all that is in them."""
+        """Return the statements that create all keyspaces with their contents."""
         return "\n\n".join(keyspace.export_as_string() for keyspace in self.keyspaces.values())
 
     # ------------------------------------------------------------------ hosts
@@ -170,7 +170,7 @@ class Metadata(MetadataFields):
     def add_or_return_host(self, host: Host) -> tuple[Host, bool]:
         """Add *host* unless one with its id (or, without an id, its endpoint) is known.
 
-        Returns the host that is known now, and whether it is new.
+        Returns the known host, and True if it is new.
         """
         with self._lock:
             topology = self.state.topology
@@ -182,7 +182,7 @@ class Metadata(MetadataFields):
 
     @command
     def update_host(self, host: Host, old_endpoint: Any) -> Host:
-        """Take notice that *host* got another endpoint or id; adds it if it is not known."""
+        """Publish a changed endpoint or id of *host*, or add *host* if it is not known. Returns the known host."""
         with self._lock:
             known, added = self.add_or_return_host(host)
             if not added:
@@ -191,13 +191,13 @@ class Metadata(MetadataFields):
 
     @command
     def remove_host(self, host: Host) -> bool:
-        """Forget *host* and its tokens; False if it was not known."""
+        """Remove *host* and its tokens; False if it was not known."""
         with self._lock:
             return self._remove(self._known(self.state.topology, host))
 
     @command
     def remove_host_by_host_id(self, host_id: UUID, endpoint: Any = None) -> bool:
-        """Forget the host with this id (and, if given, this endpoint); False if it was not known."""
+        """Remove the host with this id (and, if given, this endpoint); False if it was not known."""
         with self._lock:
             known = self.state.topology.by_id.get(host_id)
             if known is not None and endpoint is not None and known.endpoint != endpoint:
@@ -206,7 +206,7 @@ class Metadata(MetadataFields):
 
     @command
     def rebuild_token_map(self, partitioner: str | None, token_map: TokensByHost) -> None:
-        """Replace the ring. *token_map*: the tokens of each host as system tables spell them.
+        """Replace the ring. *token_map*: the tokens of each host as text, as in the system tables.
 
         Needed whenever tokens, data centres or racks changed.
         """
@@ -236,7 +236,7 @@ class Metadata(MetadataFields):
     # ------------------------------------------------------------------ schema
 
     def schema_target(self, event: Mapping[str, Any]) -> SchemaTarget:
-        """What to read after a schema change event. A keyspace the driver has not heard of is read whole."""
+        """Return the part of the schema to read after a schema change event. An unknown keyspace is read completely."""
         target = SchemaTarget.from_event(event)
         if target.kind == EVERYTHING or target.keyspace is None or target.keyspace in self.keyspaces:
             return target
@@ -247,7 +247,7 @@ class Metadata(MetadataFields):
     @command
     def apply_schema(self, target: SchemaTarget, rows: SchemaRows) -> None:
         """Publish *target* as it was read: *rows* by query name (see ``schema_queries``). A dropped target has
-        no rows. Forgets the tablets of what changed."""
+        no rows. Tablets of changed tables are dropped."""
         with self._lock:
             before = self.state.keyspaces
             after = updated(before, target, rows)
@@ -256,8 +256,8 @@ class Metadata(MetadataFields):
 
     @command
     def schema_not_read(self, target: SchemaTarget) -> None:
-        """*target* was altered or dropped (everything: may have been), but the schema is not followed: forget the
-        tablets that may be wrong."""
+        """Drop the tablets that may be wrong after *target* was altered or dropped (everything: possibly), for a driver
+        that does not read the schema."""
         with self._lock:
             self._upkeep.not_read(self._tablets, target)
 
@@ -289,7 +289,7 @@ class Metadata(MetadataFields):
     def _publish(
         self, *, topology: Topology | None = None, keyspaces: Mapping[str, KeyspaceMetadata] | None = None
     ) -> None:
-        """The one place where a state becomes the current one; with the lock held."""
+        """Publish a new state. The lock is held. No other method sets the current state."""
         current = self.state
         self.state = ClusterState(
             current.topology if topology is None else topology,
@@ -301,14 +301,14 @@ class Metadata(MetadataFields):
 
 
 def _checked(token_class: type[Token], value: Any) -> Any:
-    """*value*, if it is one of the partitioner's."""
+    """Return *value*. Raises ValueError if it is not valid for the partitioner."""
     if token_class is Murmur3Token and not MIN_LONG <= value <= MAX_LONG:
         raise ValueError(f"{printable(str(value), 40)} has more than 64 bits")
     return value
 
 
 def _make_ring(partitioner: str | None, token_map: TokensByHost) -> Ring | None:
-    """The ring of *token_map*; None if the partitioner is not known or nobody has tokens."""
+    """Return the ring of *token_map*; None if the partitioner is unknown or no host has tokens."""
     token_class = token_class_of(partitioner)
     if token_class is None:
         return None
@@ -317,5 +317,5 @@ def _make_ring(partitioner: str | None, token_map: TokensByHost) -> Ring | None:
         try:
             owners.update([(_checked(token_class, token_class.from_string(token).value), host) for token in tokens])
         except Exception as error:
-            log.warning("The tokens of %s cannot be read, requests are not routed to it by token: %s", host, error)
+            log.warning("Invalid tokens of %s, requests are not routed to it by token: %s", host, error)
     return Ring(token_class, owners) if owners else None

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class Topology:
-    """Immutable. Replica maps are made when a strategy is first asked for, and live as long as the topology: a schema
-    change does not throw them away."""
+    """Hosts and ring; immutable. Replica maps are made on first use of a strategy and live as long as the topology: a
+    schema change does not discard them."""
 
     __slots__ = ("_replica_maps", "by_endpoint", "by_id", "hosts", "partitioner", "ring")
 
@@ -28,10 +28,10 @@ class Topology:
         self._replica_maps: dict[tuple[type, _ReplicationStrategy], ReplicaMap | None] = {}
 
     def replica_map(self, strategy: _ReplicationStrategy | None) -> ReplicaMap | None:
-        """Replicas under *strategy*; None if it cannot be routed by."""
+        """Return the replicas under *strategy*; None if it cannot be used for routing."""
         if strategy is None or not self.ring:
             return None
-        key = (type(strategy), strategy)  # a subclass may be equal to its base and yet place otherwise
+        key = (type(strategy), strategy)  # a subclass may be equal to its base but place replicas differently
         try:
             return self._replica_maps[key]
         except KeyError:
@@ -40,5 +40,5 @@ class Topology:
             return self._replica_maps.setdefault(key, made)
 
     def with_hosts(self, hosts: Iterable[Host]) -> Topology:
-        """The same ring with other hosts; the ring is rebuilt separately, once the tokens are known."""
+        """Return a topology with the same ring and other hosts; the ring is rebuilt separately, from new tokens."""
         return Topology(hosts, self.ring, self.partitioner)

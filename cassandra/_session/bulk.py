@@ -1,6 +1,6 @@
-"""Bulk: how a session writes and reads many rows at once, which Session has.
+"""Bulk methods of a session: writing and reading many rows at once.
 
-L5. All of it is in ``ingest`` and ``scan``, which are imported when somebody asks for them.
+L5. They are implemented in ``ingest`` and ``scan``, which are imported on first use.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ BATCH_ROWS = 32
 
 
 class ArrowStreamable(Protocol):
-    """Gives its rows as a C stream of Arrow's."""
+    """An object that exports its rows as an Arrow C stream."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
 
 class ArrowArrayable(Protocol):
-    """Is a record batch of Arrow's."""
+    """An Arrow record batch."""
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
 
@@ -42,7 +42,7 @@ Piece = ArrowStreamable | ArrowArrayable | Mapping[str, Any]
 
 
 class Bulk:
-    """What a session is asked for rows by the million."""
+    """Methods of a session for millions of rows."""
 
     def ingest(
         self,
@@ -62,26 +62,28 @@ class Bulk:
     ) -> IngestReport:
         """Write the rows of *data* to *table*, ``"table"`` or ``"keyspace.table"``, straight from Arrow's buffers.
 
-        :param data: a table, record batch or data frame (whatever has ``__arrow_c_stream__`` or ``__arrow_c_array__``),
-            a mapping of column names and NumPy arrays, or an iterable of these, which may be endless. It is read no
-            faster than its rows are written.
-        :param columns: write these columns of the data; else all, and one that the table has not is an error.
-        :param ttl: seconds that the rows live.
-        :param timestamp: write time of the first row, in microseconds since 1970; each that follows is one later. Else
-            the session's clock gives them, ascending too: of rows with the same primary key the last one stays.
-        :param nulls: "unset" leaves a column as it is where the data has null, "null" deletes what is there.
-        :param concurrency: requests in flight; "auto" finds out how many each node takes.
-        :param batch_rows: rows that follow each other in one partition go as one unlogged batch of at most so many; 1
+        :param data: a table, record batch or data frame (any object with ``__arrow_c_stream__`` or
+            ``__arrow_c_array__``), a mapping of column names and NumPy arrays, or an iterable of these, which may be
+            endless. It is read no faster than its rows are written.
+        :param columns: write these columns of the data; default: all, and one that the table does not have is an error.
+        :param ttl: time to live of the rows, in seconds.
+        :param timestamp: write time of the first row, in microseconds since 1970; it rises by one with each row.
+            Default: the session's timestamp generator, ascending too: of rows with the same primary key the last one
+            wins.
+        :param nulls: "unset" leaves a column unchanged where the data has null, "null" deletes its value.
+        :param concurrency: requests in flight; "auto" adapts to the capacity of each node.
+        :param batch_rows: consecutive rows of one partition are sent as one unlogged batch of at most this many; 1
             writes each alone.
-        :param on_error: "raise" stops reading at the first row that fails; "collect" goes on, and the report has them.
-        :param progress: called with the report so far, now and then; True shows a bar.
+        :param on_error: "raise" stops reading at the first row that fails; "collect" continues, and the report has
+            the errors.
+        :param progress: called with the current report from time to time; True shows a bar.
         :param already_encrypted: names of columns that the cluster's column encryption policy encrypts, whose values in
-            *data* are the bytes to be stored. All others are encrypted, whatever the metadata of *data* say.
+            *data* are the bytes to be stored. All others are encrypted, regardless of the metadata of *data*.
 
-        Rows are written again, as they were, when a node had no time, did not answer or was lost, for up to a minute.
-        Raises ValueError, with all that does not fit, before anything is written, and :exc:`IngestError` when rows have
-        failed; what the source raises comes out of here. ``cassandra.ingest.report_of`` tells of any exception, Ctrl-C
-        too, which rows were written. Example::
+        Rows are written again, unchanged, when a node timed out, did not respond or was lost, for up to a minute.
+        Raises ValueError, with all mismatches, before the first write, and :exc:`IngestError` when rows have failed;
+        exceptions of the source are raised here. ``cassandra.ingest.report_of`` returns, for any exception, Ctrl-C
+        too, the rows that were written. Example::
 
             report = session.ingest("shop.orders", pyarrow.parquet.read_table("orders.parquet"))
 
@@ -122,9 +124,9 @@ class Bulk:
         progress: Callable[[IngestReport], object] | bool | None = None,
         already_encrypted: Iterable[str] = (),
     ) -> IngestReport:
-        """As :meth:`ingest`, without blocking the running loop. *data* may be an asynchronous iterable, too; other
-        iterables are iterated on the loop's thread. A cancelled task sends no more rows, and waits for those in flight,
-        but not long.
+        """Do as :meth:`ingest`, without blocking the running loop. *data* may be an asynchronous iterable, too; other
+        iterables are iterated on the loop's thread. A cancelled task sends no more rows, and waits briefly for those
+        in flight.
 
         .. versionadded:: 4.0
         """
@@ -163,11 +165,11 @@ class Bulk:
         credentials: Importable | None = None,
         already_encrypted: Iterable[str] = (),
     ) -> IngestTask:
-        """What :meth:`ingest` is called with, but for the rows, as something that other processes can call with those
-        that they have: the workers of Dask and Ray, or those of a pool.
+        """Return an :meth:`ingest` call without its rows, as an object that other processes can call with rows of
+        their own: the workers of Dask and Ray, or those of a pool.
 
-        :param connect: a function that the others can import, or its name, ``"module:function"``, which makes a
-            session. Without it each process makes one, which it keeps, by the addresses that this session has.
+        :param connect: a function that the workers can import, or its name, ``"module:function"``, which makes a
+            session. Without it each process makes and keeps one, with the addresses of this session.
         :param credentials: such a function, which returns an auth provider, or user and password. These are never
             pickled.
 
@@ -222,36 +224,36 @@ class Bulk:
         varints: Literal["utf8", "int64"] | int = "utf8",
         uuids: Literal["arrow.uuid", "binary"] = "arrow.uuid",
     ) -> Scan:
-        """A :class:`~cassandra.scan.Scan` of *table*: its rows in parallel from all shards, as columns.
+        """Return a :class:`~cassandra.scan.Scan` of *table*: its rows in parallel from all shards, as columns.
 
         :param table: ``"table"`` or ``"keyspace.table"``, a view too; or a prepared SELECT, without markers or with
             those of ``token(key) > ? AND token(key) <= ?``.
-        :param columns: names of columns, or calls like ``"writetime(v) AS at"``; else all columns.
-        :param where: what rows have to fulfil, as CQL, or ``(cql, values)`` for one with ``?``. It may end with
+        :param columns: names of columns, or calls like ``"writetime(v) AS at"``; default: all columns.
+        :param where: a condition on rows, as CQL, or ``(cql, values)`` for one with ``?``. It may end with
             ``PER PARTITION LIMIT n`` and with ``ALLOW FILTERING``, which is never added.
-        :param token_range: read this part of the ring, or these, only.
-        :param splits: into how many ranges the table is cut; "auto" takes tablets and parts of the ring as they are, or
-            cuts them, so that there are 24 for each shard, 48 for a node without shards.
+        :param token_range: read only this part of the ring, or these.
+        :param splits: number of ranges into which the table is split; "auto" takes tablets and parts of the ring as
+            they are, or splits them, so that there are 24 for each shard, 48 for a node without shards.
         :param parallelism: ranges that are read at a time; "auto" is 3 for each shard.
-        :param target_rows: of a batch; pages of a range are put together to that.
+        :param target_rows: rows of a batch; pages of a range are combined up to that size.
         :param on_error: "retry" ends with :exc:`~cassandra.scan.ScanError` when a range cannot be read within a minute;
-            "skip" goes on without it, and ``failed_ranges`` has it.
-        :param bypass_cache: do not let the rows take the place of others in the caches of the servers (ScyllaDB).
-        :param page_size: rows of a page; else the session's ``default_fetch_size``, and where rows are narrow up to
+            "skip" continues without it, and ``failed_ranges`` has it.
+        :param bypass_cache: do not let the rows evict others from the caches of the servers (ScyllaDB).
+        :param page_size: rows of a page; default: the session's ``default_fetch_size``, and for narrow rows up to
             four times as many, as long as a page is not over 1 MiB.
-        :param timeout: seconds that a page may take; else the profile's.
-        :param filter: what rows have to fulfil, found out here: an expression of ``cassandra.scan``, or a callable
-            that gives the mask of a batch.
-        :param pushdown: whether the servers fold what they can, see :meth:`~cassandra.scan.Scan.fold`: "always" is an
-            error where they cannot.
-        :param progress: called now and then with how far it has come; True shows a bar.
-        :param resume: a checkpoint: what that has is not read again.
+        :param timeout: seconds that a page may take; default: the profile's.
+        :param filter: a condition on rows that the client evaluates: an expression of ``cassandra.scan``, or a callable
+            that returns the mask of a batch.
+        :param pushdown: let the servers fold supported functions, see :meth:`~cassandra.scan.Scan.fold`: "always" is
+            an error where they cannot.
+        :param progress: called from time to time with the progress; True shows a bar.
+        :param resume: a checkpoint: ranges in it are not read again.
 
-        The other options say what text, decimals, varints and uuids become, as of
+        The other options set the types of text, decimals, varints and uuids, as for
         :meth:`~cassandra.cluster.ResultSet.arrow`.
 
-        Nothing is sent before the rows are asked for. Raises ValueError, with the reason, for what cannot be scanned
-        (LIMIT, ORDER BY, GROUP BY, IN, aggregates, JSON, unknown tables and columns), and
+        Nothing is sent before rows are read. Raises ValueError, with the reason, for tables and statements that cannot
+        be scanned (LIMIT, ORDER BY, GROUP BY, IN, aggregates, JSON, unknown tables and columns), and
         :exc:`~cassandra.UnsupportedOperation` for another partitioner than Murmur3. Ranges are read one by one: there
         is no snapshot of the table as a whole. Example::
 
@@ -307,28 +309,28 @@ class Bulk:
         varints: Literal["utf8", "int64"] | int = "utf8",
         uuids: Literal["arrow.uuid", "binary"] = "arrow.uuid",
     ) -> OrderedScan:
-        """The rows of many partitions in one order, as columns: an :class:`~cassandra.scan.OrderedScan`.
+        """Return the rows of many partitions in one order, as columns: an :class:`~cassandra.scan.OrderedScan`.
 
-        *prepared*, a SELECT of one partition, is executed for each of *keys*, and the rows are merged as they come.
-        Rows that are equal come in the order of the keys. In memory are at most two pages of each partition.
+        *prepared*, a SELECT of one partition, is executed for each of *keys*, and the rows are merged as they arrive.
+        Equal rows are in the order of the keys. At most two pages of each partition are in memory.
 
         :param keys: the values of the statement's markers, a sequence or a mapping each.
-        :param order_by: a clustering column, or several, as they follow each other in the key; columns that ``=`` makes
-            the same in all rows of a partition may be left out, or stand anywhere. All of them, if it is not given.
-        :param descending: the direction of *order_by*, one for all or one for each. It has to be that of the statement:
-            that of the table, or the other one where the statement says ORDER BY.
-        :param limit: so many rows in all; nothing is asked for beyond them.
-        :param consistency_level: else that of the statement, or of the default profile.
-        :param page_size: rows of a page; else the ``fetch_size`` of the statement, or fewer for many partitions.
+        :param order_by: a clustering column, or several, in key order; columns that ``=`` makes equal in all rows of
+            a partition may be omitted, or be anywhere. Default: all clustering columns.
+        :param descending: the direction of *order_by*, one for all or one for each. It must be that of the statement:
+            that of the table, or the reverse if the statement has ORDER BY.
+        :param limit: total number of rows; no rows beyond it are requested.
+        :param consistency_level: default: that of the statement, or of the default profile.
+        :param page_size: rows of a page; default: the ``fetch_size`` of the statement, or fewer for many partitions.
         :param parallelism: pages in flight at a time; "auto" is 3 for each shard.
         :param max_open: partitions that are merged at once; more of them are merged in levels.
-        :param target_rows: of a batch, at most.
-        :param slice_rows: so many rows of a partition that follow each other are a batch of their own, without a copy.
-        :param timeout: seconds that a page may take; else the profile's.
+        :param target_rows: maximum number of rows of a batch.
+        :param slice_rows: this many consecutive rows of a partition are a batch of their own, without a copy.
+        :param timeout: seconds that a page may take; default: the profile's.
 
-        The other options are those of :meth:`~cassandra.cluster.ResultSet.arrow`. Nothing is sent before rows are asked
-        for. Raises ValueError, with the reason, where the rows of a partition are in another order than is wanted, and
-        TypeError for keys that do not fit. Example::
+        The other options are those of :meth:`~cassandra.cluster.ResultSet.arrow`. Nothing is sent before rows are
+        read. Raises ValueError, with the reason, where the rows of a partition are not in the requested order, and
+        TypeError for keys of other types. Example::
 
             select = session.prepare("SELECT at, sensor, value FROM lab.readings WHERE sensor = ? ORDER BY at DESC")
             newest = session.scan_order(select, [(1,), (2,), (3,)], "at", descending=True, limit=100).to_arrow()

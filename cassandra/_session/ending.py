@@ -1,9 +1,9 @@
-"""How a session ends: at once, or when what is in flight has finished (``background/draining.py``).
+"""Shutdown of a session: at once, or after its requests in flight have finished (``background/draining.py``).
 
-L5. States: *open*, then *draining* if somebody wants that (``Session._draining``: nothing new is taken, what was begun
-goes on), then *shut down* (``Session.is_shutdown``), once, by a command. No lock, as any thread delays steps: a request
-is among the delayed ones before the thread looks whether the session was shut down, and the end looks for delayed ones
-after it has said that it is: each is rejected or among those that fail.
+L5. States: *open*, then *draining* if requested (``Session._draining``: new requests are rejected, work in progress
+continues), then *shut down* (``Session.is_shutdown``), once, by a command. No lock, although any thread delays steps: a
+thread adds a request to the delayed ones before it checks for a shutdown, and the shutdown reads the delayed ones after
+it has set its flag: each request is rejected or among those that fail.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _nowhere() -> bool:
 
 
 class Ending:
-    """Ends *session*, and the requests that wait for a later step."""
+    """Shuts down *session*, and fails the requests that wait for a later step."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -39,32 +39,32 @@ class Ending:
         self._delayed: dict[int, weakref.ref[ResponseFuture]] = {}  # by id()
 
     def call_later(self, delay: float, future: ResponseFuture, step: Callable[[], None]) -> Any:
-        """A delayed step of a request; the end of the session fails the requests that wait for one."""
+        """Schedule a delayed step of a request; a shutdown of the session fails the requests that wait for one."""
         session = self._session
         key = id(future)
 
         def forget(gone: weakref.ref[ResponseFuture]) -> None:
-            if self._delayed.get(key) is gone:  # or there is another one at that address
+            if self._delayed.get(key) is gone:  # another object may have this address by now
                 self._delayed.pop(key, None)
 
         self._delayed[key] = weakref.ref(future, forget)
-        if session.is_shutdown:  # looked at last: the end looks for delayed requests after it is set
+        if session.is_shutdown:  # checked last: the shutdown reads the delayed requests after it is set
             raise DriverException("The session was shut down while the request waited to be sent again.")
         return session.cluster.reactor.call_later(delay, step)
 
     def delayed(self) -> list[ResponseFuture]:
-        """The requests that wait for a step, or did."""
+        """Return the requests that wait for a step, or did."""
         return [future for one in list(self._delayed.values()) if (future := one()) is not None]
 
     def leave_to_parent(self) -> None:
-        """In a forked child: requests that wait are the parent's."""
+        """Drop delayed requests in a forked child: they are the parent's."""
         self._delayed.clear()
         self._session._on_io_thread = _nowhere
 
-    # ---- the end
+    # ---- shutdown
 
     def end(self, limit: float | None) -> None:
-        """Body of :meth:`Session.shutdown`."""
+        """Implement :meth:`Session.shutdown`."""
         catch_up()
         session = self._session
         if session.is_shutdown:
@@ -78,12 +78,12 @@ class Ending:
             return
         try:
             commands.run(self._drain, limit)
-        except BaseException:  # Ctrl-C ends the waiting, not the end
+        except BaseException:  # Ctrl-C ends the wait, not the shutdown
             self._is_waiting_over = True
             raise
 
     async def end_async(self, limit: float | None) -> None:
-        """Body of :meth:`Session.shutdown_async`."""
+        """Implement :meth:`Session.shutdown_async`."""
         catch_up()
         session = self._session
         if session.is_shutdown:
@@ -106,16 +106,16 @@ class Ending:
             return
         try:
             self._open.pop()
-        except IndexError:  # another thread ends it
+        except IndexError:  # another thread shuts it down
             return
         session.is_shutdown = True
         delayed = self.delayed()
         self._is_waiting_over = True
         session._pool_set.close()
-        session._on_io_thread = _nowhere  # a session that is kept keeps no reactor alive
+        session._on_io_thread = _nowhere  # a reference to the session must not keep a reactor alive
         for future in delayed:
             if future._wait(0.0):
-                continue  # its answer has come, whoever will ask for it
+                continue  # its response has arrived
             error = DriverException("The session was shut down while the request waited to be sent again.")
             future._fail(future._page, error)
         session.cluster.session_closed(session)

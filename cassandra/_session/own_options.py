@@ -1,4 +1,4 @@
-"""Options of a session (L5): those of the default profile that it overrides, and those of one call."""
+"""Options of a session (L5): overrides of the default profile, and options of one call."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .statements.sentinels import NOT_SET
 if TYPE_CHECKING:
     from .session import Session
 
-OF_PROFILE: Any = NOT_SET  # in the place of a row factory, which None is too
+OF_PROFILE: Any = NOT_SET  # instead of a row factory, because None is a valid one
 
 
 def profile_option(name: str, attribute: str, doc: str) -> property:
-    """A legacy session option *name*: reads *attribute* of the default profile, and overrides it for this session
-    when set."""
+    """Return a property for the legacy session option *name*: it reads *attribute* of the default profile, and
+    overrides it for this session when set."""
 
     def read(self: Session) -> Any:
         return getattr(self._resolve_profile(EXEC_PROFILE_DEFAULT), attribute)
@@ -35,13 +35,13 @@ def profile_option(name: str, attribute: str, doc: str) -> property:
 
 
 def of_call(row_factory: Any, prefetch: int | None) -> dict[str, Any] | None:
-    """What one call says itself, as attributes of its request; None for nothing."""
+    """Return the options of one call, as attributes of its request; None if there are none."""
     if row_factory is OF_PROFILE and prefetch is None:
         return None
     own: dict[str, Any] = {}
     if row_factory is not OF_PROFILE:
         if row_factory is not None and not callable(row_factory):
-            raise TypeError(f"row_factory is called with column names and rows: it cannot be {row_factory!r}")
+            raise TypeError(f"row_factory must be callable with column names and rows, not {row_factory!r}")
         own["row_factory"] = row_factory
     if prefetch is not None:
         own["_prefetch"] = checked_prefetch(prefetch)
@@ -49,6 +49,6 @@ def of_call(row_factory: Any, prefetch: int | None) -> dict[str, Any] | None:
 
 
 def of_caller(row_factory: Any, prefetch: int | None) -> dict[str, Any]:
-    """The arguments that a caller has given."""
+    """Return the options of one call as keyword arguments."""
     given = {} if row_factory is OF_PROFILE else {"row_factory": row_factory}
     return given if prefetch is None else {**given, "prefetch": prefetch}

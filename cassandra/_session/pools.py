@@ -1,14 +1,14 @@
-"""The pools of one session: which hosts have one, kept in step with host states and distances.
+"""The pools of one session, updated with host states and distances.
 
-L5. ``pools`` is an immutable dict replaced as a whole under the lock; requests read it without one. A pool enters
-the dict when its first connection is open and leaves it before it is closed. ``_opening`` holds what is on its way,
-so that a host never gets two pools at a time.
+L5. ``pools`` is an immutable dict replaced as a whole under the lock; requests read it without one. A pool enters the
+dict when its first connection is open and leaves it before it is closed. ``_opening`` holds pools that are being
+opened, so that a host never gets two pools at a time.
 
-A host that is up and has no pool gets one: by the passage that took it for up, or else, when it answered with a refusal
-or is up for another session, by ``_retries``, on the reconnection schedule. A host that is down is left alone: its
-return opens the pools. ``_opening``, ``_again``, ``_retries`` and ``_delays`` are guarded by the lock; nothing is
-called with it held. It is a driver lock, so pools are opened, replaced and closed by driver threads only: a caller that
-is interrupted leaves no opening behind that never ends. Callers read ``pools``.
+A host that is up and has no pool gets one: when its state changes to up, or else, when it rejected the connection or is
+up for another session, by ``_retries``, on the reconnection schedule. A host that is down is not tried: its pools are
+opened when it comes up. ``_opening``, ``_again``, ``_retries`` and ``_delays`` are guarded by the lock; no other
+component is called with it held. It is a driver lock, so pools are opened, replaced and closed by driver threads only:
+an interrupted caller leaves no unfinished opening behind. Callers read ``pools``.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class PoolSet(PoolSetFields):
         self._cluster = session.cluster
         self._lock = driver_lock("PoolSet")
         self._opening: dict[Host, tuple[Future[bool], HostPool]] = {}
-        self._again: set[Host] = set()  # of those being opened: whom to try once more if that fails
+        self._again: set[Host] = set()  # hosts with a pool being opened that are tried once more if that fails
         self._retries: dict[Host, Task] = {}
         self._delays: dict[Host, Delays] = {}
-        self._told: dict[Host, Repeated] = {}  # the I/O thread's
+        self._told: dict[Host, Repeated] = {}  # only for the I/O thread
         self._closed = False
         self.reopens = reopening
         self._waiting: list[Callable[[], None]] | None = [] if reopening else None
@@ -64,8 +64,8 @@ class PoolSet(PoolSetFields):
 
     @commands.command
     def add_or_renew(self, host: Host, is_host_addition: bool) -> Future[bool] | None:
-        """Open a pool to *host*, replacing the one it has once the new one is open. The future tells whether that
-        worked; None when the host is ignored by every policy."""
+        """Open a pool to *host*; it replaces the current one once it is open. The future has True if that succeeded.
+        Return None when the host is ignored by every policy."""
         distance = self._cluster.profile_manager.distance(host)
         if distance == HostDistance.IGNORED:
             return None
@@ -74,7 +74,7 @@ class PoolSet(PoolSetFields):
             if under_way is not None:
                 return under_way[0]
             done: Future[bool] = Future()
-            done.set_running_or_notify_cancel()  # it is everybody's: nobody may cancel it
+            done.set_running_or_notify_cancel()  # it is shared: no caller may cancel it
             if self._closed:
                 done.set_result(False)
                 return done
@@ -104,8 +104,8 @@ class PoolSet(PoolSetFields):
         )
 
     def _silence_limit(self) -> float:
-        """Seconds after which a silent connection is closed: a host that is gone is down within two heartbeat
-        intervals, also if it had nothing to answer when it went."""
+        """Return the seconds after which a silent connection is closed: a dead host is down within two heartbeat
+        intervals, even if no response was pending when it died."""
         interval = self._cluster.idle_heartbeat_interval
         return max(1.0, min(0.75 * interval, self._cluster.idle_heartbeat_timeout) if interval else SILENCE_LIMIT)
 
@@ -113,7 +113,7 @@ class PoolSet(PoolSetFields):
         return self._cluster.connections.options(self._session.keyspace)
 
     def _opened(self, pool: HostPool, error: BaseException | None, is_host_addition: bool, done: Future[bool]) -> None:
-        """Runs on the I/O thread."""
+        """Handle the result of opening *pool*. Runs on the I/O thread."""
         host, replaced = pool.host, None
         with self._lock:
             keyspace = self._session.keyspace
@@ -139,7 +139,7 @@ class PoolSet(PoolSetFields):
             pool.close()
             successor.open(lambda error: self._opened(successor, error, is_host_addition, done))
             return
-        if behind:  # there was a USE meanwhile
+        if behind:  # a USE was executed meanwhile
             pool.set_keyspace(
                 keyspace or "",
                 lambda errors: self._opened(pool, errors[0] if errors else None, is_host_addition, done),
@@ -165,12 +165,12 @@ class PoolSet(PoolSetFields):
         self._cluster.signal_connection_failure(host, error, is_host_addition=is_host_addition)
 
     def _try_later(self, host: Host) -> None:
-        """The host may stay up though this pool could not be opened."""
+        """Schedule another attempt: the host may stay up though this pool could not be opened."""
         with self._lock:
             if self._closed:
                 return
             delays = self._delays.setdefault(host, Delays(self._cluster.membership.new_schedule))
-        delay = delays.next_or_last()  # one opening at a time: nobody else asks this schedule
+        delay = delays.next_or_last()  # one opening at a time: this schedule has no other user
         task = self._cluster.scheduler.schedule(delay, self._retry, host)
         with self._lock:
             before = self._retries.pop(host, None)
@@ -183,10 +183,10 @@ class PoolSet(PoolSetFields):
             task.cancel()
 
     def _retry(self, host: Host) -> None:
-        """On a worker."""
+        """Open the pool of *host* again if it is still needed. On a worker."""
         is_member = host in self._cluster.metadata.all_hosts()
         needed = host.is_up is not False and is_member
-        if not is_member:  # it has left while its pool was being opened
+        if not is_member:  # it left while its pool was being opened
             self.forget_errors(host)
         with self._lock:
             self._retries.pop(host, None)
@@ -198,9 +198,10 @@ class PoolSet(PoolSetFields):
 
     @commands.command
     def try_now(self) -> None:
-        """What hosts refused before they may let in now: open what is missing without waiting for its time."""
+        """Open missing pools without waiting for their next attempt: hosts may accept connections that they rejected
+        before."""
         with self._lock:
-            self._again.update(self._opening)  # they may have been refused already
+            self._again.update(self._opening)  # they may have been rejected already
             hosts = list(self._retries)
             for host in hosts:
                 self._forget_retry(host)
@@ -210,7 +211,7 @@ class PoolSet(PoolSetFields):
             pool.try_now()
 
     def _forget_retry(self, host: Host) -> None:
-        """Locked. (Cancelling a task calls nothing: it has no future.)"""
+        """Cancel the next attempt. Locked. (Cancelling a task calls nothing: it has no future.)"""
         self._delays.pop(host, None)
         task = self._retries.pop(host, None)
         if task is not None:
@@ -218,7 +219,7 @@ class PoolSet(PoolSetFields):
 
     @commands.command
     def remove(self, host: Host) -> bool:
-        """Close the pool of *host*, also one that is being opened. False if it has none."""
+        """Close the pool of *host*, also one that is being opened. Return False if it has none."""
         with self._lock:
             self._forget_retry(host)
             self._again.discard(host)
@@ -233,25 +234,25 @@ class PoolSet(PoolSetFields):
         return pool is not None or opening is not None
 
     def forget(self, host: Host) -> None:
-        """*host* has left: nothing of it stays."""
+        """Drop all state of *host*, which has left."""
         self.remove(host)
         self.forget_errors(host)
 
     def forget_errors(self, host: Host) -> None:
-        """Forget what has failed so far."""
+        """Drop recorded errors of *host*."""
         self.errors.pop(host, None)
         self._told.pop(host, None)
 
     @commands.command
     def use(self, keyspace: str) -> Mapping[Host, HostPool]:
-        """Make *keyspace* the session's. The pools that are to follow; those being opened follow before they are
+        """Set *keyspace* as the session's. Return the pools to update; those being opened are updated before they are
         used."""
         with self._lock:
             self._session.keyspace = keyspace
             return self.pools
 
     def reasons(self) -> dict[Host, BaseException]:
-        """Why hosts have no pool: the last error of each that has none."""
+        """Return the last error of each host without a pool."""
         return {
             host: self.errors.get(host) or ConnectionException(f"Host {host} is {self._state(host)}", host.endpoint)
             for host in self._cluster.metadata.all_hosts()
@@ -265,7 +266,7 @@ class PoolSet(PoolSetFields):
 
     @commands.command
     def update(self) -> set[Future[bool]]:
-        """Make the pools follow the hosts' states and distances; the futures are of the pools being opened."""
+        """Open and close pools by the hosts' states and distances; return the futures of the pools being opened."""
         opening: set[Future[bool]] = set()
         distance_of = self._cluster.profile_manager.distance
         hosts: Iterable[Host] = self._cluster.metadata.all_hosts()
@@ -289,8 +290,8 @@ class PoolSet(PoolSetFields):
     # ---- in a forked child
 
     def when_open(self, action: Callable[[], None]) -> bool:
-        """Have the pools opened, and call *action* on the I/O thread when the first one is open or none can be. False,
-        and it is not called, when that is so already."""
+        """Open the pools, and call *action* on the I/O thread when the first one is open or none can be. Return False,
+        without a call, when that is the case already."""
         waiting = self._waiting
         if waiting is None:
             return False
@@ -308,7 +309,7 @@ class PoolSet(PoolSetFields):
 
     @commands.command
     def reopen(self) -> None:
-        """Open the pools for the requests that wait. Never blocks."""
+        """Open the pools for the waiting requests. Never blocks."""
         opening = self.update()
         ended = itertools.count(1)
 
@@ -328,7 +329,7 @@ class PoolSet(PoolSetFields):
         for action in waiting or ():
             action()
 
-    # ---- the end
+    # ---- shutdown
 
     @commands.command
     def close(self) -> None:
@@ -350,8 +351,8 @@ class PoolSet(PoolSetFields):
 def tell_pools(
     pools: Mapping[Host, HostPool], keyspace: str, on_done: Callable[[Mapping[Host, Any]], None], waiting: set[Host]
 ) -> None:
-    """After a USE: have all connections of *pools* follow; *on_done* gets the errors by host, of all hosts. *waiting*
-    holds those that have not followed yet."""
+    """Set the keyspace on all connections of *pools* after a USE; *on_done* gets the errors by host, of all hosts.
+    *waiting* holds the hosts that are not updated yet."""
     errors: dict[Host, Any] = {}
     waiting.update(pools)
     lock = driver_lock("tell_pools")

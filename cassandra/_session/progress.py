@@ -1,7 +1,7 @@
-"""Who is told how far something long has come: an ingest, a scan.
+"""Progress callbacks of long operations: an ingest, a scan.
 
-L5. Called on the thread, or the loop, that does it, between one step and the next; not more often than it can be looked
-at. What the one who is told raises comes out of there, and ends what it was told of.
+L5. Called on the thread, or the loop, of the operation, between two steps, at a limited rate. An exception of the
+callback is raised from the operation and ends it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Shown(Protocol, Generic[R]):  # type: ignore[misc]
 
 
 def check(told: Any) -> None:
-    """TypeError unless *told* is what ``progress=`` may be."""
+    """Raise TypeError unless *told* is a valid ``progress=`` argument."""
     if told not in (None, False, True) and not callable(told):
-        raise TypeError(f"progress is a callable or True, not {told!r}")
+        raise TypeError(f"progress must be a callable or True, not {told!r}")
 
 
 class Progress(Generic[R]):
-    """Tells *told*, or, where that is True, a bar, what *report* gives: now and then and at the end."""
+    """Passes the result of *report* to *told*, or to a bar if that is True: from time to time and at the end."""
 
     def __init__(
         self, told: Callable[[R], object] | bool | None, report: Callable[[], R], bar: Callable[[], Shown[R]]
@@ -47,13 +47,13 @@ class Progress(Generic[R]):
             self._told = told
 
     def look(self) -> None:
-        """Something may have changed."""
+        """Report progress, if it is time."""
         if self._told is not None and (now := monotonic()) >= self._next:
             self._next = now + OFTEN
             self._told(self._report())
 
     def end(self, report: R | None) -> None:
-        """That was all. None: it has failed."""
+        """Report the final state. None: the operation failed."""
         try:
             if self._told is not None and report is not None:
                 self._told(report)
@@ -63,7 +63,7 @@ class Progress(Generic[R]):
 
 
 class Bar:
-    """One line of rich's: *what* is done, how much of *total* (None: nobody knows), how fast, how long."""
+    """One line of rich: *what* is done, part of *total* (None: unknown), rate, time."""
 
     def __init__(self, what: str, total: float | None, *, in_percent: bool = False) -> None:
         try:
@@ -77,7 +77,7 @@ class Bar:
                 TimeRemainingColumn,
             )
         except ImportError:
-            raise ImportError("progress=True shows a bar by rich: pip install 'fastcql[bulk]'") from None
+            raise ImportError("progress=True needs rich: pip install 'fastcql[bulk]'") from None
         done = (TaskProgressColumn(), _rows()) if in_percent else (MofNCompleteColumn(),)
         times = (TimeElapsedColumn(), TimeRemainingColumn()) if in_percent else (TimeElapsedColumn(),)
         self._lines = Progress(TextColumn("{task.description}"), BarColumn(), *done, _rate(), *times)
@@ -90,7 +90,7 @@ class Bar:
         self._lines.stop()
 
     def update(self, completed: float, rows: int, rate: float | None = None) -> None:
-        """*rate* in rows per second; None: as *completed* grows."""
+        """Update the bar. *rate* in rows per second; None: the rate of *completed*."""
         self._lines.update(self._line, completed=completed, rows=rows, rate=rate)
 
 

@@ -1,7 +1,7 @@
-"""Session: where applications execute statements (cassandra.cluster).
+"""Session: executes statements of applications (cassandra.cluster).
 
-L5. Shared by all threads and loops of an application. Resolves profile and statement into one message, and hands it to
-a ResponseFuture; pools are kept by :class:`~cassandra._session.pools.PoolSet`.
+L5. Shared by all threads and loops of an application. Resolves profile and statement into one message, and passes it to
+a ResponseFuture; pools are managed by :class:`~cassandra._session.pools.PoolSet`.
 """
 
 from __future__ import annotations
@@ -57,26 +57,26 @@ _Session = TypeVar("_Session", bound="Session")
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 
-#: What requests of prepared statements are not compiled with, see compiled.py. All else that is set on a session begins
-#: a new scope: whoever adds a setting need not think of it here.
+#: Settings that do not invalidate compiled requests of prepared statements, see compiled.py. Setting any other
+#: attribute of a session begins a new settings epoch, so a new setting needs no entry here.
 NOT_COMPILED_IN = frozenset(("_overridden", "_scope", "max_trace_wait"))
 
 
-#: Policies of a session whose routers are kept.
+#: Limit of policies of a session with a cached router.
 ROUTERS_KEPT = 64
 
 
 def _tracking_of(cluster: Cluster) -> Tracking | None:
     if cluster.request_tracker is None and cluster.slow_request_threshold is None:
         return None
-    from .request.tracking import Tracking  # which most programs do without
+    from .request.tracking import Tracking  # most programs do not need it
 
     return Tracking(cluster.request_tracker, cluster.slow_request_threshold)
 
 
 @public("cassandra.cluster")
 class Session(Bulk, SessionFields):
-    """Executes statements; made by :meth:`Cluster.connect`, one per application and keyspace is enough.
+    """Executes statements; made by :meth:`Cluster.connect`. One per application and keyspace is enough.
 
     All methods may be called from any thread. Example::
 
@@ -95,22 +95,22 @@ class Session(Bulk, SessionFields):
     _default_protocol_handler: Any = ProtocolHandler
     _pool_set: PoolSet
     _by_connect = False  # made by Cluster.connect, which opens its pools
-    _draining = False  # nothing new is taken
+    _draining = False  # new requests are rejected
     _encryption: ColumnEncryption | None = None  # of the cluster
-    _version_blocks: bool  # compiled requests are for connections that send them
+    _version_blocks: bool  # compiled requests are for connections with version blocks
 
     default_timeout = profile_option(
         "default_timeout",
         "request_timeout",
-        "Seconds a request may take unless told otherwise; None waits without limit.",
+        "Default timeout of requests in seconds; None waits without limit.",
     )
     default_consistency_level = profile_option(
-        "default_consistency_level", "consistency_level", "Consistency of statements that set none."
+        "default_consistency_level", "consistency_level", "Default consistency level of statements."
     )
     default_serial_consistency_level = profile_option(
         "default_serial_consistency_level",
         "serial_consistency_level",
-        "Serial consistency of statements that set none.",
+        "Default serial consistency level of statements.",
     )
     row_factory = profile_option(
         "row_factory", "row_factory", "``factory(column_names, rows)`` that makes the rows of results."
@@ -122,23 +122,24 @@ class Session(Bulk, SessionFields):
             super().__setattr__("_scope", object())
 
     def _forget_compiled(self) -> None:
-        """Requests of prepared statements are compiled anew."""
+        """Compile requests of prepared statements anew."""
         super().__setattr__("_scope", object())
 
     def __init__(self, cluster: Cluster, hosts: Iterable[Host], keyspace: str | None = None) -> None:
         self.cluster = cluster
         self.hosts = hosts
         self.keyspace = keyspace
-        self._encryption = getattr(cluster, "encryption", None)  # clusters that programs pretend have none
+        self._encryption = getattr(cluster, "encryption", None)  # mocks of clusters have none
         self._version_blocks = cluster.version_blocks
         self._metadata_ids = cluster.metadata_ids
         self._protocol_version = cluster.protocol_version
         self.session_id = uuid4()
         self.timestamp_generator: Callable[[], int] | None = cluster.timestamp_generator
+        self._reactor = cluster.reactor
         self._on_io_thread: Callable[[], bool] = cluster.reactor.in_reactor
         self._ending = Ending(self)
         self._overrides: dict[str, Any] = {}
-        #: The default profile, what was overridden of it, and what that makes.
+        #: The default profile, its overrides, and the resulting profile.
         self._overridden: tuple[ResolvedProfile, dict[str, Any], ResolvedProfile] | None = None
         self._routers: dict[int, Router] = {}
         self._tracking = _tracking_of(cluster)
@@ -152,7 +153,7 @@ class Session(Bulk, SessionFields):
 
     @property
     def encoder(self) -> Encoder:
-        """Writes the parameters of simple statements as CQL literals; its ``mapping`` may be changed, by type."""
+        """Encodes parameters of simple statements as CQL literals; its ``mapping``, by type, may be changed."""
         made: Encoder = self.__dict__.get("encoder") or self.__dict__.setdefault("encoder", new_encoder())
         return made
 
@@ -183,14 +184,14 @@ class Session(Bulk, SessionFields):
         :param timeout: seconds, None for no limit, else the profile's.
         :param trace: ask the server for a trace (:meth:`ResultSet.get_query_trace`).
         :param paging_state: start after this position of an earlier result.
-        :param host: send to this host only: a Host, its endpoint, or its address. NoHostAvailable if it is not known.
-        :param row_factory: makes the rows of this result, of all its pages, in the place of the profile's.
-        :param prefetch: 1 or 0, in the place of the profile's.
+        :param host: send to this host only: a Host, its endpoint, or its address. NoHostAvailable for an unknown host.
+        :param row_factory: makes the rows of all pages of this result; default: the profile's.
+        :param prefetch: 1 or 0; default: the profile's.
 
-        Raises what the server answered, :exc:`NoHostAvailable`, :exc:`OperationTimedOut` or a connection error.
+        Raises the error of the server, :exc:`NoHostAvailable`, :exc:`OperationTimedOut` or a connection error.
         Ctrl-C interrupts the wait.
         """
-        if row_factory is OF_PROFILE and prefetch is None:  # an execute_async of a program's may not know them
+        if row_factory is OF_PROFILE and prefetch is None:  # an overridden execute_async may not have these parameters
             return self.execute_async(
                 query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host, execute_as
             ).result()
@@ -213,9 +214,10 @@ class Session(Bulk, SessionFields):
         row_factory: RowFactory[Row] = OF_PROFILE,
         prefetch: int | None = None,
     ) -> ResponseFuture[Row]:
-        """Send *query* and return its :class:`ResponseFuture` at once; ``await`` it, add callbacks, or ask its result.
+        """Send *query* and return its :class:`ResponseFuture` at once; ``await`` it, add callbacks, or call its
+        ``result()``.
 
-        Parameters as of :meth:`execute`. Errors of the arguments are raised here, all others by the future.
+        Parameters as for :meth:`execute`. Errors of the arguments are raised here, all others by the future.
         """
         if type(query) is PreparedStatement:
             lane: Lane | None = query._compiled.lane
@@ -247,7 +249,7 @@ class Session(Bulk, SessionFields):
     def _execute_with(
         self, statement: Statement, parameters: Parameters, timeout: float | None, row_factory: Callable[..., Any]
     ) -> ResultSet[Any]:
-        """For the driver's own queries: with this row factory, whatever the profile says."""
+        """Execute one of the driver's own queries, with this row factory instead of the profile's."""
         future = self._builder.build(statement, parameters, False, None, timeout, EXEC_PROFILE_DEFAULT, None, None)
         future.row_factory = row_factory
         future.send_request()
@@ -261,7 +263,7 @@ class Session(Bulk, SessionFields):
         execution_profile: Any = None,
         execute_as: str | None = None,
     ) -> ResultSet[Any]:
-        """Graph queries need DSE Graph, which this driver does not include: UnsupportedOperation."""
+        """Raise UnsupportedOperation: graph queries need DSE Graph, which this driver does not include."""
         raise UnsupportedOperation("Graph queries need a DSE server, which this driver does not support.")
 
     def execute_graph_async(
@@ -280,31 +282,32 @@ class Session(Bulk, SessionFields):
     def prepare(
         self, query: str, custom_payload: Mapping[str, bytes | None] | None = None, keyspace: str | None = None
     ) -> PreparedStatement:
-        """Have the server parse *query* (with ``?`` or ``:name`` markers) and return it ready to bind and execute.
-        Prepare once, execute often. *keyspace* (protocol 5) overrides the session's for this statement."""
+        """Prepare *query* (with ``?`` or ``:name`` markers) on the server and return the statement, ready to bind and
+        execute. Prepare once, execute often. *keyspace* (protocol 5) overrides the session's for this statement."""
         return self._preparer.prepare(query, custom_payload, keyspace)
 
     async def prepare_async(
         self, query: str, custom_payload: Mapping[str, bytes | None] | None = None, keyspace: str | None = None
     ) -> PreparedStatement:
-        """As :meth:`prepare`, without blocking the running loop."""
+        """Do as :meth:`prepare`, without blocking the running loop."""
         return await self._preparer.prepare_async(query, custom_payload, keyspace)
 
     def prepare_on_all_hosts(self, query: str, excluded_host: Host | None, keyspace: str | None = None) -> None:
-        """Prepare *query* on every other host with a pool; hosts that fail are logged and will be asked when needed."""
+        """Prepare *query* on every other host with a pool; failures are logged, and the statement is prepared there
+        when needed."""
         self._preparer.prepare_on_all_hosts(query, excluded_host, keyspace)
 
     # ---- tablets
 
     def prefetch_tablets(self, keyspace: str, table: str) -> int:
-        """Read where all tablets of *table* (or of a view) are, so that the first request for each goes to the right
-        node and shard already; returns how many there are.
+        """Read the replicas of all tablets of *table* (or of a view), so that even the first request for each goes to
+        the right node and shard; return the number of tablets.
 
-        Takes the place of what was known of the table, at once. 0 where there are none: the keyspace has no tablets, or
-        the server is not ScyllaDB. What moves afterwards is learned from answers as ever. Names are spelled as in
+        Replaces the known tablets of the table, at once. 0 where there are none: the keyspace has no tablets, or the
+        server is not ScyllaDB. Later changes are learned from responses as usual. Names are spelled as in
         ``cluster.metadata``, without quotes. Blocks; each page of a few thousand tablets may take
-        ``control_connection_timeout`` seconds. DriverException if there is no such table, NoHostAvailable while there
-        is no control connection, or what the server answered (``Unauthorized``)::
+        ``control_connection_timeout`` seconds. Raises DriverException if there is no such table, NoHostAvailable while
+        there is no control connection, or the error of the server (``Unauthorized``)::
 
             for table in ("orders", "customers"):
                 session.prefetch_tablets("shop", table)
@@ -313,7 +316,7 @@ class Session(Bulk, SessionFields):
         return prefetch.tablets_of(self.cluster, keyspace, table)
 
     async def prefetch_tablets_async(self, keyspace: str, table: str) -> int:
-        """As :meth:`prefetch_tablets`, without blocking the running loop."""
+        """Do as :meth:`prefetch_tablets`, without blocking the running loop."""
         self._check_open()
         return await prefetch.tablets_of_async(self.cluster, keyspace, table)
 
@@ -334,8 +337,8 @@ class Session(Bulk, SessionFields):
         return cached[2]
 
     def _router_of(self, policy: LoadBalancingPolicy) -> Router:
-        """How to ask *policy*; found out once per policy (it is kept alive by its router, so its id stays its own),
-        unless so many others came since that programs which make one per request would fill the memory."""
+        """Return the router of *policy*, created once per policy. The router keeps the policy alive, so its id stays
+        unique. At most ROUTERS_KEPT routers are cached, for programs that make one policy per request."""
         router = self._routers.get(id(policy))
         if router is None:
             router = measured(router_for(policy), self)
@@ -345,7 +348,7 @@ class Session(Bulk, SessionFields):
         return router
 
     def get_execution_profile(self, name: Any) -> Any:
-        """The :class:`ExecutionProfile` added under *name*; ValueError if there is none."""
+        """Return the :class:`ExecutionProfile` added under *name*; raise ValueError if there is none."""
         profiles = self.cluster.profile_manager.profiles
         try:
             return profiles[name]
@@ -353,7 +356,7 @@ class Session(Bulk, SessionFields):
             raise ValueError(f"Invalid execution_profile: {name!r}; valid profiles are {list(profiles)}") from None
 
     def execution_profile_clone_update(self, ep: Any, **kwargs: Any) -> Any:
-        """A shallow copy of profile *ep* (or of the one of that name) with attributes replaced."""
+        """Return a shallow copy of profile *ep* (or of the one of that name) with attributes replaced."""
         clone = copy(ep if hasattr(ep, "load_balancing_policy") else self.get_execution_profile(ep))
         for name, value in kwargs.items():
             setattr(clone, name, value)
@@ -379,21 +382,21 @@ class Session(Bulk, SessionFields):
         register_encoder(self.encoder, self.cluster.metadata, keyspace, user_type, klass)
 
     def set_keyspace(self, keyspace: str) -> None:
-        """``USE keyspace`` for this session, on all its connections."""
+        """Execute ``USE keyspace`` for this session, on all its connections."""
         self.execute(f"USE {protect_name(keyspace)}")
 
     def _set_keyspace_for_all_pools(
         self, keyspace: str, on_done: Callable[[Mapping[Host, Any]], None], waiting: set[Host] | None = None
     ) -> None:
-        """After a USE: set it on every connection of every pool; *on_done* gets the errors by host, of all hosts.
-        *waiting* holds those that have not followed yet."""
+        """Set the keyspace on every connection of every pool after a USE; *on_done* gets the errors by host, of all
+        hosts. *waiting* holds the hosts that are not updated yet."""
         tell_pools(self._pool_set.use(keyspace), keyspace, on_done, set() if waiting is None else waiting)
 
     def wait_for_schema_agreement(
         self, wait_time: float | None = None, scope: SchemaAgreementScope = SchemaAgreementScope.CLUSTER
     ) -> bool:
-        """Wait until the nodes in *scope* report one schema version; False when *wait_time* seconds passed before.
-        ValueError for an unknown scope and for a wait time that is not positive."""
+        """Wait until the nodes in *scope* report one schema version; return False when *wait_time* seconds passed
+        before. Raise ValueError for an unknown scope and for a wait time that is not positive."""
         return self.cluster.wait_for_schema_agreement(self, wait_time, scope)
 
     # ---- pools
@@ -411,30 +414,30 @@ class Session(Bulk, SessionFields):
         return self._pool_set.remove(host)
 
     def update_created_pools(self) -> set[Future[bool]]:
-        """Open and close pools as host states and distances ask; for the cluster."""
+        """Open and close pools by host states and distances; for the cluster."""
         return self._pool_set.update()
 
     def on_down(self, host: Host) -> None:
-        """A host went down: no pool until it is back."""
+        """Handle a host that went down: no pool until it is back."""
         self._pool_set.remove(host)
         self.update_created_pools()
 
     def on_remove(self, host: Host) -> None:
-        """A host left."""
+        """Handle a host that left."""
         self._pool_set.forget(host)
 
     def get_pools(self) -> list[HostPool]:
-        """The pools of this session."""
+        """Return the pools of this session."""
         return list(self._pools.values())
 
     def get_pool_state(self) -> dict[Host, dict[str, Any]]:
-        """Per host: connections, requests in flight, and so on."""
+        """Return connections, requests in flight, and so on, by host."""
         return {host: pool.state() for host, pool in self._pools.items()}
 
     # ---- life
 
     def submit(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Run *fn* on a background thread of the cluster; returns a concurrent future."""
+        """Run *fn* on a background thread of the cluster; return a concurrent future."""
         return self.cluster.submit(fn, *args, **kwargs)
 
     def _check_open(self) -> None:
@@ -442,22 +445,22 @@ class Session(Bulk, SessionFields):
             raise NoHostAvailable(closed_text(self), {})
 
     def _call_later(self, delay: float, future: ResponseFuture, step: Callable[[], None]) -> Any:
-        """A delayed step of a request; shutdown fails the requests that wait for one."""
+        """Schedule a delayed step of a request; a shutdown fails the requests that wait for one."""
         return self._ending.call_later(delay, future, step)
 
     def shutdown(self, drain: float | None = None) -> None:
         """Close all connections. Idempotent, callable from any thread.
 
-        With *drain* nothing new is taken from now on, and what is in flight may finish within so many seconds; what has
-        not finished then, and without *drain* everything, fails. In a callback, on the I/O thread, it does not wait.
+        With *drain* new requests are rejected from now on, and requests in flight may finish within so many seconds;
+        the remaining ones, and without *drain* all, fail. In a callback, on the I/O thread, it does not wait.
         """
         self._ending.end(drain)
 
     async def shutdown_async(self, drain: float | None = None) -> None:
-        """As :meth:`shutdown`, without blocking the running loop."""
+        """Do as :meth:`shutdown`, without blocking the running loop."""
         await self._ending.end_async(drain)
 
-    __reduce__ = not_copied("it has connections and requests of this process; make one in each process, or share it")
+    __reduce__ = not_copied("it has connections and requests of this process; create one in each process, or share it")
 
     def __enter__(self: _Session) -> _Session:
         return self
@@ -477,5 +480,5 @@ class Session(Bulk, SessionFields):
             commands.submit(pools.close)
 
 
-#: As it is written here: tracers replace it in the class or in an object, programs override or wrap it.
+#: The original function: tracers replace it in the class or in an object, programs override or wrap it.
 EXECUTE_ASYNC: Any = Session.execute_async

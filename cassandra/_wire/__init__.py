@@ -1,1 +1,1 @@
-"""L2: CQL types and protocol messages as Python sees them. Knows no sockets."""
+"""L2: Python classes for CQL types and protocol messages. Independent of sockets."""

@@ -1,9 +1,9 @@
 """AES-256 for columns (L2): ``cassandra.column_encryption.policies``. Needs ``cryptography``.
 
-What is stored is the initialisation vector, 16 bytes, and then the value in CBC mode, padded as PKCS7 says; the same as
-scylla-driver and cassandra-driver store. Each policy has one vector, so that equal values of a column are equal in the
-database, and an encrypted column can be a key or be looked for. The guide's page on encryption says what that reveals;
-new tables are for ``_wire/siv.py``.
+The stored bytes are the initialisation vector, 16 bytes, and then the value in CBC mode with PKCS7 padding, as with
+scylla-driver and cassandra-driver. Each policy has one vector, so that equal values of a column are equal in the
+database, and an encrypted column can be a key or be compared in conditions. The guide's page on encryption describes
+the information that this reveals; ``_wire/siv.py`` is for new tables.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ AES256_BLOCK_SIZE_BYTES = AES256_BLOCK_SIZE // 8
 AES256_KEY_SIZE = 256
 AES256_KEY_SIZE_BYTES = AES256_KEY_SIZE // 8
 
-KEPT = 128  # ciphers
+KEPT = 128  # cached ciphers
 
 
 def refuse_pickling(what: str) -> NoReturn:
-    """TypeError: *what* has keys."""
-    raise TypeError(f"{what} holds keys, and is not pickled: make one where it is needed, with keys from a safe place")
+    """Raise TypeError, as *what* holds keys."""
+    raise TypeError(f"{what} holds keys and cannot be pickled: create it where it is used, with keys from a safe place")
 
 
 @public("cassandra.column_encryption.policies")
 class ColData(NamedTuple):
-    """What a policy knows of a column. Its key is neither shown nor pickled."""
+    """The settings of an encrypted column. The key is neither shown nor pickled."""
 
     key: bytes
     type: Any
@@ -58,13 +58,13 @@ class ColData(NamedTuple):
 
 @public("cassandra.column_encryption.policies")
 class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
-    """Encrypts columns with AES-256 in CBC mode, each by its own key of 32 bytes, as scylla-driver does.
+    """Encrypts columns with AES-256 in CBC mode, each with its own key of 32 bytes, as scylla-driver does.
 
-    Values are not authenticated: who can write to the database can change them, and equal values, and equal beginnings
-    of values, are equal in the database. New programs use :class:`AESSIVColumnEncryptionPolicy`.
+    Values are not authenticated: a client with write access to the database can change them, and equal values, and
+    equal beginnings of values, are equal in the database. New programs use :class:`AESSIVColumnEncryptionPolicy`.
 
-    *iv* is the initialisation vector, 16 bytes; one is made up if none is given. Programs that look for encrypted
-    values, or have them in keys, give all clients the same. Any thread.
+    *iv* is the initialisation vector, 16 bytes, by default random. Programs that compare encrypted values, or have them
+    in keys, use the same vector in all clients. Any thread.
 
     Example::
 
@@ -83,10 +83,10 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
             )
         self.iv = as_bytes("an initialization vector", iv) if iv else os.urandom(AES256_BLOCK_SIZE_BYTES)
         self.coldata: dict[ColDesc, ColData] = {}
-        self._cached: Any = lru_cache(maxsize=KEPT)(self._build_cipher)  # of its own: it goes when the policy goes
+        self._cached: Any = lru_cache(maxsize=KEPT)(self._build_cipher)  # per policy, and freed with it
 
     def add_column(self, coldesc: ColDesc, key: bytes, type: str) -> None:  # type: ignore[override]
-        """Encrypt that column, a blob in the database, by *key*; its values are of the CQL *type*, such as "text"."""
+        """Encrypt that column, a blob in the database, with *key*; its values are of the CQL *type*, such as "text"."""
         if coldesc is None:
             raise ValueError("ColDesc supplied to add_column cannot be None")
         if key is None:
@@ -96,24 +96,26 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
         if len(key) != AES256_KEY_SIZE_BYTES:
             raise ValueError(
                 "AES256 column encryption policy expects a 256-bit encryption key, "
-                f"{AES256_KEY_SIZE_BYTES} bytes; this one has {len(key)}"
+                f"{AES256_KEY_SIZE_BYTES} bytes, not {len(key)}"
             )
         self.coldata[ColDesc(*coldesc)] = ColData(as_bytes("a key", key), type_named(type))
 
     def contains_column(self, coldesc: ColDesc) -> bool:
-        """Whether that column is encrypted."""
+        """True if that column is encrypted."""
         return coldesc in self.coldata
 
     def encrypted_columns(self) -> list[ColDesc]:
-        """The columns that were added."""
+        """Return the columns that were added."""
         return list(self.coldata)
 
     def column_type(self, coldesc: ColDesc) -> Any:
-        """The class of ``cassandra.cqltypes`` of its values. KeyError for a column that was not added."""
+        """Return the class of ``cassandra.cqltypes`` of the column's values. Raise KeyError for a column that was not
+        added."""
         return self.coldata[coldesc].type
 
     def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
-        """The initialisation vector, and *obj_bytes* encrypted. ValueError for a column that was not added."""
+        """Return the initialisation vector and the encrypted *obj_bytes*. Raise ValueError for a column that was not
+        added."""
         padder = padding.PKCS7(AES256_BLOCK_SIZE).padder()
         padded = padder.update(obj_bytes) + padder.finalize()
         encryptor = self._get_cipher(coldesc).encryptor()
@@ -121,8 +123,8 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
         return self.iv + encrypted
 
     def decrypt(self, coldesc: ColDesc, bytes: bytes) -> bytes:
-        """What was encrypted, by any initialisation vector. DecryptionError, with one text for all reasons, for bytes
-        that are nothing of the kind; ValueError for a column that was not added."""
+        """Return the plain bytes of a value encrypted with any initialisation vector. Raise DecryptionError, with one
+        text for all reasons, for other bytes, and ValueError for a column that was not added."""
         iv, data = bytes[:AES256_BLOCK_SIZE_BYTES], bytes[AES256_BLOCK_SIZE_BYTES:]
         if coldesc not in self.coldata:
             raise ValueError(f"Could not find column {coldesc}")
@@ -133,10 +135,10 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
             return unpadder.update(padded) + unpadder.finalize()
         except Exception:
             pass
-        raise DecryptionError(CANNOT_DECRYPT)  # not within the handler: the error has no context that tells more
+        raise DecryptionError(CANNOT_DECRYPT)  # outside the handler, so that the error has no context with details
 
     def encode_and_encrypt(self, coldesc: ColDesc, obj: Any) -> bytes:
-        """The bytes to store for *obj*, which is not None. ValueError for a column that was not added."""
+        """Return the bytes to store for *obj*, which is not None. Raise ValueError for a column that was not added."""
         if obj is None:
             raise ValueError("Object supplied to encode_and_encrypt cannot be None")
         known = self.coldata.get(coldesc)
@@ -146,7 +148,7 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
         return self.encrypt(coldesc, encoded)
 
     def cache_info(self) -> Any:
-        """How often a cipher was at hand, and how often made: as of ``functools.lru_cache``."""
+        """Return the hits and misses of the cipher cache, as of ``functools.lru_cache``."""
         return self._cached.cache_info()
 
     def _get_cipher(self, coldesc: ColDesc, iv: bytes | None = None) -> Any:
@@ -176,19 +178,19 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
 
 
 def as_bytes(what: str, given: Any) -> bytes:
-    """A copy of *given*, bytes or a buffer. TypeError for text."""
+    """Return a copy of *given*, bytes or a buffer. Raise TypeError for a str."""
     if isinstance(given, str):
-        raise TypeError(f"{what} is bytes, not str")
+        raise TypeError(f"{what} must be bytes, not str")
     return bytes(given)
 
 
 def type_named(name: str) -> type[_CassandraType]:
-    """The class of a CQL type without parameters. ValueError for other names."""
+    """Return the class of a CQL type without parameters. Raise ValueError for other names."""
     kind = registry.cqltypes.get(name) if isinstance(name, str) else None
     try:
         if kind is not None:
-            kind.codec()  # types that need parameters have none
+            kind.codec()  # raises for types that need parameters
             return kind
     except NotImplementedError:
         pass
-    raise ValueError(f"Type {name!r} is not a supported type: it is the CQL name of one without parameters")
+    raise ValueError(f"Type {name!r} is not a supported type: it must be the CQL name of a type without parameters")

@@ -1,7 +1,7 @@
-"""Columns of arrays as a batch of Arrow's (L2): NumPy's and other buffers of numbers without a copy, text and bytes
-with one; PyArrow is asked for the rest, if it is there.
+"""Conversion of columns of arrays to an Arrow batch (L2): NumPy and other buffers of numbers without a copy, text and
+bytes with a copy; PyArrow, if installed, converts other columns.
 
-NumPy is not imported: what has its arrays has imported it.
+NumPy is not imported here: a program with NumPy arrays has imported it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ _MOST_TEXT = 2**31 - 1
 class _Column(NamedTuple):
     length: int
     format: str
-    buffers: Sequence[Any]  # which values there are, and what they are
+    buffers: Sequence[Any]  # validity bits and values
 
 
 def batch_of(data: Mapping[str, Any]) -> Batch:
-    """The columns of *data* by their names, all of one length: arrays of one dimension, or of two for vectors, and
-    sequences. ValueError for columns of different lengths; TypeError or ImportError for what cannot be read."""
+    """Return a batch of the columns of *data*, by name and all of one length: arrays of one dimension, or of two for
+    vectors, and sequences. Raise ValueError for columns of different lengths, and TypeError or ImportError for columns
+    that cannot be converted."""
     columns = {name: _column_of(name, values) for name, values in data.items()}
     lengths = {name: len(data[name]) if column is None else column.length for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -45,14 +46,13 @@ def batch_of(data: Mapping[str, Any]) -> Batch:
 
 
 def _with_others(batch: Batch, others: Mapping[str, Any]) -> Batch:
-    """*batch* and what PyArrow makes of other columns."""
+    """Return *batch* with *others* added, converted by PyArrow."""
     try:
         import pyarrow
     except ImportError:
         name, values = next(iter(others.items()))
         raise ImportError(
-            f"column {name!r}: {_named(values)} is read by PyArrow, which is not installed: "
-            "pip install 'fastcql[arrow]'"
+            f"column {name!r}: {_named(values)} needs PyArrow, which is not installed: pip install 'fastcql[arrow]'"
         ) from None
     found = pyarrow.RecordBatch._import_from_c_capsule(*batch)
     numpy = sys.modules.get("numpy")
@@ -60,7 +60,7 @@ def _with_others(batch: Batch, others: Mapping[str, Any]) -> Batch:
         try:
             column = pyarrow.array(values if numpy is None else _in_single_units(numpy, values))
         except (pyarrow.ArrowException, TypeError, ValueError) as error:
-            raise TypeError(f"column {name!r}: {_named(values)} is no column: {error}") from error
+            raise TypeError(f"column {name!r}: cannot convert {_named(values)}: {error}") from error
         if isinstance(column, pyarrow.ChunkedArray):
             column = column.combine_chunks()
         found = pyarrow.RecordBatch.from_arrays([*found.columns, column], [*found.schema.names, name])
@@ -74,7 +74,8 @@ def _named(values: Any) -> str:
 
 
 def _in_single_units(numpy: Any, values: Any) -> Any:
-    """*values* with times of units such as ten milliseconds in single ones: PyArrow overlooks the ten."""
+    """Return *values* with times in multiples of a unit, such as ten milliseconds, converted to the unit itself:
+    PyArrow ignores the multiple."""
     if isinstance(values, numpy.ndarray | numpy.generic):
         if values.dtype.kind in "mM":
             unit, count = numpy.datetime_data(values.dtype)
@@ -98,20 +99,20 @@ def _in_single_units(numpy: Any, values: Any) -> Any:
 
 
 def _in_units(numpy: Any, values: Any, unit: str) -> Any:
-    """Times in single units. ValueError for one beyond 64 bits of these."""
+    """Return times in *unit*. Raise ValueError for a time outside 64 bits of it."""
     try:
         converted = values.astype(f"{values.dtype.kind}8[{unit}]")
         fits = numpy.all(numpy.isnat(values) | (converted.astype(values.dtype) == values))
-    except OverflowError:  # what NumPy 2.5 and newer say of them
+    except OverflowError:  # raised by NumPy 2.5 and newer
         fits = False
     if not fits:
-        raise ValueError(f"there are times beyond 64 bits of {unit}")
+        raise ValueError(f"a time is outside the range of 64 bits of {unit}")
     return converted
 
 
 def _column_of(name: str, values: Any) -> _Column | None:
     if isinstance(values, (str, bytes, bytearray)) or not hasattr(values, "__len__") or _is_single(values):
-        raise TypeError(f"column {name!r}: a column is an array or a sequence, not {type(values).__name__}")
+        raise TypeError(f"column {name!r}: expected an array or a sequence, got {type(values).__name__}")
     try:
         return _column(values)
     except ValueError as error:
@@ -119,12 +120,12 @@ def _column_of(name: str, values: Any) -> _Column | None:
 
 
 def _is_single(values: Any) -> bool:
-    """Whether it is an array of no dimension, which has no length."""
+    """True for an array without dimensions, which has no length."""
     return getattr(values, "shape", None) == ()
 
 
 def _column(values: Any) -> _Column | None:
-    """None for what PyArrow has to read."""
+    """Convert *values*; None if PyArrow has to."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(values, numpy.ndarray):
         return _of_numpy(numpy, values)
@@ -169,7 +170,7 @@ def _of_vectors(numpy: Any, values: Any) -> _Column | None:
 
 
 def _of_times(numpy: Any, values: Any, mask: Any) -> _Column | None:
-    """Points in time and spans of it, where NaT is null; days are dates."""
+    """Convert points in time and time spans, where NaT is null; days are dates."""
     unit, count = numpy.datetime_data(values.dtype)
     gone = numpy.isnat(values)
     mask = gone if mask is None else mask | gone
@@ -177,7 +178,7 @@ def _of_times(numpy: Any, values: Any, mask: Any) -> _Column | None:
     if kind == "M" and unit == "D" and count == 1:
         days = numpy.where(mask, 0, values.astype("M8[D]").view("i8"))
         if len(days) and (days.min() < -(2**31) or days.max() >= 2**31):
-            raise ValueError("there are dates beyond 32 bits of days")
+            raise ValueError("a date is outside the range of 32 bits of days")
         return _Column(len(values), "tdD", (_bits(numpy, mask), days.astype("i4")))
     if unit not in _UNITS or count != 1:
         if unit not in (*_UNITS, "h", "m", "D", "W"):
@@ -190,12 +191,12 @@ def _of_times(numpy: Any, values: Any, mask: Any) -> _Column | None:
 
 
 def _bits(numpy: Any, mask: Any) -> Any:
-    """Which values there are, where *mask* says which are not."""
+    """Return the validity bits for *mask*, which marks nulls; None without nulls."""
     return None if mask is None or not mask.any() else numpy.packbits(~mask, bitorder="little")
 
 
 def _of_objects(values: Sequence[Any]) -> _Column | None:
-    """Of text or bytes, and None."""
+    """Convert a sequence of text or bytes, and None; None for other values."""
     kinds = {type(value) for value in values} - {type(None)}
     if kinds == {str}:
         parts = ["" if value is None else value for value in values]
@@ -218,6 +219,6 @@ def _of_parts(values: Sequence[Any], format: str, parts: Sequence[bytes]) -> _Co
 
 
 def _packed(flags: Iterable[bool]) -> bytes:
-    """One bit each, the first one lowest."""
+    """Return *flags* as bits, the first one lowest."""
     text = "".join("1" if flag else "0" for flag in flags)
     return int(text[::-1], 2).to_bytes((len(text) + 7) // 8, "little")

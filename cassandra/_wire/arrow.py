@@ -1,6 +1,6 @@
-"""Which columns a result has as Arrow types, and pages that came with others (L2).
+"""Column plans of results for Arrow, and pages with different columns (L2).
 
-The plans of a result are kept with its ResultPlan, as its row plans are: one per choice of types and pool.
+The column plans of a result are cached in its ResultPlan, as its row plans are: one per choice of types and pool.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_METADATA, _ROWS = 4, 2
 
 
 class ColumnTypes(NamedTuple):
-    """What may be chosen of a result's Arrow types; see ``columns.pyi``."""
+    """Options for the Arrow types of a result; see ``columns.pyi``."""
 
     strings: Literal["utf8", "view", "dictionary"] = "utf8"
     decimals: Literal["utf8"] | tuple[int, int] = "utf8"
@@ -37,7 +37,7 @@ class ColumnTypes(NamedTuple):
 
 
 def column_plan(plan: ResultPlan, pool: MemoryPool, types: ColumnTypes) -> ColumnPlan:
-    """The columns of *plan*. ValueError for types that are none."""
+    """Return the column plan for *plan*. Raise ValueError for unknown *types*."""
     known: dict[Any, ColumnPlan] = plan.extra or {}
     key = (types, pool)
     found = known.get(key)
@@ -49,8 +49,8 @@ def column_plan(plan: ResultPlan, pool: MemoryPool, types: ColumnTypes) -> Colum
 
 
 def decrypted(page: RowsPage) -> RowsPage:
-    """*page* itself, or one with the plain bytes of its encrypted columns; the others are not decoded for that.
-    DriverException for a value that cannot be decrypted."""
+    """Return *page* itself, or a page with the plain bytes of its encrypted columns; other columns are not decoded.
+    Raise DriverException for a value that cannot be decrypted."""
     plan = page.plan
     for codec in plan.codecs:
         if codec.stored is not None:
@@ -64,8 +64,8 @@ def _inner(codec: Codec) -> Codec:
 
 
 def as_described(page: RowsPage, plan: ResultPlan) -> RowsPage:
-    """The rows of *page* with the columns of *plan*, found by their names: those it has not are null, others are left
-    out. TypeError, ValueError or OverflowError when a value does not go into its column there."""
+    """Return the rows of *page* with the columns of *plan*, matched by name: missing columns are null, further ones are
+    dropped. Raise TypeError, ValueError or OverflowError if a value does not fit its column in *plan*."""
     at = {name: i for i, name in enumerate(page.plan.names)}
     sources = [at.get(name) for name in plan.names]
     parts: list[bytes] = [struct.pack(">iii", _ROWS, _NO_METADATA, len(plan)), struct.pack(">i", len(page))]
@@ -79,7 +79,7 @@ def as_described(page: RowsPage, plan: ResultPlan) -> RowsPage:
 
 
 def concatenated(numpy: Any, pages: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """NumPy columns of several pages as those of one."""
+    """Return NumPy columns of several pages as those of one."""
     if len(pages) == 1:
         return pages[0]
     masked, plain = numpy.ma.concatenate, numpy.concatenate

@@ -1,7 +1,7 @@
 """Rows as instances of a program's own class (L2): ``class_row``.
 
-A :class:`ClassRow` is a row factory. Which column is which field is decided once per result metadata and kept with them
-as a row plan; the native :class:`InstanceMaker` then makes instances as rows are decoded.
+A :class:`ClassRow` is a row factory. Columns are matched with fields once per result metadata, and the match is cached
+there as a row plan; the native :class:`InstanceMaker` then makes instances as rows are decoded.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 Extra = Literal["raise", "ignore"]
-_MOST_COLUMNS = 1 << 16  # of all results that a factory knows
-DEFAULT, FACTORY = -1, -2  # sources that are no column
+_MOST_COLUMNS = 1 << 16  # of all results that a factory caches
+DEFAULT, FACTORY = -1, -2  # sources other than columns
 
 
 @public("cassandra.query")
@@ -33,10 +33,10 @@ class ClassRow(Generic[_T]):
     row_class: type[_T]
 
     def __init__(self, row_class: type[_T], rename: Mapping[str, str] | None = None, extra: Extra = "raise") -> None:
-        from .class_shapes import shape_of  # with inspect and dataclasses, which most programs do without
+        from .class_shapes import shape_of  # here, as it imports inspect and dataclasses, which few programs use
 
         if extra not in ("raise", "ignore"):
-            raise ValueError(f"extra columns are to 'raise' or to be 'ignore'd, not {extra!r}")
+            raise ValueError(f"extra must be 'raise' or 'ignore', not {extra!r}")
         self.row_class = row_class
         self._rename = dict(rename or {})
         self._extra = extra
@@ -51,12 +51,12 @@ class ClassRow(Generic[_T]):
                 )
 
     def __call__(self, colnames: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[_T]:
-        """As any row factory: of rows that somebody else decoded."""
+        """Return instances for rows that were decoded elsewhere, as any row factory does."""
         make = self.maker(tuple(colnames)).make
         return [make(row) for row in rows]
 
     def maker(self, names: tuple[str, ...]) -> InstanceMaker:
-        """What makes instances of rows with these columns. TypeError if the class cannot be made of them."""
+        """Return the maker of instances for rows with these columns. Raise TypeError if the columns do not suffice."""
         known = self._known.get(names)
         if known is None:
             if len(self._known) >= 64 or sum(map(len, self._known)) + len(names) > _MOST_COLUMNS:
@@ -72,12 +72,12 @@ class ClassRow(Generic[_T]):
             raise TypeError(
                 f"{self._class} needs {_listed('a value for', missing)}, which have no default, and the result has no "
                 f"such column: its columns are {printable(', '.join(names))}. Select them, give the fields a default, "
-                "or say which column it is: class_row(..., rename={'column': 'field'})"
+                "or map other columns to them: class_row(..., rename={'column': 'field'})"
             )
         if extra and self._extra == "raise" and not shape.ignores_more:
             raise TypeError(
-                f"{self._class} has no {_listed('field for', extra)}, which the result has. Leave them out of the "
-                "SELECT, say which field it is: class_row(..., rename={'column': 'field'}), or "
+                f"{self._class} has no {_listed('field for', extra)}, which the result has. Omit them from the "
+                "SELECT, map them to other fields: class_row(..., rename={'column': 'field'}), or use "
                 "class_row(..., extra='ignore')"
             )
         if shape.kind in ("fields", "tuple"):
@@ -94,15 +94,16 @@ class ClassRow(Generic[_T]):
         unnamed = [field.name for field in given[positional:] if not field.keyword]
         if unnamed:
             raise TypeError(
-                f"{self._class} takes {_listed('', unnamed)} by position only, and the result has no column for what "
-                f"is before: its columns are {printable(', '.join(names))}"
+                f"{self._class} takes {_listed('', unnamed)} by position only, and the result has no column for an "
+                f"earlier parameter: its columns are {printable(', '.join(names))}"
             )
         arguments = [(field.name, of_field[field.name]) for field in given] + list(more.items())
         sources = [source for _, source in arguments]
         return InstanceMaker(self.row_class, shape.kind, count, sources, [name for name, _ in arguments[positional:]])
 
     def _columns(self, names: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int], list[str]]:
-        """The number of the column of each field, and of those that the class takes beside; and those it does not."""
+        """Return the column numbers of fields, those of other columns that the class accepts, and the columns that it
+        does not accept."""
         of_field: dict[str, int] = {}
         more: dict[str, int] = {}
         extra = []
@@ -117,7 +118,7 @@ class ClassRow(Generic[_T]):
             elif key in taken:
                 raise TypeError(
                     f"{self._class} has one field {key!r}, and the result has two columns for it: "
-                    f"{names[taken[key]]!r} and {name!r}. Leave one out, or give it another name (SELECT x AS y)"
+                    f"{names[taken[key]]!r} and {name!r}. Omit one, or give it another name (SELECT x AS y)"
                 )
             else:
                 taken[key] = i
@@ -142,20 +143,20 @@ def _listed(what: str, names: Sequence[str]) -> str:
 
 @public("cassandra.query")
 def class_row(cls: type[_T], *, rename: Mapping[str, str] | None = None, extra: Extra = "raise") -> ClassRow[_T]:
-    """A row factory whose rows are instances of *cls*: a dataclass, a class of attrs, a msgspec struct, a pydantic
-    model, a named tuple, or any class whose ``__init__`` names what it takes.
+    """Return a row factory whose rows are instances of *cls*: a dataclass, a class of attrs, a msgspec struct, a
+    pydantic model, a named tuple, or any class whose ``__init__`` has named parameters.
 
-    A column is the field of its name, or of its name as named tuples have it (``count(*)`` is ``count``).
+    A column is assigned to the field with its name, or with its name as in named tuples (``count(*)`` is ``count``).
 
-    :param rename: field names by column names, for those that differ.
-    :param extra: what to do about columns that are no field: ``"raise"``, or ``"ignore"`` them. A class that takes any
+    :param rename: field names by column names, for names that differ.
+    :param extra: handling of columns without a field: ``"raise"``, or ``"ignore"`` them. A class that accepts any
         argument (``**kwargs``, pydantic's ``extra="allow"``) gets them.
 
-    A field without a column has its default. TypeError when it has none, when there is a column too many, or two for
-    one field: from the request, whatever rows there are. What a constructor raises comes out of the call that makes the
-    row.
+    A field without a column has its default. The request raises TypeError if such a field has no default, if a column
+    has no field, or if a field has two columns, even if the result has no rows. Exceptions of a constructor are raised
+    by the call that makes the row.
 
-    Calling it again with the same arguments gives the same object. Example::
+    Calls with the same arguments return the same object. Example::
 
         @dataclass
         class Product:
@@ -170,7 +171,7 @@ def class_row(cls: type[_T], *, rename: Mapping[str, str] | None = None, extra: 
     """
     origin: Any = cls if isinstance(cls, type) else get_origin(cls)
     if not isinstance(origin, type):
-        raise TypeError(f"class_row() takes a class, not {cls!r}")
+        raise TypeError(f"class_row() expects a class, not {cls!r}")
     return _made(origin, tuple(sorted((rename or {}).items())), extra)
 
 

@@ -1,7 +1,7 @@
 """Pages as columns: one NumPy array per column of a result (L2).
 
-For :class:`~cassandra.protocol.NumpyProtocolHandler`: numbers are those that Arrow columns have, in memory of the
-application's; other values are objects as in rows. NumPy itself is imported with the first page.
+For :class:`~cassandra.protocol.NumpyProtocolHandler`: numbers are the same as in Arrow columns, in memory of the
+application; other values are objects as in rows. NumPy itself is imported with the first page.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _VECTOR_ELEMENTS = {TypeId.INT, TypeId.BIGINT, TypeId.FLOAT, TypeId.DOUBLE}
 
 
 class _Plan(NamedTuple):
-    """What the arrays of a result are."""
+    """Types of the arrays of a result."""
 
-    dtypes: list[str | None]  # None: of objects
+    dtypes: list[str | None]  # None: objects
     columns: ColumnPlan
 
 
 def numpy_columns(page: RowsPage, vector_arrays: bool = False) -> dict[str, Any]:
-    """All rows of *page* as a dict of column name to array. ImportError without NumPy; DriverException when a value is
-    none of its type. Of two columns with one name the last is there."""
+    """Return all rows of *page* as a dict of column name to array. Raise ImportError without NumPy, and DriverException
+    if a value is not valid for its type. Of two columns with one name the dict has the last one."""
     numpy = load_numpy()
     rows = len(page)
     plan = _plan_of(page.plan, vector_arrays)
@@ -49,13 +49,13 @@ def numpy_columns(page: RowsPage, vector_arrays: bool = False) -> dict[str, Any]
                 array = _masked(numpy, dtype, rows, codec.dimensions, memory, valid)
             made.append(array)
     except DriverException:
-        page.decode(RowPlan(page.plan, "tuple"))  # which of several values is at fault is told as for rows
+        page.decode(RowPlan(page.plan, "tuple"))  # raises the error for the first invalid value, as for rows
         raise
     return dict(zip(page.plan.names, made, strict=True))
 
 
 def load_numpy() -> Any:
-    """The module, which is an optional dependency."""
+    """Return the module NumPy, an optional dependency. Raise ImportError without it."""
     try:
         return import_module("numpy")
     except ImportError as error:
@@ -84,8 +84,8 @@ def _dtype(codec: Codec, vector_arrays: bool) -> str | None:
 
 
 def _masked(numpy: Any, dtype: str, rows: int, dimensions: int, memory: Any, valid: Any) -> Any:
-    """Numbers are masked arrays, with or without nulls. The rows of vectors share their marks: a mask of every element
-    would be as large as many a page."""
+    """Return numbers as a masked array, with or without nulls. The mask of vectors is one value per row, broadcast to
+    the elements: a mask of every element could be as large as the page."""
     shape = (rows, dimensions) if dimensions else (rows,)
     values = numpy.ndarray(shape, dtype, memory)
     if valid is None:

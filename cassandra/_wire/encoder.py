@@ -1,8 +1,8 @@
 """CQL literals of Python values, for the ``%s`` parameters of simple statements (L2).
 
-Prepared statements do not come here: their values travel as bytes. A value is written by its content, never by what a
-subclass prints: text is in quotes, all else consists of digits and names. What has no literal is a TypeError, since its
-``str()`` may be any CQL.
+Not used for prepared statements, whose values are sent as bytes. The content of a value is written, never the ``str()``
+of a subclass: text is in quotes, all other literals consist of digits and names. A value without a literal is a
+TypeError, as its ``str()`` may contain arbitrary CQL.
 """
 
 import math
@@ -33,9 +33,9 @@ class ValueSequence(list[Any]):
 
 @public("cassandra.encoder")
 class Encoder:
-    """Writes values as CQL literals. ``mapping`` says how, by type; a session's own may be changed:
+    """Writes values as CQL literals. ``mapping`` has the method for each type. That of a session may be changed:
 
-    ``session.encoder.mapping[tuple] = session.encoder.cql_encode_tuple`` makes tuples of tuples, which are lists else.
+    ``session.encoder.mapping[tuple] = session.encoder.cql_encode_tuple`` writes tuples as tuples instead of lists.
     """
 
     mapping: dict[type, Callable[[Any], str]]
@@ -78,9 +78,9 @@ class Encoder:
         }
 
     def cql_encode_all_types(self, val: Any, as_text_type: bool = False) -> str:
-        """The literal of any value: by its type, else by the nearest base that is known.
+        """Return the literal of a value, by its type or else by its nearest base class in ``mapping``.
 
-        Raises TypeError for an object of another type.
+        Raise TypeError for an object of another type.
         """
         return (self.mapping.get(type(val)) or self._nearest(type(val)))(val)
 
@@ -92,16 +92,16 @@ class Encoder:
                 return self.mapping[base]
         if hasattr(cls, "_cql_literal"):
             return self._encode_by_itself
-        if type(self).cql_encode_object is not Encoder.cql_encode_object:  # of a program, for such objects
+        if type(self).cql_encode_object is not Encoder.cql_encode_object:  # overridden by a program for such objects
             return self.cql_encode_object
         return self._encode_scalar
 
     def _encode_by_itself(self, val: Any) -> str:
-        """By the method of an object of the driver: ``_cql_literal(write)``, where *write* encodes a value."""
+        """Call the method of an object of the driver: ``_cql_literal(write)``, where *write* encodes a value."""
         return val._cql_literal(self.cql_encode_all_types)  # type: ignore[no-any-return]
 
     def _encode_scalar(self, val: Any) -> str:
-        """A scalar of NumPy or another library that has a number of its own."""
+        """Return the literal of a scalar of NumPy or of another integer type with ``__index__``."""
         kind = getattr(getattr(val, "dtype", None), "kind", None) if getattr(val, "shape", None) == () else None
         try:
             if kind == "b":
@@ -123,8 +123,8 @@ class Encoder:
         return "NULL"
 
     def cql_encode_object(self, val: Any) -> str:
-        """The ``str()`` of a value, **without quotes**. For classes of a program in ``mapping`` whose ``str()`` is a
-        CQL literal; a subclass of the encoder that overrides it writes all objects of unknown types."""
+        """Return the ``str()`` of a value, **without quotes**. For classes of a program in ``mapping`` whose ``str()``
+        is a CQL literal; if a subclass of the encoder overrides it, it is used for all objects of unknown types."""
         return str(val)
 
     def _encode_bool(self, val: bool) -> str:
@@ -134,17 +134,17 @@ class Encoder:
         return UUID.__str__(val)
 
     def _encode_int(self, val: int) -> str:
-        return int.__repr__(val)  # an IntEnum too is a number
+        return int.__repr__(val)  # writes an IntEnum as a number, too
 
     def _encode_duration(self, val: Duration) -> str:
-        """ValueError if it is partly negative: a literal has one sign."""
+        """Return the literal of a duration. Raise ValueError for parts of both signs: a literal has one sign."""
         parts = (val.months, val.days, val.nanoseconds)
         if min(parts) < 0 < max(parts):
-            raise ValueError(f"the parts of a duration have one sign: {val!r}")
+            raise ValueError(f"the parts of a duration must have one sign: {val!r}")
         return Duration.__str__(val)
 
     def cql_encode_float(self, val: float) -> str:
-        """With all digits; NaN and infinities as CQL spells them."""
+        """Return a float with all digits; NaN and infinities in the spelling of CQL."""
         if math.isinf(val):
             return "Infinity" if val > 0 else "-Infinity"
         if math.isnan(val):
@@ -154,67 +154,67 @@ class Encoder:
         return float.__repr__(val if isinstance(val, float) else float(val))
 
     def cql_encode_decimal(self, val: Decimal) -> str:
-        return Decimal.__str__(val)  # never what a subclass prints
+        return Decimal.__str__(val)  # not the __str__ of a subclass
 
     def cql_encode_unicode(self, val: str) -> str:
-        """In quotes, with quotes inside doubled."""
+        """Return *val* in quotes, with quotes inside doubled."""
         return quote_text(val)
 
     def cql_encode_str(self, val: str) -> str:
-        """In quotes, with quotes inside doubled."""
+        """Return *val* in quotes, with quotes inside doubled."""
         return quote_text(val)
 
     def cql_encode_str_quoted(self, val: Any) -> str:
-        """The ``str()`` of a value in quotes."""
+        """Return the ``str()`` of a value in quotes."""
         return quote_text(str(val))
 
     def cql_encode_bytes(self, val: bytes | bytearray | memoryview) -> str:
-        """``0x`` and hex digits."""
+        """Return ``0x`` and hex digits."""
         return "0x" + bytes(val).hex()
 
     def cql_encode_datetime(self, val: datetime) -> str:
-        """Milliseconds since the epoch; a naive datetime is in UTC."""
+        """Return milliseconds since the epoch; a naive datetime is in UTC."""
         return integer_literal(whole_ms(val), "a timestamp")
 
     def cql_encode_date(self, val: date) -> str:
-        """``'YYYY-MM-DD'``."""
+        """Return ``'YYYY-MM-DD'``."""
         return quote_text(date.isoformat(val))
 
     def cql_encode_date_ext(self, val: Date) -> str:
-        """As a number: a :class:`cassandra.util.Date` may be far from what text can say."""
+        """Return a number: a :class:`cassandra.util.Date` may be outside the range of the text form."""
         return integer_literal(val.days_from_epoch + _EPOCH_DAY, "a date")
 
     def cql_encode_time(self, val: time | Time) -> str:
-        """``'HH:MM:SS.fffffffff'``."""
+        """Return ``'HH:MM:SS.fffffffff'``."""
         return quote_text(val.replace(tzinfo=None).isoformat() if isinstance(val, time) else str(val))
 
     def cql_encode_ipaddress(self, val: IPv4Address | IPv6Address) -> str:
-        """In quotes; the scope of an IPv6 address may be any text."""
+        """Return the address in quotes; the scope of an IPv6 address may be any text."""
         return quote_text(val.compressed)
 
     def cql_encode_sequence(self, val: Iterable[Any]) -> str:
-        """``(a, b)``, for ``IN``."""
+        """Return ``(a, b)``, for ``IN``."""
         return f"({self._items(val)})"
 
     def cql_encode_tuple(self, val: Iterable[Any]) -> str:
-        """``(a, b)``, for tuple columns."""
+        """Return ``(a, b)``, for tuple columns."""
         return f"({self._items(val)})"
 
     def cql_encode_list_collection(self, val: Iterable[Any]) -> str:
-        """``[a, b]``."""
+        """Return ``[a, b]``."""
         return f"[{self._items(val)}]"
 
     def cql_encode_set_collection(self, val: Iterable[Any]) -> str:
-        """``{a, b}``."""
+        """Return ``{a, b}``."""
         return f"{{{self._items(val)}}}"
 
     def cql_encode_map_collection(self, val: Mapping[Any, Any]) -> str:
-        """``{a: b}``."""
+        """Return ``{a: b}``."""
         write = self.cql_encode_all_types
         return f"{{{', '.join(f'{write(key)}: {write(value)}' for key, value in val.items())}}}"
 
     def _encode_named_tuple(self, val: Any) -> str:
-        """A user type's literal: that is what named tuples are read from."""
+        """Return the literal of a user type, as values of user types are read as named tuples."""
         fields = zip(val._fields, val, strict=True)
         parts = (f"{maybe_escape_name(name)}: {self.cql_encode_all_types(value)}" for name, value in fields)
         return f"{{{', '.join(parts)}}}"

@@ -1,12 +1,12 @@
-"""Encrypted columns: what a :class:`ColumnEncryptionPolicy` says, compiled into the codecs of columns (L2).
+"""Encrypted columns: the settings of a :class:`ColumnEncryptionPolicy`, compiled into the codecs of columns (L2).
 
-A column that the policy has gets a codec that wraps the one of the values inside: bind plans and row plans run it like
-any other, and there is nothing to be looked up per value. It is of the kind of the column as the server knows it, a
-blob, and so is what metadata tells of it.
+A column of the policy gets a codec that wraps the codec of the plain values: bind plans and row plans run it like any
+other, without a look-up per value. Its kind is that of the column on the server, a blob, and metadata has the same
+type.
 
 The column of a bind marker is read from the statement's text (``markers.py``), and compared with the server's metadata.
-Where a table has encrypted columns, a statement is refused unless it is certain that no value goes into one of them, or
-is compared with one, without being encrypted.
+Where a table has encrypted columns, a statement is rejected unless it is certain that no value is stored in one of
+them, or compared with one, without being encrypted.
 """
 
 from __future__ import annotations
@@ -38,40 +38,41 @@ Resolve = Callable[[str, str, str, Codec, bool], Codec]
 Spec = tuple[str, str, str, Codec]
 
 _HINT = "prepare the statement and bind each value to its column by a marker of its own, as in column = ?"
-#: What servers call the markers of a column: itself, or part of what it is compared with.
+#: Server names of markers other than the column's own name: for a part of the operand that the column is compared with.
 _SERVER_NAME = re.compile(r"(?:in|value)\((.*)\)", re.DOTALL)
 _TOKEN_ARGUMENT = re.compile(r"arg[0-9]+\(system\.token\)")
-#: A text without it has columns by their names, and functions by names that no column has.
+#: In a result of a text without AS, columns have their own names, and functions have names that no column has.
 _RENAMES = re.compile(r"\bas\b", re.IGNORECASE)
 
 
 class Schema(Protocol):
-    """What is known of tables. Any thread."""
+    """Schema metadata of tables. Any thread."""
 
     def base_table(self, keyspace: str, table: str) -> str | None:
-        """The table that *table*, a materialized view, is made of."""
+        """Return the base table of *table*, a materialized view; None for other tables."""
 
     def columns(self, keyspace: str, table: str) -> Iterable[str]:
-        """The names of its columns; none where they are not known."""
+        """Return the names of its columns; none if they are not known."""
 
     def key_columns(self, keyspace: str, table: str) -> Iterable[str]:
-        """Those of its primary key; none where they are not known."""
+        """Return the names of its primary key columns; none if they are not known."""
 
 
 class ColumnResolver:
-    """``TypeContext.resolve_column`` for *policy*, and the same for statements whose text is known."""
+    """``TypeContext.resolve_column`` for *policy*, and the same resolution for statements with a known text."""
 
     def __init__(self, policy: ColumnEncryptionPolicy, schema: Schema | None = None) -> None:
         self.policy = policy
         self.schema = schema
 
     def __call__(self, keyspace: str, table: str, name: str, codec: Codec, is_bound: bool) -> Codec:
-        """*codec*, or what decrypts around it. A column of a result that is no blob is something else of that name, and
-        left alone; parameters are resolved by :meth:`bound`, as their names need not be those of columns."""
+        """Return *codec*, or a decrypting codec around it. A result column that is not a blob is not the encrypted
+        column, and stays unchanged. Parameters are resolved by :meth:`bound`, as their names may differ from those of
+        columns."""
         if is_bound:
             return _stored(codec)
         if codec.cipher is not None:
-            name = codec.cipher.name  # an alias may be of another one
+            name = codec.cipher.name  # an alias may have the name of another column
         return self._read(keyspace, table, name, codec)
 
     def _read(self, keyspace: str, table: str, name: str | None, codec: Codec) -> Codec:
@@ -84,7 +85,7 @@ class ColumnResolver:
     # ---- the policy's answers
 
     def column(self, keyspace: str, table: str, name: str) -> ColDesc | None:
-        """What the policy knows that column as; None if it is not encrypted. A view's is that of its table."""
+        """Return the column as named in the policy; None if it is not encrypted. For a view, also that of its table."""
         base = None if self.schema is None else self.schema.base_table(keyspace, table)
         for known in (table,) if base is None else (table, base):
             column = ColDesc(keyspace, known, name)
@@ -96,7 +97,7 @@ class ColumnResolver:
         return None
 
     def has_encrypted(self, keyspace: str, table: str, words: Iterable[str]) -> bool:
-        """Whether one of its columns is, as far as they are known; *words* may be names of some."""
+        """True if one of the known columns of the table is encrypted; *words* may be names of further columns."""
         names = set(words)
         tables: tuple[str, ...] = (table,)
         if self.schema is not None:
@@ -106,7 +107,7 @@ class ColumnResolver:
         return any(self.column(keyspace, table, name) is not None for name in names)
 
     def _known(self) -> list[ColDesc]:
-        """All encrypted columns; none if the policy does not list them."""
+        """Return all encrypted columns; none if the policy does not list them."""
         for kind in type(self.policy).__mro__:
             if "encrypted_columns" in vars(kind):
                 return [ColDesc(*column) for column in self.policy.encrypted_columns()]
@@ -115,7 +116,7 @@ class ColumnResolver:
         return []
 
     def _encrypted(self, column: ColDesc, known: Codec, name: str) -> Codec:
-        """*known* itself if it was made just so: plans that are the same stay the same object."""
+        """Return the codec for *column*: *known* itself if it is equal, so that equal plans stay the same object."""
         try:
             inner = _codec_of(self.policy, column)
         except Exception as error:
@@ -128,14 +129,14 @@ class ColumnResolver:
     # ---- by names only
 
     def named(self, spec: Spec) -> Codec:
-        """The codec of a parameter whose name is that of its column."""
+        """Return the codec of a parameter whose name is that of its column."""
         column = self.column(*spec[:3])
         return _stored(spec[3]) if column is None else self._for_blob(column, spec[3], spec[2])
 
     def _for_blob(self, column: ColDesc, codec: Codec, name: str) -> Codec:
         if codec.kind != TypeId.BLOB:
             raise DriverException(
-                f"{_shown(column)} is to be encrypted, so its type has to be blob; it is {codec.cql()}. Nothing is sent"
+                f"{_shown(column)} is encrypted, so its type must be blob, not {codec.cql()}. Nothing is sent"
             )
         return self._encrypted(column, codec, name)
 
@@ -144,8 +145,8 @@ class ColumnResolver:
     def bound(
         self, specs: Sequence[Spec], text: str, keyspace: str | None, pk_indexes: Sequence[int] | None
     ) -> list[Codec]:
-        """The codecs of the parameters of *text*, where *keyspace* is that of names without one. DriverException if
-        values could get into encrypted columns, or be compared with them, as they are."""
+        """Return the codecs of the parameters of *text*, where *keyspace* is that of names without one. Raise
+        DriverException if values could be stored in encrypted columns, or compared with them, unencrypted."""
         analysis = analyse(text)
         tables = {spec[:2] for spec in specs}
         tables.update((one.keyspace or keyspace or "", one.table) for one in analysis.statements)
@@ -163,7 +164,7 @@ class ColumnResolver:
                 continue
             codecs = [self._of_marker(spec, number, marker, analysis, number in keys) for marker in group]
             if len({_columns_in(codec) for codec in codecs}) > 1:
-                raise _refused(spec, number, "is the value of several columns, which are not encrypted alike")
+                raise _refused(spec, number, "is the value of several columns that are encrypted differently")
             made.append(_kept(spec[3], codecs[0]))
         return made
 
@@ -173,7 +174,7 @@ class ColumnResolver:
         place = None if marker is None else _agreed(spec, marker, analysis)
         if place is None:
             if _may_hold_blob(stored):
-                raise _refused(spec, number, "belongs to no column that can be told from the text")
+                raise _refused(spec, number, "cannot be assigned to a column from the text")
             return stored
         columns = [(name, self.column(keyspace, table, name)) for name in place.columns]
         if all(column is None for _, column in columns):
@@ -186,7 +187,7 @@ class ColumnResolver:
             keys = [] if self.schema is None else self.schema.key_columns(keyspace, table)
             if is_key or place.is_compared or name in keys:
                 raise DriverException(
-                    f"{_shown(column)} is encrypted to other bytes each time, and cannot be compared or be in a key: "
+                    f"{_shown(column)} is encrypted to different bytes each time, and cannot be compared or in a key: "
                     "add it to the policy with deterministic=True"
                 )
         each = place.form == markers.EACH
@@ -202,12 +203,12 @@ class ColumnResolver:
         return list_codec(made) if each else made
 
     def _check_given(self, analysis: Analysis, keyspace: str | None) -> None:
-        """DriverException for values in the text that are none of the policy's making."""
+        """Raise DriverException for values in the text that the policy has not encrypted."""
         for one in analysis.statements:
             space = one.keyspace or keyspace or ""
             if one.is_json and self.has_encrypted(space, one.table, analysis.words):
                 raise DriverException(
-                    f"{space}.{one.table} has encrypted columns, and INSERT JSON would store their values as they are: "
+                    f"{space}.{one.table} has encrypted columns, and INSERT JSON would store their values unencrypted: "
                     "name the columns and bind a value to each. Nothing is sent"
                 )
             for given in one.given:
@@ -221,7 +222,7 @@ class ColumnResolver:
                 )
 
     def _made(self, column: ColDesc, literal: str) -> bool:
-        """Whether the policy can decrypt a blob of a text."""
+        """True if the policy can decrypt a blob literal of a text."""
         try:
             data = bytes.fromhex(literal[2:])
             ColumnCipher(self.policy, column, _codec_of(self.policy, column), column.col).decrypt(data)
@@ -230,8 +231,8 @@ class ColumnResolver:
         return True
 
     def check_text(self, text: str, keyspace: str | None) -> None:
-        """DriverException if *text*, a statement that is not prepared, has values for encrypted columns, or compares
-        them, without these being encrypted."""
+        """Raise DriverException if *text*, a statement that is not prepared, has unencrypted values for encrypted
+        columns, or compares these with unencrypted values."""
         all_known = self._known()
         if all_known and not _may_name(text, all_known):
             return
@@ -248,12 +249,12 @@ class ColumnResolver:
             spaces = analysis.words if keyspace is None else {*analysis.words, keyspace}
             if column.table in analysis.words and column.ks in spaces and self.column(*column) is not None:
                 raise DriverException(
-                    f"{column.ks}.{column.table} has encrypted columns, and the driver does not understand the text of "
-                    f"the statement, so it cannot tell whether they are encrypted in it: {_HINT}. Nothing is sent"
+                    f"{column.ks}.{column.table} has encrypted columns, and the driver cannot parse the text of the "
+                    f"statement, so it cannot check whether values in it are encrypted: {_HINT}. Nothing is sent"
                 )
 
     def result(self, specs: Sequence[Spec], text: str) -> list[Codec]:
-        """The codecs of the columns of the rows of *text*, which may rename them."""
+        """Return the codecs of the result columns of *text*, which may rename columns."""
         analysis = analyse(text) if _RENAMES.search(text) else None
         if analysis is not None and len(analysis.statements) == 1:
             selected = analysis.statements[0].selected
@@ -263,25 +264,25 @@ class ColumnResolver:
 
 
 def resolver(policy: ColumnEncryptionPolicy | None, schema: Schema | None = None) -> ColumnResolver | None:
-    """None without a policy: then there is no cost."""
+    """Return the resolver for *policy*; None without a policy, so that there is no cost."""
     return None if policy is None else ColumnResolver(policy, schema)
 
 
 def policy_of(context: Any) -> ColumnEncryptionPolicy | None:
-    """The policy that plans of *context* are made with."""
+    """Return the policy that plans of *context* are made with."""
     resolve = context.resolve_column if isinstance(context, TypeContext) else None
     return resolve.policy if isinstance(resolve, ColumnResolver) else None
 
 
 class Origin(NamedTuple):
-    """The text of a statement, and the keyspace of names in it that have none."""
+    """The text of a statement, and the keyspace of unqualified names in it."""
 
     text: str
     keyspace: str | None
 
 
 def bind_plan_by(resolve: ColumnResolver | None, plan: BindPlan, origin: Origin | None = None) -> BindPlan:
-    """*plan* encrypting as *resolve* says, whatever it was made with. Without *origin* parameters have the names of
+    """Return *plan* with the encryption of *resolve* instead of its own. Without *origin* parameters have the names of
     columns."""
     if resolve is None:
         codecs = [_stored(spec[3]) for spec in plan.specs]
@@ -294,7 +295,7 @@ def bind_plan_by(resolve: ColumnResolver | None, plan: BindPlan, origin: Origin 
 
 
 def result_plan_by(resolve: ColumnResolver | None, plan: ResultPlan, origin: Origin | None = None) -> ResultPlan:
-    """*plan* decrypting as *resolve* says, whatever it was made with."""
+    """Return *plan* with the decryption of *resolve* instead of its own."""
     if resolve is None:
         codecs = [_stored(spec[3]) for spec in plan.specs]
     elif origin is None:
@@ -306,12 +307,12 @@ def result_plan_by(resolve: ColumnResolver | None, plan: ResultPlan, origin: Ori
 
 
 def encrypted_columns(plan: BindPlan) -> list[tuple[ColDesc, ...]]:
-    """Of each parameter the columns that it is encrypted for."""
+    """Return for each parameter the columns that it is encrypted for."""
     return [_columns_in(spec[3]) for spec in plan.specs]
 
 
 def is_same_plan(one: ResultPlan, other: ResultPlan) -> bool:
-    """Whether they read the same columns in the same way."""
+    """True if both plans decode the same columns in the same way."""
     if one is other or len(one) != len(other):
         return one is other
     pairs = zip(one.specs, other.specs, strict=True)
@@ -319,7 +320,7 @@ def is_same_plan(one: ResultPlan, other: ResultPlan) -> bool:
 
 
 def context_by(policy: ColumnEncryptionPolicy | None, context: TypeContext) -> TypeContext:
-    """*context*, or for a policy that is not its own one like it, for one message."""
+    """Return *context*, or a similar one with *policy* for one message if *policy* is not its own."""
     if policy is None or policy is policy_of(context):
         return context
     made = TypeContext(resolve_custom, context.user_type, 0)
@@ -328,7 +329,7 @@ def context_by(policy: ColumnEncryptionPolicy | None, context: TypeContext) -> T
 
 
 def readers_of(policy: ColumnEncryptionPolicy, columns: Sequence[Any]) -> list[Any]:
-    """(keyspace, table, name, type) each as *columns*, where the type of an encrypted one decrypts."""
+    """Return *columns*, (keyspace, table, name, type) each, where the type of an encrypted column decrypts."""
     resolve = ColumnResolver(policy)
     codecs = [
         resolve(keyspace, table, name, kind.codec(), is_bound=False) for keyspace, table, name, kind, *_ in columns
@@ -340,7 +341,7 @@ def readers_of(policy: ColumnEncryptionPolicy, columns: Sequence[Any]) -> list[A
 
 
 class _EncryptedType:
-    """As much of a type class as reading takes."""
+    """The part of a type class that decoding uses."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
@@ -351,8 +352,8 @@ class _EncryptedType:
 
 
 class ColumnCipher:
-    """Values of *column*, which are of type *inner*, to what is stored, and back. *name*: that of the column in its
-    table or view."""
+    """Converts values of *column*, which are of type *inner*, to stored bytes and back. *name* is the name of the
+    column in its table or view."""
 
     def __init__(self, policy: ColumnEncryptionPolicy, column: ColDesc, inner: Codec, name: str) -> None:
         self.made_by = (policy, column, inner)
@@ -362,31 +363,31 @@ class ColumnCipher:
         self._encrypt, self._decrypt = policy.encrypt, policy.decrypt
 
     def encode(self, value: Any, version: int) -> bytes:
-        """What is stored of *value*. TypeError that does not show it."""
+        """Return the bytes to store for *value*. Raise TypeError without the value in its text."""
         try:
             plain = self.inner.encode(value, version)
         except (TypeError, ValueError, OverflowError) as error:
             what = type(value).__name__
-            reason = f"{what} is another type" if isinstance(error, TypeError) else f"this {what} is no value of it"
-            failure = TypeError(f"its values are {self.inner.cql()}, encrypted: {reason}")
+            reason = f"got {what}" if isinstance(error, TypeError) else f"this {what} is not valid"
+            failure = TypeError(f"expected a value of type {self.inner.cql()} to encrypt: {reason}")
         else:
             return self.seal(plain)
         raise failure
 
     def seal(self, plain: bytes) -> bytes:
-        """What is stored of a value that :attr:`inner` has encoded."""
+        """Return the bytes to store for a value that :attr:`inner` has encoded."""
         return self._encrypt(self._column, plain)
 
     def decode(self, data: bytes, version: int) -> Any:
-        """The value of what is stored. DecryptionError, which does not tell what is wrong with it."""
+        """Return the value of stored bytes. Raise DecryptionError, which does not show the cause."""
         try:
             return self.inner.decode(self._decrypt(self._column, data), version)
         except Exception:
             pass
-        raise DecryptionError(CANNOT_DECRYPT)  # not within the handler: the error has no context that tells more
+        raise DecryptionError(CANNOT_DECRYPT)  # outside the handler, so that the error has no context with details
 
     def decrypt(self, data: bytes) -> bytes:
-        """The bytes of the value, which are some of its type. DecryptionError as :meth:`decode`."""
+        """Return the plain bytes of the value, valid for its type. Raise DecryptionError as :meth:`decode` does."""
         try:
             plain = self._decrypt(self._column, data)
             self.inner.decode(plain)
@@ -397,13 +398,13 @@ class ColumnCipher:
 
 
 def _may_name(text: str, columns: Iterable[ColDesc]) -> bool:
-    """Whether *text* may have to do with one of these columns: each is named, but by INSERT JSON."""
+    """True if *text* may use one of these columns: all statements name them, except INSERT JSON."""
     lowered = text.lower()
     return "json" in lowered or any(escape_name(column.col.lower())[1:-1] in lowered for column in columns)
 
 
 def _grouped(specs: Sequence[Spec], analysis: Analysis) -> list[list[Marker | None]]:
-    """The markers of each parameter. Some servers have one parameter for all markers of one name."""
+    """Return the markers of each parameter. Some servers have one parameter for all markers of one name."""
     found = analysis.markers
     if len(found) == len(specs):
         return [[marker] for marker in found]
@@ -414,7 +415,7 @@ def _grouped(specs: Sequence[Spec], analysis: Analysis) -> list[list[Marker | No
 
 
 def _agreed(spec: Spec, marker: Marker, analysis: Analysis) -> Place | None:
-    """The place of *marker*, unless the server says something else of it."""
+    """Return the place of *marker*; None if the server's metadata contradict it."""
     place = marker.place
     if place is None or place.form == markers.OPTION:
         return place
@@ -437,7 +438,7 @@ def _agreed(spec: Spec, marker: Marker, analysis: Analysis) -> Place | None:
 
 
 def _stored(codec: Codec) -> Codec:
-    """*codec* without encryption."""
+    """Return *codec* without encryption."""
     if codec.stored is not None:
         return codec.stored
     if not _columns_in(codec):
@@ -447,7 +448,7 @@ def _stored(codec: Codec) -> Codec:
 
 
 def _columns_in(codec: Codec) -> tuple[Any, ...]:
-    """The encrypted columns of a parameter."""
+    """Return the encrypted columns of a parameter."""
     if codec.cipher is not None:
         return (codec.cipher.made_by[1],)
     return tuple(column for child in codec.children for column in _columns_in(child))
@@ -458,7 +459,7 @@ def _is_made_by(cipher: Any, made_by: tuple[Any, ...]) -> bool:
 
 
 def _kept(known: Codec, made: Codec) -> Codec:
-    """*known* if it is the same as *made*."""
+    """Return *known* if it is equal to *made*, else *made*."""
     return known if _same(known, made) else made
 
 
@@ -476,33 +477,33 @@ def _same(one: Codec, other: Codec) -> bool:
 
 
 def _may_hold_blob(codec: Codec) -> bool:
-    """Whether its values have bytes, or, of a whole row, text for columns."""
+    """True if its values may contain blobs, or, for a whole row, text for columns."""
     return (codec.kind in (TypeId.BLOB, TypeId.CUSTOM) and not codec.dimensions) or any(
         map(_may_hold_blob, codec.children)
     )
 
 
 def _with(codecs: Sequence[Codec], specs: Sequence[Spec]) -> Sequence[Spec]:
-    """*specs* themselves if these are their codecs."""
+    """Return *specs* with *codecs*; *specs* themselves if the codecs are the same."""
     if all(codec is spec[3] for codec, spec in zip(codecs, specs, strict=True)):
         return specs
     return [(*spec[:3], codec) for codec, spec in zip(codecs, specs, strict=True)]
 
 
 def _codec_of(policy: ColumnEncryptionPolicy, column: ColDesc) -> Codec:
-    """Of the values inside: a type class of ours, or anything that serialises as those do."""
+    """Return the codec of the plain values, from a type class of the driver or a compatible object."""
     column_type = getattr(policy, "column_type", None)
     if column_type is None:
         return scalar(TypeId.BLOB)
     kind: Any = column_type(column)
     codec = kind.codec()
     if not isinstance(codec, Codec):
-        raise TypeError(f"column_type() is to return a class of cassandra.cqltypes, not {kind!r}")
+        raise TypeError(f"column_type() must return a class of cassandra.cqltypes, not {kind!r}")
     return codec
 
 
 def _unknown(column: ColDesc, error: Exception) -> DriverException:
-    return DriverException(f"The column encryption policy cannot tell how {_shown(column)} is encrypted: {error!r}")
+    return DriverException(f"The column encryption policy failed for {_shown(column)}: {error!r}")
 
 
 def _refused(spec: Spec, number: int, why: str) -> DriverException:

@@ -1,8 +1,9 @@
-"""Arrow tables of results as data frames of pandas and Polars (L2).
+"""Conversion of Arrow tables of results to data frames of pandas and Polars (L2).
 
-Arrow has no type for a decimal or varint of any size: they are text there. Frames have numbers instead, and values of
-the other types that a frame's library cannot take from Arrow, or takes with a loss. Fields are told apart by their
-metadata (``cql.type``), nested ones too. The rules are those of the guide's page on columns.
+Arrow has no type for a decimal or varint of arbitrary size: they are text in tables. Frames have numbers instead, and
+converted values of the other types that the frame's library cannot import from Arrow, or not without loss. Fields,
+also nested ones, are distinguished by their metadata (``cql.type``). The rules are those of the guide's page on
+columns.
 
 PyArrow, pandas and Polars are imported where they are needed.
 """
@@ -23,14 +24,14 @@ from cassandra._base.temporal import Date, Time
 Values = list[Any]
 
 _MOST_DIGITS = 38  # of a decimal128
-_MOST_TEXT = 640  # digits that int() takes whatever limit was set
+_MOST_TEXT = 640  # digits that int() accepts regardless of the configured limit
 _FIRST_DAY = datetime.date(1970, 1, 1).toordinal()
 _LAST_DAY = datetime.date.max.toordinal()
 _TEXTS = ("decimal", "varint")
 
 
 class Frames:
-    """Makes data frames. *as_text*: which of the options ``decimals`` and ``varints`` ask for text in so many words."""
+    """Makes data frames. *as_text*: those of the options ``decimals`` and ``varints`` that explicitly request text."""
 
     def __init__(self, as_text: Collection[str] = ()) -> None:
         self._pa: Any = import_module("pyarrow")
@@ -39,7 +40,7 @@ class Frames:
     # ---- pandas
 
     def to_pandas(self, table: Any) -> Any:
-        """A ``pandas.DataFrame`` of a ``pyarrow.Table``."""
+        """Return a ``pandas.DataFrame`` of a ``pyarrow.Table``."""
         pandas = import_module("pandas")
         made: dict[int, Any] = {}
         for at, (field, column) in enumerate(zip(table.schema, table.columns, strict=True)):
@@ -58,9 +59,9 @@ class Frames:
         return whole
 
     def _series(self, pandas: Any, field: Any, column: Any) -> Any:
-        """A column that PyArrow would not convert, or not without loss; None for the others."""
+        """Return a series for a column that PyArrow would not convert, or not without loss; None for other columns."""
         if self._pa.types.is_integer(field.type):
-            # NumPy has no integer that is null, and a float has not all integers.
+            # NumPy integers have no null, and a float does not represent all integers.
             types = _nullable(self._pa, pandas)
             return column.to_pandas(types_mapper=types.get) if column.null_count else None
         if not self._is_special(field) or (_cql(field) == "date" and self._are_dates(column)):
@@ -73,7 +74,7 @@ class Frames:
         return pandas.Series(_objects(values), dtype=object)
 
     def _are_dates(self, column: Any) -> bool:
-        """Whether all of them are within the years that Python has."""
+        """True if all values are within the range of ``datetime.date``."""
         days = import_module("pyarrow.compute").min_max(column.cast(self._pa.int32()))
         first, last = days["min"].as_py(), days["max"].as_py()
         return first is None or 1 <= _FIRST_DAY + first <= _FIRST_DAY + last <= _LAST_DAY
@@ -83,12 +84,12 @@ class Frames:
         kind = _cql(field)
         if self._is_text(field, *_TEXTS) or kind in ("time", "date", "inet"):
             return True
-        if isinstance(type_, self._pa.BaseExtensionType):  # UUIDs, which are bytes with some versions of PyArrow
+        if isinstance(type_, self._pa.BaseExtensionType):  # UUIDs, which some versions of PyArrow convert to bytes
             return True
         if nested and (types.is_timestamp(type_) or types.is_interval(type_)):
             return True
         if types.is_struct(type_):
-            return True  # a null would make floats of a field's integers
+            return True  # a null would turn a field's integers into floats
         return any(self._is_special(child, True) for child in _children(types, type_))
 
     def _is_text(self, field: Any, *kinds: str) -> bool:
@@ -96,7 +97,7 @@ class Frames:
         return kind in kinds and kind not in self._as_text and self._pa.types.is_string(field.type)
 
     def _values(self, field: Any, array: Any, nested: bool = False) -> Values:
-        """The values of an array as Python objects. Nested ones are in the containers that PyArrow makes for pandas."""
+        """Return the values of an array as Python objects, nested ones in PyArrow's containers for pandas."""
         types, type_ = self._pa.types, field.type
         if nested and not self._is_special(field, True):
             return self._plain_values(array)
@@ -119,7 +120,7 @@ class Frames:
         return self._scalars(field, array)
 
     def _plain_values(self, array: Any) -> Values:
-        """Values that PyArrow converts; its lists are arrays."""
+        """Return values as PyArrow converts them; its lists are arrays."""
         is_scalar = not next(_children(self._pa.types, array.type), None)
         values: Values = array.to_pylist() if is_scalar else self._pa.chunked_array([array]).to_pandas().tolist()
         return values
@@ -150,7 +151,7 @@ class Frames:
     # ---- Polars
 
     def for_polars(self, table: Any) -> tuple[Any, dict[str, Values]]:
-        """*table* with types that Polars has, and values of those columns that it has none for, as Python objects."""
+        """Return *table* with types that Polars has, and the values of other columns as Python objects."""
         fields, columns = [], []
         objects: dict[str, Values] = {}
         for field, column in zip(table.schema, table.columns, strict=True):
@@ -165,7 +166,7 @@ class Frames:
         return self._pa.Table.from_arrays(columns, schema=self._pa.schema(fields)), objects
 
     def needs_conversion(self, schema: Any) -> bool:
-        """Whether Polars does not take all columns of a ``pyarrow.Schema`` as they are."""
+        """True if a column of a ``pyarrow.Schema`` must be converted for Polars."""
         return any(self._is_foreign(field) for field in schema)
 
     def _is_foreign(self, field: Any) -> bool:
@@ -175,7 +176,7 @@ class Frames:
         return any(self._is_foreign(child) for child in _children(types, field.type))
 
     def _whole(self, column: Any) -> Any:
-        """One array whose children begin where it does."""
+        """Return *column* as one array with offset 0."""
         chunks = column.chunks
         if len(chunks) == 1 and chunks[0].offset == 0:
             return chunks[0]
@@ -210,7 +211,8 @@ class Frames:
         return pa.field(field.name, array.type, field.nullable, field.metadata), array
 
     def _numbers(self, field: Any, array: Any) -> Any:
-        """A varint as int64, a decimal as decimal128 with the scale of the value that has most places."""
+        """Return varints as int64, decimals as decimal128 with the largest scale of the values. Raise _DoesNotFit for
+        other values."""
         pa = self._pa
         values = self._scalars(field, array)
         try:
@@ -225,7 +227,7 @@ class Frames:
 
 
 class _DoesNotFit(Exception):
-    """A number that the library has no type for."""
+    """The library has no type for a number."""
 
 
 # ---- types
@@ -267,7 +269,7 @@ def _address(data: bytes) -> str:
 
 
 def _integer(text: str) -> int:
-    return int(text) if len(text) <= _MOST_TEXT else int(Decimal(text))  # which has no limit of digits
+    return int(text) if len(text) <= _MOST_TEXT else int(Decimal(text))  # Decimal has no limit of digits
 
 
 def _uuid(data: bytes) -> UUID:
@@ -288,7 +290,7 @@ def _none_for_nat(series: Any, array: Any) -> Values:
 
 
 def _each(array: Any, ends: Sequence[int], make: Callable[[int, int], Any]) -> Values:
-    """What *make* makes of the items of each value: from, and up to."""
+    """Return for each value the result of *make*, called with the start and end of its items; None for null."""
     valid = array.is_valid().to_pylist()
     return [make(*span) if there else None for span, there in zip(pairwise(ends), valid, strict=True)]
 
@@ -299,7 +301,7 @@ def _ends(array: Any) -> list[int]:
 
 
 def _objects(values: Values) -> Any:
-    """An array of one dimension, whatever the values are."""
+    """Return an object array of one dimension, also if the values are sequences."""
     numpy = import_module("numpy")
     made = numpy.empty(len(values), object)
     for i, value in enumerate(values):
@@ -308,7 +310,7 @@ def _objects(values: Values) -> Any:
 
 
 def _listed(value: Any) -> Any:
-    """Lists in the place of arrays, and Python's numbers in the place of NumPy's."""
+    """Return *value* with lists instead of arrays and Python numbers instead of NumPy numbers."""
     if isinstance(value, dict):
         return {name: _listed(item) for name, item in value.items()}
     if isinstance(value, list):  # the pairs of a map
@@ -321,7 +323,7 @@ def _listed(value: Any) -> Any:
 
 
 def _spans(pyarrow: Any, array: Any) -> Any:
-    """Durations as structs of their three numbers."""
+    """Return durations as structs of their three numbers."""
     names = {"months": pyarrow.int32(), "days": pyarrow.int32(), "nanoseconds": pyarrow.int64()}
     found = array.to_pylist()
     parts = [
@@ -332,7 +334,7 @@ def _spans(pyarrow: Any, array: Any) -> Any:
 
 
 def _rebuilt(pyarrow: Any, array: Any, type_: Any, buffers: int, items: Any) -> Any:
-    """*array* with other items: its validity and offsets stay."""
+    """Return *array* with other items and unchanged validity and offsets."""
     return pyarrow.Array.from_buffers(
         type_, len(array), array.buffers()[:buffers], array.null_count, array.offset, [items]
     )

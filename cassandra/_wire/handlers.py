@@ -1,7 +1,7 @@
-"""Protocol handlers: the seam where users change how messages become bytes and back (L2).
+"""Protocol handlers: extension point for the encoding and decoding of messages (L2).
 
 A session with the standard handler never calls it: it encodes and decodes natively. A user's subclass is called for
-every request and answer of its session, in the thread that takes the answer.
+every request and response of its session, in the thread that receives the response.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HAVE_CYTHON = True
 
 
 def have_numpy() -> bool:
-    """Whether NumPy is installed; it is not imported for the answer."""
+    """True if NumPy is installed; it is not imported for this."""
     from importlib.util import find_spec
 
     return find_spec("numpy") is not None
@@ -49,8 +49,8 @@ _RESPONSES: dict[int, Any] = {
 
 @public("cassandra.protocol")
 class _ProtocolHandler:
-    """Encodes and decodes messages. Subclass it, override what you need, and set
-    ``Session.client_protocol_handler``.
+    """Encodes and decodes messages. To change that, set ``Session.client_protocol_handler`` to a subclass with
+    overridden methods.
 
     ``message_types_by_opcode`` chooses the class of each response; a class that is not the standard one and has its own
     ``recv_body`` gets the body as a file-like object.
@@ -58,7 +58,7 @@ class _ProtocolHandler:
 
     message_types_by_opcode: ClassVar[dict[int, Any]] = dict(_RESPONSES)
     column_encryption_policy: ClassVar[Any] = None
-    """Of results that this handler reads; None: that of the cluster."""
+    """Policy for results that this handler decodes; None: that of the cluster."""
 
     @classmethod
     def encode_message(
@@ -70,7 +70,7 @@ class _ProtocolHandler:
         allow_beta_protocol_version: bool,
         protocol_features: Any = None,
     ) -> bytes:
-        """The envelope of a request. *compressor* is None when bodies travel as they are (always so on protocol 5)."""
+        """Return the envelope of a request. *compressor* is None for uncompressed bodies (always on protocol 5)."""
         flags = Flag.USE_BETA if allow_beta_protocol_version else 0
         envelope: bytes = msg.encode(protocol_version, flags=flags, features=protocol_features)
         if compressor is not None and protocol_version < 5:
@@ -90,10 +90,10 @@ class _ProtocolHandler:
         decompressor: Callable[[Any], bytes] | None,
         result_metadata: Any,
     ) -> Any:
-        """The message of a response body. *user_type_map* is the cluster's ``TypeContext``, or a mapping of keyspace
-        and type name to class; *result_metadata* is how to decode rows that come without metadata."""
+        """Return the message of a response body. *user_type_map* is the cluster's ``TypeContext``, or a mapping of
+        keyspace and type name to class; *result_metadata* is the metadata to decode rows with that have none."""
         if flags & Flag.COMPRESSED and protocol_version < 5 and decompressor is not None:
-            body, flags = decompressor(body), flags & ~Flag.COMPRESSED  # it may be a program's, and takes bytes
+            body, flags = decompressor(body), flags & ~Flag.COMPRESSED  # a program's decompressor expects bytes
         policy = cls.column_encryption_policy
         own: Any = cls.message_types_by_opcode.get(opcode)
         standard = _RESPONSES.get(opcode)
@@ -121,11 +121,11 @@ class _ProtocolHandler:
         lwt = getattr(protocol_features, "lwt_info", None)
         lwt_mask = lwt.lwt_meta_bit_mask if lwt else 0
         metadata_ids = uses_metadata_ids(protocol_version, protocol_features)
-        if own is ResultMessage and opcode == Opcode.RESULT and not flags:  # nearly all: without detours
+        if own is ResultMessage and opcode == Opcode.RESULT and not flags:  # fast path for most responses
             try:
                 return decode_result(own, body, 0, protocol_version, context, plan, stream_id, lwt_mask, metadata_ids)
             except (ProtocolError, ValueError):
-                pass  # the same again, to be reported below
+                pass  # decoded again below, which reports the error
         return decode_response(
             Frame(protocol_version, flags, stream_id, opcode, body),
             context,
@@ -138,7 +138,7 @@ class _ProtocolHandler:
 
 
 def _inherits_reading(own: Any, standard: Any) -> bool:
-    """Whether *own* is a subclass of the standard class that reads bodies as that does."""
+    """True if *own* is a subclass of the standard class with the same decoding of bodies."""
     if not (isinstance(own, type) and isinstance(standard, type) and issubclass(own, standard)):
         return False
     if getattr(own, "_has_own_steps", False):
@@ -148,7 +148,7 @@ def _inherits_reading(own: Any, standard: Any) -> bool:
 
 
 def compressed(envelope: bytes, compressor: Callable[[bytes], bytes]) -> bytes:
-    """*envelope* with its body compressed (protocol 3 and 4), or as it is when there is no body."""
+    """Return *envelope* with its body compressed (protocol 3 and 4), or unchanged without a body."""
     if len(envelope) == HEADER_SIZE:
         return envelope
     body = compressor(envelope[HEADER_SIZE:])
@@ -158,4 +158,4 @@ def compressed(envelope: bytes, compressor: Callable[[bytes], bytes]) -> bytes:
 
 @public("cassandra.protocol")
 class ProtocolHandler(_ProtocolHandler):
-    """The standard handler. Rows are decoded natively, when they are asked for."""
+    """The standard handler. Rows are decoded natively, on access."""

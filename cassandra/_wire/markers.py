@@ -1,9 +1,9 @@
-"""Which column each bind marker of a CQL text belongs to, and which values the text gives to columns itself (L2).
+"""Parser for bind markers: finds the column of each marker of a CQL text, and values for columns in the text (L2).
 
-Servers describe a marker by its own name: that of the column for ``?``, but the one in the text for ``:name``, and
-``in(column)``, ``[json]`` or ``arg0(function)`` elsewhere. So the column is read from the text. :func:`analyse` knows
-INSERT, UPDATE, DELETE, SELECT and batches of them. A text that it does not understand has markers of unknown place;
-the caller decides what that means. Pure; nothing is kept of a text, which may contain secrets.
+Servers describe a marker by its own name: that of the column for ``?``, but the name in the text for ``:name``, and
+``in(column)``, ``[json]`` or ``arg0(function)`` elsewhere. So the column is read from the text. :func:`analyse` parses
+INSERT, UPDATE, DELETE, SELECT and batches of them. In a text that it cannot parse, markers have no place; the caller
+handles that case. Pure; no text is stored, as it may contain secrets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 @cache
 def _token() -> re.Pattern[str]:
-    """Matches one token; compiled when the first statement is read, as most programs read none."""
+    """Return a pattern that matches one token; compiled with the first statement, as most programs parse none."""
     return re.compile(
         r"""
         (?P<space>\s+|--[^\n\r]*|//[^\n\r]*|/\*(?:[^*]|\*(?!/))*\*/)
@@ -33,14 +33,14 @@ def _token() -> re.Pattern[str]:
     )
 
 
-#: Forms of a place: a value of the column (of several: a tuple of their values), a list of such values, a part of the
-#: column's value or something it is computed from, a number that belongs to no column.
+#: Forms of a place: a value of the column (of several columns: a tuple of their values), a list of such values, a part
+#: of the column's value or an operand that it is computed from, a number that belongs to no column.
 VALUE, EACH, PART, OPTION = "value", "each", "part", "option"
 
 #: Kinds of expressions.
 MARKER, NULL, BLOB, NAME, CONSTANT, TUPLE, COMPUTED = "marker", "null", "blob", "name", "constant", "tuple", "computed"
 
-#: Words that may follow a term, so that ``(name)`` before them is no type hint.
+#: Words that may follow a term: ``(name)`` before one of them is not a type hint.
 _FOLLOWING = frozenset(
     [
         "allow",
@@ -79,8 +79,8 @@ _COMPARISONS = frozenset(("=", "<", ">", "<=", ">=", "!="))
 
 
 class Place(NamedTuple):
-    """What a marker stands for: *form* is VALUE, EACH, PART or OPTION, of these *columns*. *is_compared*: with what is
-    stored, rather than stored."""
+    """The use of a marker: *form* is VALUE, EACH, PART or OPTION, of these *columns*. *is_compared*: the value is
+    compared with stored values, not stored."""
 
     form: str
     columns: tuple[str, ...] = ()
@@ -88,8 +88,8 @@ class Place(NamedTuple):
 
 
 class Marker(NamedTuple):
-    """A bind marker, in the order of the text. *name*: None for ``?``; *place*: None where the text does not tell;
-    *statement*: a position in :attr:`Analysis.statements`."""
+    """A bind marker, in the order of the text. *name*: None for ``?``; *place*: None if unknown; *statement*: a
+    position in :attr:`Analysis.statements`."""
 
     name: str | None
     place: Place | None
@@ -97,7 +97,7 @@ class Marker(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A value that the text gives to *column* or compares with it; *text* is the literal of kind BLOB."""
+    """A value in the text that is assigned to *column* or compared with it; *text* is the literal of kind BLOB."""
 
     column: str
     kind: str
@@ -117,8 +117,8 @@ class Parsed(NamedTuple):
 
 
 class Analysis(NamedTuple):
-    """A text. *is_data*: it is, as far as its first word tells, a statement that reads or writes rows. Where it was not
-    *understood* there are no statements, and markers have no places. *words*: all that could be names."""
+    """The analysis of a text. *is_data*: by its first word, it is a statement that reads or writes rows. If it was not
+    *understood*, it has no statements, and its markers have no places. *words*: all possible names."""
 
     is_data: bool
     understood: bool
@@ -128,7 +128,7 @@ class Analysis(NamedTuple):
 
 
 def analyse(text: str) -> Analysis:
-    """What *text* does with columns. Never raises for a text."""
+    """Return the analysis of *text*. Never raises for a str."""
     tokens = _tokens(text)
     words = frozenset(_named(token) for token in tokens if token.kind in ("word", "quoted"))
     is_data = bool(tokens) and tokens[0].kind == "word" and tokens[0].text.lower() in _STATEMENTS
@@ -153,12 +153,12 @@ class _NotUnderstood(Exception):
 
 
 def _tokens(text: str) -> list[_Token]:
-    """The last one is of kind "unknown" where the text does not go on as CQL."""
+    """Return the tokens of *text*. The last one is of kind "unknown" if the rest of the text is not CQL."""
     tokens: list[_Token] = []
     at, end, token = 0, len(text), _token()
     while at < end:
         match = token.match(text, at)
-        if match is None or match.lastgroup == "open":  # of a comment, a text or a name that does not end
+        if match is None or match.lastgroup == "open":  # an unterminated comment, text or name
             tokens.append(_Token("unknown", text[at:]))
             break
         kind = match.lastgroup or ""
@@ -169,12 +169,12 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _named(token: _Token) -> str:
-    """The name that a word or a quoted name is."""
+    """Return the name of a word or of a quoted name."""
     return token.text[1:-1].replace('""', '"') if token.kind == "quoted" else token.text.lower()
 
 
 def _unplaced(tokens: list[_Token]) -> list[Marker]:
-    """The markers of tokens that make no statement. ``{a:b}`` may count as one, which does no harm."""
+    """Return the markers of tokens that cannot be parsed. ``{a:b}`` may count as a marker, which has no effect."""
     found = []
     for token, following in zip(tokens, [*tokens[1:], _Token("end", "")], strict=True):
         if token.text == "?" and token.kind == "sign":
@@ -186,7 +186,7 @@ def _unplaced(tokens: list[_Token]) -> list[Marker]:
 
 class _Expression(NamedTuple):
     kind: str
-    markers: tuple[int, ...] = ()  # all inside
+    markers: tuple[int, ...] = ()  # all markers in it
     items: tuple[_Expression, ...] = ()  # of a tuple
     text: str = ""  # of a literal; the name
     function: str = ""  # of a call without a keyspace
@@ -216,12 +216,12 @@ class _Parser:
         return token
 
     def _is(self, text: str, ahead: int = 0) -> bool:
-        """Whether this keyword or sign is there."""
+        """True if the token is this keyword or sign."""
         token = self._peek(ahead)
         return token.text.lower() == text and token.kind in ("word", "sign")
 
     def _took(self, *texts: str) -> bool:
-        """Whether these keywords or signs were there; then they are behind."""
+        """Consume these keywords or signs; False, without an effect, if the next tokens are others."""
         if all(self._is(text, ahead) for ahead, text in enumerate(texts)):
             self._at += len(texts)
             return True
@@ -238,7 +238,7 @@ class _Parser:
         return _named(token)
 
     def _list(self, item: Callable[[], object], end: str) -> list[object]:
-        """Items between commas up to *end*, maybe none."""
+        """Parse items separated by commas up to *end*, possibly none."""
         items: list[object] = []
         while not self._took(end):
             if items:
@@ -355,7 +355,7 @@ class _Parser:
         return keyspace, table, None if selected is None or is_json else tuple(selected), False
 
     def _is_keyword_before_items(self, word: str) -> bool:
-        """JSON and DISTINCT are names of columns, too."""
+        """True if *word*, JSON or DISTINCT, is used as a keyword and not as the name of a column."""
         if not self._is(word):
             return False
         token = self._peek(1)
@@ -375,7 +375,7 @@ class _Parser:
         return found.text if found.kind in (NAME, NULL) else None
 
     def _clause(self) -> None:
-        """One of those behind WHERE."""
+        """Parse a clause after WHERE."""
         if self._took("limit") or self._took("per", "partition", "limit"):
             self._option(self._term())
         elif self._took("group", "by"):
@@ -471,7 +471,7 @@ class _Parser:
             raise _NotUnderstood
 
     def _compared_part(self, column: str) -> None:
-        """An element of *column*, or what *column* contains."""
+        """Parse a comparison of an element of *column*, or CONTAINS."""
         if self._took("in") or self._took("not", "in"):
             if self._took("("):
                 for item in self._list(self._term, ")"):
@@ -490,7 +490,7 @@ class _Parser:
         return False
 
     def _token_of(self, columns: tuple[str, ...]) -> None:
-        """What the token of *columns* is compared with: that of other values, or a number."""
+        """Parse a comparison of the token of *columns* with the token of other values, or with a number."""
         ends = 2 if self._took("between") else 1
         if ends == 1 and not self._comparison():
             raise _NotUnderstood
@@ -508,7 +508,7 @@ class _Parser:
     # ---- values of columns
 
     def _give(self, columns: tuple[str, ...], value: _Expression, whole: bool = True) -> None:
-        """*value* is that of a column, or, unless it is *whole*, has to do with a part of it."""
+        """Record *value* as that of a column, or, if it is not *whole*, as used for a part of the column's value."""
         (column,) = columns
         if value.kind == MARKER:
             self._place(value, Place(VALUE if whole else PART, columns, self._compares))
@@ -546,7 +546,7 @@ class _Parser:
             self.markers[index] = self.markers[index]._replace(place=place)
 
     def _element_of(self, column: str) -> bool:
-        """Go behind ``[key]`` and ``.field``. True when there is nothing of the kind: the whole column is meant."""
+        """Parse ``[key]`` and ``.field``. True if there are none: the expression is the whole column."""
         whole = True
         while True:
             if self._took("["):
@@ -579,7 +579,7 @@ class _Parser:
         return self._postfix(self._simple())
 
     def _postfix(self, found: _Expression) -> _Expression:
-        """Elements, slices and fields, as SELECT has them."""
+        """Parse elements, slices and fields, as in SELECT."""
         while self._is("[") or self._is("."):
             markers = list(found.markers)
             if self._took("."):
@@ -617,7 +617,7 @@ class _Parser:
         return _Expression(MARKER, (len(self.markers) - 1,))
 
     def _named(self, token: _Token) -> _Expression:
-        """A function, a constant or a column that begins with *token*."""
+        """Parse a function, a constant or a column that begins with *token*."""
         is_word = token.kind == "word"
         name = _named(token)
         if is_word and name == "cast" and self._took("("):
@@ -673,7 +673,7 @@ class _Parser:
             self._take(">")
 
     def _braces(self) -> _Expression:
-        """A set, a map or a user type."""
+        """Parse a set, a map or a user type."""
         parts: list[_Expression] = []
         while not self._took("}"):
             if parts:

@@ -34,7 +34,7 @@ v3_header_pack, v3_header_unpack = _V3_HEADER.pack, _V3_HEADER.unpack
 
 @public("cassandra.marshal")
 def varint_pack(big: int) -> bytes:
-    """Big-endian two's complement in as few bytes as possible."""
+    """Encode *big* as big-endian two's complement in as few bytes as possible."""
     return big.to_bytes((big if big >= 0 else ~big).bit_length() // 8 + 1, "big", signed=True)
 
 
@@ -50,7 +50,7 @@ def bit_length(n: int) -> int:
 
 @public("cassandra.marshal")
 def encode_zig_zag(n: int) -> int:
-    """Signed 64-bit *n* as unsigned, small magnitudes first."""
+    """Map signed 64-bit *n* to an unsigned number, small magnitudes to small numbers."""
     return (n << 1) ^ (n >> 63)
 
 
@@ -61,7 +61,7 @@ def decode_zig_zag(n: int) -> int:
 
 @public("cassandra.marshal")
 def uvint_pack(val: int) -> bytes:
-    """An unsigned vint (protocol 5, section 3): leading one bits of the first byte count further bytes."""
+    """Encode an unsigned vint (protocol 5, section 3): leading one bits of the first byte count further bytes."""
     if not 0 <= val < 1 << 64:
         raise ValueError(f"{val} is out of the range of an unsigned vint")
     extra = next((n for n in range(8) if val < 1 << 7 * (n + 1)), 8)
@@ -73,7 +73,7 @@ def uvint_pack(val: int) -> bytes:
 
 @public("cassandra.marshal")
 def uvint_unpack(bytes: bytes) -> tuple[int, int]:
-    """The unsigned vint at the start of *bytes* and how many bytes it took."""
+    """Decode the unsigned vint at the start of *bytes*; return its value and its size in bytes."""
     first = bytes[0]
     extra = 8 - (first ^ 0xFF).bit_length()
     if len(bytes) <= extra:
@@ -86,13 +86,13 @@ def uvint_unpack(bytes: bytes) -> tuple[int, int]:
 
 @public("cassandra.marshal")
 def vints_pack(values: Iterable[int]) -> bytes:
-    """Signed vints, one after another."""
+    """Encode *values* as consecutive signed vints."""
     return b"".join(uvint_pack(encode_zig_zag(value)) for value in values)
 
 
 @public("cassandra.marshal")
 def vints_unpack(term: bytes) -> tuple[int, ...]:
-    """All signed vints of *term*."""
+    """Decode all signed vints of *term*."""
     values, at = [], 0
     while at < len(term):
         value, size = uvint_unpack(term[at : at + 9])

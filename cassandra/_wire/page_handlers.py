@@ -1,6 +1,6 @@
-"""Protocol handlers that make of a page what is no list of rows (L2).
+"""Protocol handlers that convert a page to a form other than a list of rows (L2).
 
-Imported by who names one: a plain program needs neither them nor the extension for columns.
+Imported on first use of one of the names: most programs need neither them nor the extension for columns.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from cassandra._wire.rows import lazy_rows
 
 @public("cassandra.protocol")
 class LazyProtocolHandler(ProtocolHandler):
-    """Row factories get an iterator that decodes rows as they are taken, in the thread that takes them.
+    """Passes row factories an iterator that decodes rows on demand, in the consuming thread.
 
-    With ``tuple_factory`` it is what ``ResultSet.current_rows`` is; a value that cannot be decoded raises when its row
-    is reached, and at every step after that. The iterator goes over the page once, and belongs to one thread.
+    With ``tuple_factory`` ``ResultSet.current_rows`` is that iterator. A value that cannot be decoded raises when its
+    row is reached, and at every step after that. The iterator passes over the page once, and belongs to one thread.
 
     Example::
 
@@ -38,16 +38,16 @@ class LazyProtocolHandler(ProtocolHandler):
 
 @public("cassandra.protocol")
 class NumpyProtocolHandler(ProtocolHandler):
-    """Columns instead of rows: each page is one dict of column name to NumPy array.
+    """Returns columns instead of rows: each page is one dict of column name to NumPy array.
 
     smallint, int, bigint, counter, float and double are masked arrays of the same numbers (null and empty values are
-    masked), straight from the bytes of the answer; every other type is an array of the objects that rows would have,
-    None for null. Iterating a ``ResultSet`` gives the dicts, one per page, also for an empty page; the driver's own
-    row factories leave them as they are, any other gets ``(column_names, dict)``.
+    masked), made directly from the bytes of the response; every other type is an array of the objects that rows would
+    have, None for null. Iteration over a ``ResultSet`` returns the dicts, one per page, also for an empty page. The
+    driver's own row factories leave the dicts unchanged, any other is called with ``(column_names, dict)``.
 
     Needs NumPy (``pip install fastcql[numpy]``): requests fail with ImportError without it. A subclass with
-    ``vector_arrays = True`` has vectors of int, bigint, float and double as masked arrays of two dimensions, a row
-    each, instead of lists; their masks are read-only.
+    ``vector_arrays = True`` returns vectors of int, bigint, float and double as masked arrays of two dimensions, one
+    row per vector, instead of lists; their masks are read-only.
 
     Example::
 

@@ -1,8 +1,8 @@
-"""How rows are made (L2): the row factories, and the plan that lets native code make the rows of a built-in one.
+"""Construction of rows (L2): the row factories, and row plans, by which native code makes the rows of built-in ones.
 
-A built-in factory is chosen by identity, and ``class_row`` by its type: rows then come out of the decoder in their
-final form. Any other callable gets ``(column_names, list_of_tuples)``. ``named_tuple_factory`` caches its classes by
-column names, so that a statement that is executed again makes no new class.
+A built-in factory is recognised by identity, and ``class_row`` by its type: the decoder then makes rows in their final
+form. Any other callable is called with ``(column_names, list_of_tuples)``. ``named_tuple_factory`` caches its classes
+by column names, so that repeated execution of a statement makes no new class.
 
 Rows of a small page are all made at once. Those of a large one (``LARGE_PAGE`` bytes) are a :class:`PageRows`, which
 makes them as they are consumed.
@@ -26,16 +26,16 @@ Rows = Iterable[Sequence[Any]]
 
 @public("cassandra.query")
 def tuple_factory(colnames: Sequence[str], rows: Any) -> Any:
-    """Rows as plain tuples."""
+    """Return rows as plain tuples."""
     return rows
 
 
 @public("cassandra.query")
 def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
-    """Rows as named tuples, the default.
+    """Return rows as named tuples, the default.
 
-    Names that are no identifiers are cleaned (``count(*)`` is ``count``); what is still none, or is a keyword, is named
-    by its position (``field_2_``); a name that comes again gets underscores (``count_``).
+    Names that are not identifiers are cleaned (``count(*)`` becomes ``count``); a name that is still not an identifier,
+    or is a keyword, is replaced by its position (``field_2_``); a repeated name gets underscores (``count_``).
     """
     cls = row_class(tuple(colnames))
     return [cls._make(row) for row in rows]
@@ -43,13 +43,13 @@ def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
 
 @public("cassandra.query")
 def dict_factory(colnames: Sequence[str], rows: Rows) -> list[dict[str, Any]]:
-    """Rows as dicts."""
+    """Return rows as dicts."""
     return [dict(zip(colnames, row, strict=True)) for row in rows]
 
 
 @public("cassandra.query")
 def ordered_dict_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
-    """Rows as OrderedDicts."""
+    """Return rows as OrderedDicts."""
     return [OrderedDict(zip(colnames, row, strict=True)) for row in rows]
 
 
@@ -63,7 +63,7 @@ _KINDS: tuple[tuple[Any, str], ...] = (
 
 
 def row_plan(result_plan: ResultPlan, factory: RowFactory | None) -> RowPlan | None:
-    """The native plan for a built-in *factory* or a class, kept with the result plan; None for any other callable."""
+    """Return the row plan for a built-in *factory* or a class, cached in the result plan; None for other callables."""
     known = result_plan.row_plan(factory)
     if known is not None:
         return known
@@ -78,15 +78,15 @@ def row_plan(result_plan: ResultPlan, factory: RowFactory | None) -> RowPlan | N
 
 
 def decode_page(page: RowsPage, factory: RowFactory | None) -> Any:
-    """All rows of a page as *factory* makes them; None gives tuples. Those of a built-in factory are a list, or a
-    PageRows when the page is large. DriverException when a value is not what its column says."""
+    """Return all rows of a page as made by *factory*; tuples for None. Rows of a built-in factory are a list, or a
+    PageRows if the page is large. Raise DriverException if a value is not valid for the type of its column."""
     rows = page.made_by(factory)
     return _first_of_plan(page, factory) if rows is None else rows
 
 
 def rows_and_page(page: RowsPage, factory: RowFactory | None, at_once: bool) -> tuple[Any, Any]:
-    """As :func:`decode_page`, and what is kept of the page for ``kept_page``. Rows may be UnmadeRows unless they are
-    wanted *at_once*."""
+    """Return the rows as :func:`decode_page` does, and the retained page for ``kept_page``. Rows may be UnmadeRows,
+    unless *at_once* is true."""
     how = row_plan(page.plan, factory)
     if how is None or page.nbytes > LARGE_PAGE:
         return decode_page(page, factory), page if page.nbytes > LARGE_PAGE else page.detached()
@@ -95,7 +95,7 @@ def rows_and_page(page: RowsPage, factory: RowFactory | None, at_once: bool) -> 
 
 
 def _first_of_plan(page: RowsPage, factory: RowFactory | None) -> Any:
-    """What does not go the short way: the first page of a plan, a user's factory, a large page."""
+    """Return the rows of a page outside the fast path: the first page of a plan, a user's factory, a large page."""
     how = row_plan(page.plan, factory)
     if how is not None:
         return PageRows(page, how) if page.nbytes > LARGE_PAGE else page.decode(how)
@@ -106,28 +106,28 @@ def _first_of_plan(page: RowsPage, factory: RowFactory | None) -> Any:
 
 
 def apply_factory(factory: Callable[[Any, Any], Any] | None, names: list[str] | None, rows: Any) -> Any:
-    """What *factory* makes of rows that a protocol handler decoded itself. Columns, which are a dict by name, are left
-    as they are by the built-in ones."""
+    """Call *factory* with rows that a protocol handler decoded itself, and return the result. Columns, a dict by name,
+    are returned unchanged for a built-in factory."""
     if factory is None or (isinstance(rows, dict) and any(factory is built_in for built_in, _ in _KINDS)):
         return rows
     return factory(names, rows)
 
 
 def lazy_rows(page: RowsPage, size: int = 100) -> Iterator[Any]:
-    """The rows of *page* as tuples, *size* of them decoded at a time, when the first of them is asked for."""
+    """Return an iterator over the rows of *page* as tuples, which decodes *size* rows at a time on demand."""
     how = row_plan(page.plan, None)
     assert how is not None
     return rows_of(page.batches(how, size))
 
 
 def rows_of(batches: RowBatches) -> Iterator[Any]:
-    """The rows of all *batches*. A row that cannot be decoded raises, and so does every call after that: the rows
-    behind it are not to be had, and whoever goes on must not take their absence for the end."""
+    """Return an iterator over the rows of all *batches*. A row that cannot be decoded raises, and so does every later
+    call: the rows after it are not available, and their absence must not look like the end."""
     return chain.from_iterable(_until_broken(batches))
 
 
 def _until_broken(batches: RowBatches) -> Iterator[Iterable[Any]]:
-    """Never raises: chain would take that for the end."""
+    """Yield the batches. Never raises, as ``chain`` ends after an exception of its source."""
     while True:
         try:
             batch = next(batches, None)
@@ -140,7 +140,7 @@ def _until_broken(batches: RowBatches) -> Iterator[Iterable[Any]]:
 
 
 class _Broken:
-    """An iterator that raises *error* each time."""
+    """An iterator that raises *error* on each call."""
 
     __slots__ = ("_error",)
 
@@ -155,7 +155,7 @@ class _Broken:
 
 
 def column_types(plan: ResultPlan) -> list[Any]:
-    """The type classes of a result's columns, found once per plan."""
+    """Return the type classes of a result's columns, looked up once per plan."""
     types = plan.types
     if types is None:
         types = plan.types = tuple(type_class(codec) for codec in plan.codecs)
@@ -163,13 +163,13 @@ def column_types(plan: ResultPlan) -> list[Any]:
 
 
 class PageRows(Sequence[Any]):
-    """The rows of a large page: a sequence that keeps their bytes and makes rows when they are asked for.
+    """The rows of a large page: a sequence that retains their bytes and makes rows on access.
 
-    Iterating decodes in batches of about 256 kB and keeps nothing, so that rows which are dropped cost no memory. Every
-    access decodes anew: who needs the rows twice takes ``list(rows)``. Any number of threads may read one.
+    Iteration decodes in batches of about 256 kB and caches no rows, so that discarded rows use no memory. Every access
+    decodes again: programs that need the rows twice use ``list(rows)``. Any number of threads may read one.
 
-    A value that is not what its column says raises DriverException when its row is reached, not before, and whenever
-    the iterator is asked after that; the rows in front of it can be had.
+    A value that is not valid for the type of its column raises DriverException when its row is reached, not before, and
+    at every later step of the iterator; the rows before it can be read.
     """
 
     __slots__ = ("_how", "_page")
@@ -182,7 +182,7 @@ class PageRows(Sequence[Any]):
         return len(self._page)
 
     def batches(self) -> RowBatches:
-        """The rows as lists, each decoded when it is asked for."""
+        """Return an iterator over lists of rows, each decoded on demand."""
         return self._page.batches(self._how)
 
     def __iter__(self) -> Iterator[Any]:
@@ -206,7 +206,7 @@ class PageRows(Sequence[Any]):
         return rows if chosen.step == 1 else rows[:: chosen.step]
 
     def __eq__(self, other: object) -> bool:
-        """As lists: the same rows in the same order."""
+        """Compare as lists: the same rows in the same order."""
         if not isinstance(other, (list, PageRows)):
             return NotImplemented
         return len(self) == len(other) and all(map(_same, self, other))

@@ -1,17 +1,18 @@
 """AES-SIV for columns (L2): ``cassandra.column_encryption.policies``. Needs ``cryptography``.
 
-Authenticated: bytes that were changed, or moved to another column, table or keyspace, are not decrypted. Of a value is
-stored, with no length in front of anything:
+Authenticated: bytes that were changed, or moved to another column, table or keyspace, are not decrypted. Layout of a
+stored value, without length prefixes:
 
     4 bytes    ``8f 66 71 01``: this format
-    4 bytes    which key; says nothing of the key itself
+    4 bytes    id of the key, which does not reveal the key
     1 byte     0: deterministic, 1: with a nonce
-    16 bytes   the nonce, only if it has one
+    16 bytes   the nonce, only in the second case
     16 bytes   the synthetic initialisation vector of RFC 5297, which authenticates
-    n + 1      the value as the column's type serialises it, and a byte ``80`` (some versions take no empty text)
+    n + 1      the encrypted value as the column's type serialises it, and a byte ``80`` (some versions of cryptography
+               do not accept empty text)
 
-The first 9 bytes, keyspace, table, column and nonce are associated data. AES-256 is used by keys of 512 bits that HKDF
-(SHA-256) derives from the 32 bytes that the program gives.
+The first 9 bytes, keyspace, table, column and nonce are associated data. AES-256 is used with keys of 512 bits that
+HKDF (SHA-256) derives from the program's keys of 32 bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple, NoReturn
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.encryption import CANNOT_DECRYPT, ColDesc, ColumnEncryptionPolicy, DecryptionError
 from cassandra._base.public import public
-from cassandra._wire.aes import AES256_KEY_SIZE_BYTES, as_bytes, refuse_pickling, type_named  # says what is missing
+from cassandra._wire.aes import AES256_KEY_SIZE_BYTES, as_bytes, refuse_pickling, type_named  # or raises ImportError
 
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV  # isort: skip
 from cryptography.hazmat.primitives.hashes import SHA256  # isort: skip
@@ -39,7 +40,7 @@ _CONTEXT = b"fastcql column encryption: "
 
 
 class _Column(NamedTuple):
-    """*keys*: ciphers by key id; *writes*: the id of the one that encrypts."""
+    """*keys*: ciphers by key id; *writes*: the id of the encrypting key."""
 
     type: Any
     is_deterministic: bool
@@ -49,11 +50,11 @@ class _Column(NamedTuple):
 
 @public("cassandra.column_encryption.policies")
 class AESSIVColumnEncryptionPolicy(ColumnEncryptionPolicy):
-    """Encrypts and authenticates columns with AES-SIV (RFC 5297), each by its own key of 32 bytes. Any thread.
+    """Encrypts and authenticates columns with AES-SIV (RFC 5297), each with its own key of 32 bytes. Any thread.
 
-    :param legacy: the policy that the database was written with before: values without the format of this policy are
-        read by it. Whoever can write to the database can then still store values of the old format; leave it out once
-        all values were written again.
+    :param legacy: the policy that the database was written with before: it decrypts values without the format of this
+        policy. Clients with write access to the database can then still store values of the old format; omit it after
+        all values have been rewritten.
 
     Example::
 
@@ -67,23 +68,24 @@ class AESSIVColumnEncryptionPolicy(ColumnEncryptionPolicy):
 
     def __init__(self, *, legacy: ColumnEncryptionPolicy | None = None) -> None:
         if legacy is not None and not isinstance(legacy, ColumnEncryptionPolicy):
-            raise TypeError(f"legacy is a ColumnEncryptionPolicy, not {type(legacy).__name__}")
+            raise TypeError(f"legacy must be a ColumnEncryptionPolicy, not {type(legacy).__name__}")
         self._legacy = legacy
         self._columns: dict[ColDesc, _Column] = {}
 
     def add_column(  # type: ignore[override]
         self, coldesc: ColDesc, key: bytes, type: str, *, deterministic: bool = False, old_keys: Iterable[bytes] = ()
     ) -> None:
-        """Encrypt that column, a blob in the database, by *key*; its values are of the CQL *type*, such as "text".
+        """Encrypt that column, a blob in the database, with *key*; its values are of the CQL *type*, such as "text".
 
         :param deterministic: equal values are stored as equal bytes, so that the column can be compared (``=``, ``IN``,
-            ``IF``), be indexed and be in a primary key; who reads the database sees which values are equal. Without it
-            a value is stored as other bytes each time, and statements that compare the column are refused.
-        :param old_keys: keys that values in the database may still be encrypted by. They are read; deterministic
-            columns are compared by *key* alone.
+            ``IF``), be indexed and be in a primary key; a reader of the database can see which values are equal.
+            Without it a value is stored as different bytes each time, and statements that compare the column are
+            rejected.
+        :param old_keys: keys that values in the database may still be encrypted with. Such values are decrypted;
+            comparisons with deterministic columns use *key* alone.
 
-        ValueError for keys that are not 32 bytes and types that are unknown or have parameters. TypeError for keys that
-        are text.
+        Raise ValueError for keys that are not 32 bytes and types that are unknown or have parameters, and TypeError for
+        keys that are text.
         """
         if coldesc is None:
             raise ValueError("ColDesc supplied to add_column cannot be None")
@@ -92,27 +94,28 @@ class AESSIVColumnEncryptionPolicy(ColumnEncryptionPolicy):
         if type is None:
             raise ValueError("Type supplied to add_column cannot be None")
         ciphers = [_cipher(one) for one in (key, *old_keys)]
-        keys = dict(reversed(ciphers))  # of equal keys the first
+        keys = dict(reversed(ciphers))  # the first of equal keys stays
         self._columns[ColDesc(*coldesc)] = _Column(type_named(type), bool(deterministic), ciphers[0][0], keys)
 
     def contains_column(self, coldesc: ColDesc) -> bool:
-        """Whether that column is encrypted."""
+        """True if that column is encrypted."""
         return coldesc in self._columns
 
     def encrypted_columns(self) -> list[ColDesc]:
-        """The columns that were added."""
+        """Return the columns that were added."""
         return list(self._columns)
 
     def is_deterministic(self, coldesc: ColDesc) -> bool:
-        """As :meth:`add_column` was told. KeyError for a column that was not added."""
+        """Return the argument of :meth:`add_column`. Raise KeyError for a column that was not added."""
         return self._columns[coldesc].is_deterministic
 
     def column_type(self, coldesc: ColDesc) -> Any:
-        """The class of ``cassandra.cqltypes`` of its values. KeyError for a column that was not added."""
+        """Return the class of ``cassandra.cqltypes`` of the column's values. Raise KeyError for a column that was not
+        added."""
         return self._columns[coldesc].type
 
     def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
-        """The bytes to store. ValueError for a column that was not added."""
+        """Return the bytes to store. Raise ValueError for a column that was not added."""
         column = self._column(coldesc)
         head = FORMAT + column.writes + (DETERMINISTIC if column.is_deterministic else RANDOMISED)
         nonce = b"" if column.is_deterministic else os.urandom(NONCE_BYTES)
@@ -121,8 +124,9 @@ class AESSIVColumnEncryptionPolicy(ColumnEncryptionPolicy):
         )
 
     def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
-        """What was encrypted, by the key of the column or an old one, or by *legacy*. DecryptionError, with one text
-        for all reasons, for anything else; ValueError for a column that was not added."""
+        """Return the plain bytes of a value encrypted with the key of the column or an old one, or by *legacy*. Raise
+        DecryptionError, with one text for all reasons, for other bytes, and ValueError for a column that was not added.
+        """
         column = self._column(coldesc)
         try:
             if encrypted_bytes[: len(FORMAT)] != FORMAT and self._legacy is not None:
@@ -137,10 +141,10 @@ class AESSIVColumnEncryptionPolicy(ColumnEncryptionPolicy):
                     return plain[:-1]
         except Exception:
             pass
-        raise DecryptionError(CANNOT_DECRYPT)  # not within the handler: the error has no context that tells more
+        raise DecryptionError(CANNOT_DECRYPT)  # outside the handler, so that the error has no context with details
 
     def encode_and_encrypt(self, coldesc: ColDesc, obj: Any) -> bytes:
-        """The bytes to store for *obj*, which is not None. ValueError for a column that was not added."""
+        """Return the bytes to store for *obj*, which is not None. Raise ValueError for a column that was not added."""
         if obj is None:
             raise ValueError("Object supplied to encode_and_encrypt cannot be None")
         encoded: bytes = self._column(coldesc).type.serialize(obj, ProtocolVersion.V4)
@@ -169,10 +173,10 @@ class AESSIVColumnEncryptionPolicy(ColumnEncryptionPolicy):
 
 
 def _cipher(key: bytes) -> tuple[bytes, AESSIV]:
-    """With the id of its key."""
+    """Return the id of *key* and its cipher."""
     given = as_bytes("a key", key)
     if len(given) != AES256_KEY_SIZE_BYTES:
-        raise ValueError(f"this policy expects keys of {AES256_KEY_SIZE_BYTES} bytes; this one has {len(given)}")
+        raise ValueError(f"this policy expects keys of {AES256_KEY_SIZE_BYTES} bytes, not {len(given)}")
     return _derived(given, b"id", _ID_BYTES), AESSIV(_derived(given, b"AES-SIV", 64))
 
 
@@ -181,6 +185,6 @@ def _derived(key: bytes, use: bytes, size: int) -> bytes:
 
 
 def _associated(head: bytes, coldesc: ColDesc, nonce: bytes) -> list[bytes]:
-    """RFC 5297 keeps the parts apart; the nonce is the last."""
+    """Return the associated data, whose parts RFC 5297 separates; the nonce is the last."""
     parts = [head, *(name.encode() for name in coldesc)]
     return [*parts, nonce] if nonce else parts

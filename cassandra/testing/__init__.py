@@ -1,4 +1,4 @@
-"""A simulated ScyllaDB cluster in this process, to test applications with: shards, tablets, CQL in memory, faults."""
+"""A simulated ScyllaDB cluster in this process, for tests of applications: shards, tablets, CQL in memory, faults."""
 
 from cassandra.testing._cluster import SimulatedCluster
 from cassandra.testing._node import SimulatedNode

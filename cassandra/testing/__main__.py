@@ -1,4 +1,4 @@
-"""``python -m cassandra.testing``: a simulated cluster until Ctrl-C, for any client."""
+"""``python -m cassandra.testing``: run a simulated cluster until Ctrl-C, for any client."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cassandra.testing import SimulatedCluster
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m cassandra.testing", description=__doc__)
     parser.add_argument("--nodes", type=int, default=3)
-    parser.add_argument("--shards", type=int, default=4, help="of each node")
-    parser.add_argument("--racks", nargs="+", default=["rack1"], help="names; nodes are in them in turn")
-    parser.add_argument("--dcs", nargs="+", default=["dc1"], help="names; nodes are in them in turn")
+    parser.add_argument("--shards", type=int, default=4, help="number of shards of each node")
+    parser.add_argument("--racks", nargs="+", default=["rack1"], help="rack names; nodes are assigned in turn")
+    parser.add_argument("--dcs", nargs="+", default=["dc1"], help="datacenter names; nodes are assigned in turn")
     parser.add_argument("--address", help="one address for all nodes, each with a port of its own")
     parser.add_argument("--no-tablets", action="store_true")
-    parser.add_argument("--protocols", nargs="+", type=int, default=[3, 4], help="versions of the native protocol")
+    parser.add_argument("--protocols", nargs="+", type=int, default=[3, 4], help="native protocol versions")
     options = parser.parse_args()
     logging.basicConfig()
     ended = threading.Event()

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 class Arrival:
-    """A connection that waits for a rule to let it in: an :class:`~cassandra.testing.faults.Exchange` without request.
+    """A connection that waits for a rule to accept it: an :class:`~cassandra.testing.faults.Exchange` without request.
 
-    What it waits for is :meth:`send`; it may be closed instead, or wait for ever."""
+    It waits for :meth:`send`; it may be closed instead, or wait for ever.
+    """
 
     opcode = CONNECT
     query = ""
@@ -32,14 +33,14 @@ class Arrival:
         raise TypeError("a new connection has no pages")
 
     def execute(self) -> Response:
-        """There is nothing to run."""
+        """Return an empty response: there is nothing to run."""
         return Response(0)
 
     def failed(self, error: CqlError) -> Response:
-        raise TypeError("a new connection gets no answer, so no error either")
+        raise TypeError("a new connection gets no response, so no error either")
 
     def send(self, response: Response) -> None:
-        """Let it in."""
+        """Accept the connection."""
         self.connection.keep_waiting(False)
 
     def later(self, seconds: float, action: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""SET of an UPDATE, the values of an INSERT, and the columns of a DELETE: how they change a stored row."""
+"""Changes of stored rows: SET of an UPDATE, the values of an INSERT, and the columns of a DELETE."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def _as_it_is(row: Row, value: Any, env: Env) -> Any:
 
 @dataclass
 class Assign:
-    """A change of one column, in three steps: all values of a statement or batch, then what they mean in the rows as
-    they are, then the writing. The first two may raise; nothing has changed until then."""
+    """A change of one column, in three steps: all values of a statement or batch, then their meaning for the current
+    rows, then the writes. The first two may raise; nothing is changed before the third."""
 
     column: Column
     value: Term
@@ -38,7 +38,7 @@ class Assign:
 
     @property
     def reads(self) -> bool:
-        """Whether it is about what is there already."""
+        """True if it depends on stored data."""
         return self.resolve is not _as_it_is
 
 
@@ -53,7 +53,7 @@ def compile_assignment(given: Assignment, table: Table, scope: Scope) -> Assign:
         return _field(given, column, scope)
     if not isinstance(kind, Collection) or not kind.multicell:
         raise InvalidRequest(
-            f"Invalid operation on {column.name}: {kind.cql} is not a collection that can change in part"
+            f"Invalid operation on {column.name}: {kind.cql} is not a collection that can be changed in part"
         )
     if given.operation == "element":
         return _element(given, column, kind, scope)
@@ -97,7 +97,7 @@ def _setter(column: Column) -> Write:
 
 
 def _kind_of(kind: CqlType, key: Any) -> CqlType | None:
-    """The type of the value at *key*; None for sets, whose values are all the same."""
+    """Return the type of the value at *key*; None for sets, whose values are all equal."""
     if isinstance(kind, Udt):
         return kind.definition.fields[key]
     assert isinstance(kind, Collection)
@@ -105,7 +105,7 @@ def _kind_of(kind: CqlType, key: Any) -> CqlType | None:
 
 
 def _cells_of(kind: CqlType, value: Value) -> list[tuple[Any, Value]]:
-    """The cells of a whole collection or user-defined type."""
+    """Return the cells of a whole collection or user-defined type."""
     if value is None:
         return []
     if isinstance(kind, Udt):
@@ -197,7 +197,7 @@ def _collection(given: Assignment, column: Column, kind: Collection, scope: Scop
             row.put_element(column.name, -next(_append), cell(item), floor)
 
     def found(row: Row, items: Value, env: Env) -> Any:
-        """The keys of the elements that are there."""
+        """Return the keys of the matching stored elements."""
         stored = row.cells.get(column.name)
         cells = stored.cells.items() if isinstance(stored, Complex) else ()
         return [key for key, cell in cells if cell.live(env.now) and cell.value in (items or ())]
@@ -214,7 +214,7 @@ def _collection(given: Assignment, column: Column, kind: Collection, scope: Scop
 
 
 def compile_deletion(target: Any, table: Table, scope: Scope) -> Assign:
-    """A column, field or element of a DELETE."""
+    """Compile a column, field or element of a DELETE."""
     inner = target.of if isinstance(target, Element | Field) else target
     assert isinstance(inner, Name)
     column = table.column(inner.name)

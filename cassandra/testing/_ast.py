@@ -1,4 +1,4 @@
-"""What the parser makes of CQL: plain data, nothing resolved yet."""
+"""Syntax tree of CQL: plain data, names not resolved."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Marker:
 
 @dataclass(frozen=True)
 class Call:
-    """A function, in a term or as a selector (then its arguments may name columns)."""
+    """A function call, in a term or as a selector (then its arguments may be columns)."""
 
     name: str
     arguments: tuple[Any, ...]
@@ -45,7 +45,7 @@ class SetLiteral:
 
 @dataclass(frozen=True)
 class MapLiteral:
-    """Also the literal of a user-defined type, whose keys are names, and of an empty set."""
+    """A map; also the literal of a user-defined type, whose keys are names, and of an empty set."""
 
     items: tuple[tuple[Any, Any], ...]
 
@@ -57,7 +57,7 @@ class TupleLiteral:
 
 @dataclass(frozen=True)
 class Hint:
-    """``(int) 5``."""
+    """A type hint: ``(int) 5``."""
 
     kind: TypeRef
     term: Any
@@ -74,7 +74,7 @@ class TypeRef:
 
 @dataclass(frozen=True)
 class Name:
-    """A column, in a selection or a field name in a literal."""
+    """A column, in a selection, or a field name in a literal."""
 
     name: str
 
@@ -129,7 +129,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Condition:
-    """Of an IF clause; *target* is a Name, a Field or an Element."""
+    """A condition of IF; *target* is a Name, a Field or an Element."""
 
     target: Any
     operator: str

@@ -1,4 +1,4 @@
-"""The simulated cluster as users see it."""
+"""The public class of the simulated cluster."""
 
 from __future__ import annotations
 
@@ -32,31 +32,32 @@ REMEMBERED = 100_000
 
 
 class SimulatedCluster(TabletCommands):
-    """A ScyllaDB cluster that exists only in this process, for tests of applications and of drivers.
+    """A ScyllaDB cluster inside this process, for tests of applications and of drivers.
 
-    It speaks the native protocol on real sockets of this machine, keeps data in memory, and has shards, tablets, system
-    tables, events, and faults on demand. What it does not understand it refuses with an error that says so.
+    It implements the native protocol on real sockets of this machine, keeps data in memory, and has shards, tablets,
+    system tables, events, and faults on demand. It rejects unsupported requests with an error that names the
+    unsupported part.
 
-    :param nodes: how many nodes; node *n* is in ``dcs[n % len(dcs)]`` and in one of *racks* in turn.
-    :param shards: of each node.
-    :param tablets: whether keyspaces of NetworkTopologyStrategy have tablets unless they say otherwise.
-    :param tablets_v2: whether the experimental second version of tablet routing is offered too.
-    :param protocol_versions: ScyllaDB speaks 3 and 4; add 5 to test it.
-    :param users: names and passwords; None lets everybody in.
-    :param ssl_context: of a server, for TLS: all ports speak it, or with ``tls_only=False`` the nodes have ports of
-        their own for it (``tls_port`` and ``shard_aware_tls_port``).
+    :param nodes: number of nodes; node *n* is in ``dcs[n % len(dcs)]`` and in one of *racks* in turn.
+    :param shards: number of shards of each node.
+    :param tablets: True if keyspaces of NetworkTopologyStrategy have tablets by default.
+    :param tablets_v2: True if the experimental second version of tablet routing is offered too.
+    :param protocol_versions: ScyllaDB supports 3 and 4; add 5 to test it.
+    :param users: names and passwords; None disables authentication.
+    :param ssl_context: server context for TLS: all ports use it, or with ``tls_only=False`` the nodes have separate TLS
+        ports (``tls_port`` and ``shard_aware_tls_port``).
     :param address: one address for all nodes, each with ports of its own; by default every node has an address in
         127.0.0.0/8, which only Linux has without being configured.
     :param without: names of options that SUPPORTED does not list, to test with older servers.
-    :param seed: what the cluster chooses at random (host ids, tokens, probabilities of faults) follows from it.
+    :param seed: seed of all random choices of the cluster (host ids, tokens, probabilities of faults).
 
-    It starts when it is entered, and :meth:`close` gives back its thread and its sockets::
+    It starts when it is entered, and :meth:`close` releases its thread and its sockets::
 
         with SimulatedCluster(nodes=3, shards=4) as simulated:
             cluster = Cluster(simulated.contact_points, port=simulated.port)
             session = cluster.connect()
 
-    All methods may be called from any thread, but not from a fault's own code.
+    All methods may be called from any thread, but not from the code of a fault.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class SimulatedCluster(TabletCommands):
         name: str = "simulated", release_version: str = "3.0.8", without: Collection[str] = (), seed: int = 1,
     ) -> None:  # fmt: skip
         if nodes < 1 or shards < 1:
-            raise ValueError("a cluster has at least one node with one shard")
+            raise ValueError("a cluster needs at least one node with one shard")
         self.name = name
         self.release_version = release_version
         self.protocol_versions = tuple(sorted(protocol_versions))
@@ -81,7 +82,7 @@ class SimulatedCluster(TabletCommands):
         self._nodes: list[SimulatedNode] = []
         self._wanted = [shards] * nodes
         self._tally = Tally()
-        self._requests: deque[list[Request]] = deque(maxlen=REMEMBERED)  # each in a list of its own: it may change
+        self._requests: deque[list[Request]] = deque(maxlen=REMEMBERED)  # each in a list of its own: it may be replaced
         self._rules: list[Rule] = []
         self._reactor: Reactor | None = None
         self._database: Database | None = None
@@ -118,7 +119,7 @@ class SimulatedCluster(TabletCommands):
         return node
 
     def close(self) -> None:
-        """Stop everything; it may be called twice."""
+        """Stop everything. Idempotent."""
         if self._reactor is None:
             return
         try:
@@ -141,25 +142,25 @@ class SimulatedCluster(TabletCommands):
 
     @property
     def reactor(self) -> Reactor:
-        """For the cluster's own parts: its thread. Raises RuntimeError before the start."""
+        """The thread of the cluster, for its own parts. Raise RuntimeError before the start."""
         if self._reactor is None:
             raise RuntimeError("the simulated cluster has not started")
         return self._reactor
 
     @property
     def database(self) -> Database:
-        """For the cluster's own parts, and for its thread only: the data."""
+        """The data, for the cluster's own parts, and only on its thread."""
         assert self._database is not None
         return self._database
 
     def _call(self, action: Callable[[], T]) -> T:
         return self.reactor.call(action)
 
-    # -- facts
+    # -- properties
 
     @property
     def nodes(self) -> list[SimulatedNode]:
-        """All nodes that ever were, by index."""
+        """All nodes, also removed ones, by index."""
         return list(self._nodes)
 
     @property
@@ -173,11 +174,11 @@ class SimulatedCluster(TabletCommands):
         return self._nodes[0].port
 
     def members(self) -> Sequence[SimulatedNode]:
-        """For the cluster's own parts: the nodes that belong to it now."""
+        """Return the current member nodes, for the cluster's own parts."""
         return [node for node in self._nodes if node.member]
 
     def clients(self, node: NodeFacts) -> Iterable[dict[str, Any]]:
-        """For ``system.clients``."""
+        """Yield the rows of ``system.clients``."""
         assert isinstance(node, SimulatedNode)
         for connection in node.clients:
             state = connection.state
@@ -192,8 +193,8 @@ class SimulatedCluster(TabletCommands):
     # -- data
 
     def execute(self, query: str, keyspace: str | None = None) -> list[dict[str, Any]]:
-        """Run a statement without a client: to make a schema, to look at data. Values are as the simulation holds them:
-        whole numbers for dates and times, tuples for collections. Raises :mod:`cassandra.testing.errors`."""
+        """Run a statement without a client: to make a schema, to read data. Values have the form of the simulation:
+        whole numbers for dates and times, tuples for collections. Raise :mod:`cassandra.testing.errors`."""
 
         def run() -> list[dict[str, Any]]:
             engine = self.database.engine
@@ -217,7 +218,7 @@ class SimulatedCluster(TabletCommands):
         return self._call(run)
 
     def advance(self, seconds: float) -> None:
-        """Set the clock of the servers forward, so that data with a TTL expires."""
+        """Advance the clock of the servers, so that data with a TTL expires."""
 
         def change() -> None:
             self.database.engine.clock.offset += seconds
@@ -227,11 +228,11 @@ class SimulatedCluster(TabletCommands):
     # -- requests and faults
 
     def handle(self, run: Run) -> None:
-        """For connections: answer a request, or let a rule do it."""
+        """Respond to a request, or apply a rule to it, for connections."""
         rule = self._rule_for(run, run.record.consistency)
         if rule is None:
             response = run.execute()
-            self._requests.append([run.record])  # before the answer: who has it finds its request here
+            self._requests.append([run.record])  # before the response: a client with a response finds its request here
             self._tally.add(run.record)
             run.send(response)
         else:
@@ -246,7 +247,7 @@ class SimulatedCluster(TabletCommands):
         self._tally.add(run.record)
 
     def arrived(self, arrival: Arrival) -> None:
-        """For nodes: let a new connection in, or let a rule do it."""
+        """Accept a new connection, or apply a rule to it, for nodes."""
         if any(rule.condition.opcode == CONNECT for rule in self._rules):
             rule = self._rule_for(arrival, None)
             if rule is not None:
@@ -265,18 +266,19 @@ class SimulatedCluster(TabletCommands):
         consistency: str | None = None, probability: float | None = None,
         when: Callable[[Exchange], bool] | None = None, times: int | None = None, after: int = 0,
     ) -> Rule:  # fmt: skip
-        """From now on *reaction* answers the requests that fulfil all conditions given; the first such rule counts.
+        """Apply *reaction* to the requests that match all conditions given, from now on; the first matching rule
+        counts.
 
-        :param query: text that the statement contains (case does not matter), or a compiled pattern.
+        :param query: text that the statement contains (case-insensitive), or a compiled pattern.
         :param opcode: ``"QUERY"``, ``"EXECUTE"``, ``"STARTUP"``, ...; ``"CONNECT"`` is a new connection.
         :param node: index of the node.
-        :param connection: number of the connection at its node, from 0 in the order they came.
-        :param control: whether the client has registered for events on that connection.
+        :param connection: number of the connection at its node, from 0 in order of arrival.
+        :param control: True for connections on which the client has registered for events.
         :param when: a function of the :class:`~cassandra.testing.faults.Exchange`.
-        :param times: how often; None is always.
-        :param after: how many fitting requests pass before.
+        :param times: number of applications; None is unlimited.
+        :param after: number of matching requests to skip first.
 
-        Raises ValueError for an opcode that does not exist and for a reaction that is none to a new connection.
+        Raises ValueError for an unknown opcode and for a reaction that cannot be applied to a new connection.
         """
         condition = Condition(query, opcode, node, shard, connection, control, consistency, probability, when)
         rule = Rule(condition, reaction, times, after, self._call)
@@ -295,11 +297,11 @@ class SimulatedCluster(TabletCommands):
 
     @property
     def requests(self) -> list[Request]:
-        """The requests since the start or :meth:`clear_requests`, in the order they came; 100,000 at most."""
+        """The requests since the start or :meth:`clear_requests`, in order of arrival; 100,000 at most."""
         return self._call(lambda: [noted[0] for noted in self._requests])
 
     def clear_requests(self) -> None:
-        """Forget the requests that came until now, and their counts."""
+        """Remove all recorded requests and their counts."""
 
         def clear() -> None:
             self._requests.clear()
@@ -308,20 +310,20 @@ class SimulatedCluster(TabletCommands):
         self._call(clear)
 
     def statements(self, table: str | None = None) -> list[Request]:
-        """The requests that ran a statement on a table (``keyspace.table``; None: any that is not the system's)."""
+        """Return the requests that ran a statement on a table (``keyspace.table``; None: any non-system table)."""
         found = [item for item in self.requests if item.is_statement]
         if table is None:
             return [item for item in found if not str(item.keyspace).startswith("system")]
         return [item for item in found if f"{item.keyspace}.{item.table}" == table]
 
     def shard_hits(self, table: str | None = None) -> dict[tuple[int, int], int]:
-        """How many statements on a table came to each (node, shard) since the start or :meth:`clear_requests`, however
-        many they are (*table* as for :meth:`statements`)."""
+        """Return the number of statements on a table that reached each (node, shard) since the start or
+        :meth:`clear_requests`, without limit (*table* as for :meth:`statements`)."""
         return self._call(lambda: self._tally.hits(table))
 
     def routing(self, table: str | None = None) -> Routing:
-        """How many of the statements that were about one partition came to a shard that owns it; counted and chosen as
-        for :meth:`shard_hits`::
+        """Return how many statements on one partition reached a shard that owns it; counted and selected as for
+        :meth:`shard_hits`::
 
             assert simulated.routing("shop.orders").share == 1.0
         """
@@ -330,18 +332,18 @@ class SimulatedCluster(TabletCommands):
     # -- events
 
     def announce(self, kind: str, change: str, node: SimulatedNode) -> None:
-        """For nodes: all others tell their clients."""
+        """Push an event about *node* to the clients of all other nodes, for nodes."""
         body = event(kind, wire.string(change) + wire.inet(node.packed_address, node.port))
         for other in self._nodes:
             if other is not node and other.alive:
                 other.push(kind, body)
 
     def push_event(self, kind: str, change: str, node: int) -> None:
-        """Have every node but *node* send a STATUS_CHANGE or TOPOLOGY_CHANGE about it, true or not."""
+        """Push a STATUS_CHANGE or TOPOLOGY_CHANGE about *node* from every other node, true or not."""
         self._call(lambda: self.announce(kind, change, self._nodes[node]))
 
     def schema_changed(self, change: SchemaChange) -> None:
-        """For requests: tell the clients."""
+        """Notify the clients of a schema change, for requests."""
         body = event("SCHEMA_CHANGE", schema_change(change))
         for node in self._nodes:
             if node.alive:
@@ -350,7 +352,7 @@ class SimulatedCluster(TabletCommands):
     # -- nodes
 
     def add_node(self, *, dc: str | None = None, rack: str | None = None, shards: int | None = None) -> SimulatedNode:
-        """A new node joins; tablets stay where they are until :meth:`rebalance`."""
+        """Add a node; tablets stay unchanged until :meth:`rebalance`."""
 
         def add() -> SimulatedNode:
             node = self._new_node(shards or self._wanted[0], dc, rack)
@@ -362,7 +364,7 @@ class SimulatedCluster(TabletCommands):
         return self._call(add)
 
     def remove_node(self, node: SimulatedNode) -> None:
-        """*node* leaves: its tablets move to others first."""
+        """Remove *node*; its tablets move to others first."""
 
         def remove() -> None:
             node.member = False
@@ -374,7 +376,7 @@ class SimulatedCluster(TabletCommands):
 
     def set_client_routes(self, connection_id: str, routes: Mapping[int, tuple[str, int]]) -> None:
         """Write ``system.client_routes``: node index -> (address, port) under *connection_id*; clients that registered
-        for CLIENT_ROUTES_CHANGE are told."""
+        for CLIENT_ROUTES_CHANGE get an event."""
 
         def change() -> None:
             hosts = []

@@ -1,4 +1,4 @@
-"""LZ4 blocks and Snappy in plain Python: slow, dependency-free, and not the code that the driver uses."""
+"""LZ4 blocks and Snappy in plain Python: slow, without dependencies, and independent of the driver's code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MIN_MATCH, LAST_LITERALS, SEARCH_END = 4, 5, 12  # rules of the LZ4 block format
 
 
 def compress_frame(name: str, body: bytes) -> bytes:
-    """The body of a compressed frame of protocols 3 and 4."""
+    """Return the body of a compressed frame of protocols 3 and 4."""
     if name == "lz4":
         return len(body).to_bytes(4, "big") + lz4_compress(body)
     return snappy_compress(body)
@@ -18,13 +18,13 @@ def compress_frame(name: str, body: bytes) -> bytes:
 def decompress_frame(name: str, body: bytes) -> bytes:
     if name == "lz4":
         if len(body) < 4:
-            raise ProtocolError("a compressed body begins with its length")
+            raise ProtocolError("a compressed body must begin with its length")
         return lz4_decompress(body[4:], int.from_bytes(body[:4], "big"))
     return snappy_decompress(body)
 
 
 def lz4_compress(data: bytes) -> bytes:
-    """Greedy matches of four bytes and more, found by a table of the last place of each."""
+    """Compress with greedy matches of four bytes and more, found by a table of the last position of each."""
     out = bytearray()
     last: dict[bytes, int] = {}
     start = at = 0
@@ -89,7 +89,7 @@ def lz4_decompress(data: bytes, size: int) -> bytes:
     except IndexError:
         raise ProtocolError("LZ4: the block ends too early") from None
     if len(out) != size:
-        raise ProtocolError(f"LZ4: {len(out)} bytes where {size} were announced")
+        raise ProtocolError(f"LZ4: expected {size} bytes, got {len(out)}")
     return bytes(out)
 
 
@@ -108,7 +108,7 @@ def _copy(out: bytearray, offset: int, length: int) -> None:
 
 
 def snappy_compress(data: bytes) -> bytes:
-    """Literals only, which is a valid stream."""
+    """Compress as literals only, which is a valid stream."""
     out = bytearray()
     length = len(data)
     while length >= 0x80:
@@ -131,7 +131,7 @@ def snappy_decompress(data: bytes) -> bytes:
     except IndexError:
         raise ProtocolError("Snappy: the stream ends too early") from None
     if len(out) != size:
-        raise ProtocolError(f"Snappy: {len(out)} bytes where {size} were announced")
+        raise ProtocolError(f"Snappy: expected {size} bytes, got {len(out)}")
     return bytes(out)
 
 

@@ -35,7 +35,7 @@ def compile_condition(condition: Condition, table: Table, scope: Scope) -> Check
     if column.type is COUNTER:
         raise InvalidRequest("Conditions on counters are not supported")
     kind, read = _target(target, column, scope)
-    collection = isinstance(kind, Collection) and kind.multicell  # to which empty is the same as null
+    collection = isinstance(kind, Collection) and kind.multicell  # for these empty equals null
     if condition.operator == "IN":
         wanted = in_values(condition.value, kind.frozen(), column.name, scope, nulls=True)
 

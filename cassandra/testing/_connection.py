@@ -23,7 +23,7 @@ RESET = struct.pack("ii", 1, 0)  # on, 0 seconds: close() sends RST
 
 @dataclass
 class Response:
-    """An answer before it is framed."""
+    """A response before it is framed."""
 
     opcode: int
     body: bytes = b""
@@ -46,7 +46,7 @@ class Response:
 
 
 class Host(Protocol):
-    """The node, as its connections see it."""
+    """Interface of the node for its connections."""
 
     versions: tuple[int, ...]
 
@@ -61,7 +61,7 @@ class Host(Protocol):
 
 @dataclass
 class ClientState:
-    """What a client agreed with the node, and what it set since."""
+    """Options negotiated with a client, and its state."""
 
     version: int = 4
     options: dict[str, str] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class ClientState:
 
 
 class Connection:
-    """Belongs to its reactor's thread."""
+    """A connection on the server side. Belongs to its reactor's thread."""
 
     def __init__(self, sock: socket.socket, node: Host, shard: int, number: int, by_port: bool = False) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -85,7 +85,7 @@ class Connection:
         self.node = node
         self.shard = shard
         self.number = number
-        self.by_port = by_port  # whether it came to a shard-aware port
+        self.by_port = by_port  # True if it was made to a shard-aware port
         self.peer: tuple[str, int] = sock.getpeername()[:2]
         self.state = ClientState()
         self.open = True
@@ -102,28 +102,28 @@ class Connection:
         return isinstance(self.sock, ssl.SSLSocket)
 
     def translate(self, port: int) -> None:
-        """Belong to the shard that *port* of the client means, on a shard-aware port."""
+        """Set the shard of the client port *port*, on a shard-aware port."""
         if self.by_port:
             self.shard = port % self.node.shards
 
     @property
     def control(self) -> bool:
-        """Whether the client registered for events here."""
+        """True if the client registered for events here."""
         return bool(self.state.events)
 
     # -- reading
 
     def pause(self, paused: bool) -> None:
-        """While it is paused nothing is read or written."""
+        """Pause or continue reading and writing."""
         self._paused = paused
         self._watch()
         if not paused:
             self.process()
             if self.encrypted:
-                self._receive()  # what TLS has decoded already makes no socket readable
+                self._receive()  # data already decoded by TLS makes no socket readable
 
     def keep_waiting(self, waits: bool = True) -> None:
-        """While it is kept waiting no request is looked at."""
+        """Hold or continue the handling of requests."""
         self._kept = waits
         if not waits:
             self.process()
@@ -156,7 +156,7 @@ class Connection:
                 return
 
     def process(self) -> None:
-        """Handle every whole frame that is there."""
+        """Handle every whole frame received so far."""
         try:
             while self.open and not self._paused and not self._kept and (frame := self._in.next()) is not None:
                 self.state.version = frame.version
@@ -170,14 +170,14 @@ class Connection:
         self.send(Response(wire.NUMBERS["ERROR"], error.body(version)), stream, version)
         self.close()
 
-    # -- agreements
+    # -- negotiated options
 
     def use_compression(self, name: str | None) -> None:
         self._compression = name
         self._in.compression = name
 
     def use_segments(self) -> None:
-        """From now on, in both directions (protocol 5, after the answer to STARTUP)."""
+        """Use segments from now on, in both directions (protocol 5, after the response to STARTUP)."""
         self._segments = True
         self._in.use_segments()
 
@@ -188,7 +188,7 @@ class Connection:
         self.send_raw(self.encode(response.frame(version, stream)))
 
     def encode(self, frame: Frame) -> bytes:
-        """A frame as the client expects it."""
+        """Return a frame as bytes in the negotiated format."""
         if self._segments:
             return wire.segments(frame.encode(), self._compression is not None)
         if self._compression is not None and frame.body and frame.opcode not in (0x02, 0x06):

@@ -1,4 +1,4 @@
-"""The data of a simulated cluster and where it lives: the engine, and replicas and tablets of every table."""
+"""The data of a simulated cluster and its location: the engine, and replicas and tablets of every table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cassandra.testing._topology import (
 from cassandra.testing._write import WritePlan
 from cassandra.testing.errors import InvalidRequest, Unavailable
 
-TABLETS_PER_SHARD = 1  # when CREATE KEYSPACE does not say how many
+TABLETS_PER_SHARD = 1  # when CREATE KEYSPACE has no number
 
 
 class Member(Place, Protocol):
@@ -38,14 +38,14 @@ class Member(Place, Protocol):
 
 @dataclass(frozen=True)
 class Owner:
-    """Where a request should have gone."""
+    """The replicas that own a partition."""
 
     replicas: tuple[Replica, ...]
     tablet: TabletInfo | None
 
 
 class Database:
-    """One per cluster, used on its thread only."""
+    """The database of a cluster, used on its thread only."""
 
     def __init__(
         self, cluster: ClusterFacts, members: Callable[[], Sequence[Member]], tablets: bool, rng: random.Random
@@ -78,7 +78,7 @@ class Database:
         return new_tablets(count, factors, members, next(self._turn))
 
     def place_again(self, keyspace: Keyspace) -> None:
-        """Give every tablet of *keyspace* new replicas (its replication or the cluster changed)."""
+        """Assign new replicas to every tablet of *keyspace* (its replication or the cluster changed)."""
         if keyspace.initial_tablets is None:
             return
         factors = keyspace.factors
@@ -92,7 +92,7 @@ class Database:
             ]
 
     def tablets_of(self, name: str) -> tuple[Table, TabletMap]:
-        """The table ``keyspace.table`` and its tablets; raises InvalidRequest."""
+        """Return the table ``keyspace.table`` and its tablets; raise InvalidRequest."""
         keyspace, _, rest = name.partition(".")
         table = self.schema.keyspace(keyspace).tables.get(rest)
         if table is None:
@@ -104,7 +104,7 @@ class Database:
     # -- replicas
 
     def owner(self, route: Route) -> Owner:
-        """The replicas of a partition."""
+        """Return the replicas of a partition."""
         tablets = route.table.tablets
         if tablets is not None:
             tablet = tablets.find(route.token)
@@ -114,7 +114,7 @@ class Database:
         return Owner(tuple((node.host_id, shard_of(route.token, node.shards)) for node in nodes), None)
 
     def check_alive(self, plan: Plan, route: Route | None, consistency: str, datacenter: str) -> None:
-        """Raises Unavailable when too few replicas are alive for *consistency*."""
+        """Raise Unavailable when too few replicas are alive for *consistency*."""
         table = plan.table
         members = {node.host_id: node for node in self._members()}
         if table is None or table.virtual or all(node.alive for node in members.values()):
@@ -138,7 +138,7 @@ class Database:
 
 
 def _groups(consistency: str, nodes: Sequence[Any], datacenter: str) -> list[tuple[int, Sequence[Any]]]:
-    """How many of which replicas must be alive."""
+    """Return groups of replicas, and how many of each must be alive."""
     local = [node for node in nodes if node.datacenter == datacenter]
     if consistency in ("LOCAL_QUORUM", "LOCAL_SERIAL"):
         return [(len(local) // 2 + 1, local)]

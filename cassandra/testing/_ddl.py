@@ -57,8 +57,8 @@ TABLE_OPTIONS = frozenset(
 
 
 class Definitions:
-    """Applies definitions to a schema. *new_table* gives a table its tablets, *replicated* is told of a keyspace whose
-    replication changed; *datacenters* knows the names."""
+    """Applies definitions to a schema. *new_table* assigns tablets to a new table, *replicated* is called for a
+    keyspace with changed replication; *datacenters* returns the names of all datacenters."""
 
     def __init__(
         self, schema: Schema, tablets: bool, new_table: Callable[[Table], None], replicated: Callable[[Keyspace], None],
@@ -81,7 +81,7 @@ class Definitions:
         }
 
     def run(self, statement: ast.Statement, keyspace: str | None) -> Result:
-        """Raises what a server raises; a :class:`SchemaChange` means that something is different now."""
+        """Run *statement*. Raise the error of a server; a :class:`SchemaChange` means that the schema has changed."""
         result = self._runners[type(statement)](statement, keyspace)
         if isinstance(result, SchemaChange):
             self.schema.changed()
@@ -239,7 +239,7 @@ class Definitions:
     @staticmethod
     def _options(given: dict[str, Any]) -> dict[str, Any]:
         if "per_partition_rate_limit" in given or dict(given.get("cdc") or {}).get("enabled") == "true":
-            raise NotSupported("rate limits and logs of changes as options of tables")
+            raise NotSupported("rate limits and CDC logs as table options")
         for name in given:
             if name not in TABLE_OPTIONS:
                 raise SyntaxError(f"Unknown property '{name}'")

@@ -1,4 +1,4 @@
-"""CQL on the stored tables: statements in, results out. Knows nothing of connections."""
+"""CQL on the stored tables: executes statements and returns results. Independent of connections."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from cassandra.testing._types import BIGINT
 from cassandra.testing._write import WritePlan, compile_modification, run_batch
 from cassandra.testing.errors import InvalidRequest
 
-PARSED = 1000  # statements whose text is remembered
+PARSED = 1000  # cached parsed statements
 
 
 class Clock:
-    """The time of the servers: the real one, plus what the test added."""
+    """The time of the servers: the real time plus the offset set by the test."""
 
     def __init__(self) -> None:
         self.offset = 0.0  # seconds
@@ -38,21 +38,21 @@ class Clock:
         return int((time.time() + self.offset) * 1000)
 
     def microseconds(self) -> int:
-        """Grows with each call, so that the later of two writes wins."""
+        """Return the time; it grows with each call, so that the later of two writes wins."""
         self._last = max(self._last + 1, int((time.time() + self.offset) * 1_000_000))
         return self._last
 
 
 class SystemTables(Protocol):
-    """Where the rows of the system's tables come from."""
+    """Source of the rows of system tables."""
 
     def content(self, table: Table, node: object) -> Data | None:
-        """What *node* says is in *table* now; None when it is an ordinary table."""
+        """Return the current content of *table* on *node*; None for an ordinary table."""
 
 
 @dataclass
 class DefinitionPlan(Plan):
-    """Anything that returns no rows and has no markers."""
+    """Any statement that returns no rows and has no markers."""
 
     perform: Callable[[], Result] = Result
 
@@ -80,7 +80,7 @@ class BatchPlan(Plan):
 
 @dataclass
 class Prepared:
-    """A statement of PREPARE; its plan is compiled again when the schema has changed."""
+    """A prepared statement; its plan is compiled again when the schema has changed."""
 
     id: bytes
     text: str
@@ -89,7 +89,7 @@ class Prepared:
     generation: int
 
     def metadata_id(self) -> bytes:
-        """Changes when the columns of the result do."""
+        """Return a digest of the result columns."""
         digest = hashlib.md5(usedforsecurity=False)
         for spec in self.plan.columns or ():
             digest.update(repr((spec.keyspace, spec.table, spec.name)).encode() + spec.type.option(5))
@@ -111,7 +111,7 @@ class Engine:
     # -- compiling
 
     def compile(self, text: str, keyspace: str | None) -> Plan:
-        """Raises the errors of :mod:`cassandra.testing.errors`."""
+        """Compile a statement. Raise the errors of :mod:`cassandra.testing.errors`."""
         parsed = self._parse(text)
         scope = Scope(self.schema, keyspace, parsed.markers)
         plan = self._compile(parsed.statement, scope)
@@ -164,7 +164,7 @@ class Engine:
             plan.timestamp = compile_term(statement.using.timestamp, BIGINT, "[timestamp]", scope)
         for part in statement.statements:
             inner = Scope(self.schema, scope.keyspace, scope.names)
-            inner.specs = scope.specs  # the markers of a batch are numbered through
+            inner.specs = scope.specs  # the markers of a batch are numbered consecutively
             plan.plans.append(compile_modification(part, self._table(part.table, inner), inner))
         plan.conditional = any(part.conditional for part in plan.plans)
         plan.table = plan.plans[0].table if plan.plans else None
@@ -180,14 +180,14 @@ class Engine:
         )
 
     def refresh(self, prepared: Prepared) -> Plan:
-        """The plan of *prepared* for the schema as it is now."""
+        """Return the plan of *prepared* for the current schema."""
         if prepared.generation != self.schema.generation:
             prepared.plan = self.compile(prepared.text, prepared.keyspace)
             prepared.generation = self.schema.generation
         return prepared.plan
 
     def env(self, values: Sequence[object], timestamp: int | None = None, now: int | None = None) -> Env:
-        """The environment of an execution that begins now."""
+        """Return the environment of an execution that begins now."""
         return Env(
             values=values,  # type: ignore[arg-type]
             now=self.clock.milliseconds() if now is None else now,
@@ -205,7 +205,7 @@ class Engine:
         return plan.run(env)
 
     def run_batch(self, plans: Sequence[Plan], envs: Sequence[Env], kind: str) -> Result:
-        """A BATCH message."""
+        """Run a BATCH message."""
         writes = [plan for plan in plans if isinstance(plan, WritePlan)]
         if len(writes) != len(plans):
             raise InvalidRequest("Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.")

@@ -23,7 +23,7 @@ MIN_CLOCK, MAX_CLOCK = 0x8080808080808080, 0x7F7F7F7F7F7F7F7F
 
 @dataclass(frozen=True)
 class Function:
-    """One signature; *run* gets values that are not null."""
+    """One signature; *run* is called with values that are not null."""
 
     parameters: tuple[CqlType, ...]
     returns: CqlType
@@ -87,7 +87,7 @@ _SNAKE = {
 
 
 def find(name: str, arguments: Sequence[CqlType | None]) -> Function:
-    """The function *name* for arguments of these types (None: not known yet)."""
+    """Return the function *name* for arguments of these types (None: not known yet)."""
     name = _SNAKE.get(name, name)
     if name not in FUNCTIONS:
         raise NotSupported(f"function {name}()")
@@ -104,7 +104,8 @@ def find(name: str, arguments: Sequence[CqlType | None]) -> Function:
 
 
 def cast(source: CqlType, target: CqlType) -> Callable[[Value], Value]:
-    """How a value of one type becomes one of another; raises InvalidRequest when it cannot."""
+    """Return a function that converts a value of one type to another; raise InvalidRequest if it cannot be
+    converted."""
     if source == target:
         return lambda value: value
     if source in types.NUMBERS and target in types.NUMBERS - {types.COUNTER}:
@@ -123,7 +124,7 @@ def _number(value: Any, target: CqlType) -> Value:
     if target in (types.FLOAT, types.DOUBLE):
         converted = float(value)
         return types.FLOAT.decode(types.FLOAT.encode(converted)) if target is types.FLOAT else converted
-    if isinstance(value, float):  # as Java does: to the nearest end of the range
+    if isinstance(value, float):  # as in Java: to the nearest end of the range
         limit = 63 if target in (types.BIGINT, types.VARINT) else 31
         value = 0 if value != value else min(max(value, -float(1 << limit)), float(1 << limit))
         value = min(int(value), (1 << limit) - 1)
@@ -136,7 +137,7 @@ def _number(value: Any, target: CqlType) -> Value:
 
 
 def text_of(kind: CqlType, value: Any) -> str:
-    """A value as CAST to text shows it."""
+    """Return a value as CAST to text shows it."""
     if kind in (types.TEXT, types.ASCII):
         return str(value)
     if kind is types.BOOLEAN:

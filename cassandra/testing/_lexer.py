@@ -1,4 +1,4 @@
-"""CQL as tokens, and the helpers every part of the parser is built on."""
+"""CQL as tokens, and helpers of all parts of the parser."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class TokenStream:
     # -- words and signs
 
     def is_word(self, *words: str, ahead: int = 0) -> bool:
-        """Whether the next tokens are these keywords."""
+        """True if the next tokens are these keywords."""
         return all(
             self.peek(ahead + n).kind == "word" and self.peek(ahead + n).text.upper() == word
             for n, word in enumerate(words)
@@ -120,7 +120,7 @@ class TokenStream:
     # -- names
 
     def name(self) -> str:
-        """An identifier: lower case unless it is quoted."""
+        """Parse an identifier: lower case unless it is quoted."""
         token = self.here
         if token.kind == "quoted":
             self.at += 1

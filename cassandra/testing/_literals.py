@@ -1,4 +1,4 @@
-"""Constants of CQL as values of a type."""
+"""CQL constants to values of a type."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RANGES = {
 
 
 def constant(kind: str, text: str, target: CqlType, name: str) -> Value:
-    """The value of a literal of *kind* for a column *name* of type *target*; raises InvalidRequest."""
+    """Return the value of a literal of *kind* for a column *name* of type *target*; raise InvalidRequest."""
     if kind == "float" and text[-1:] not in "yYnN" and _is_out_of_range(text):  # Infinity and NaN are words
         raise SyntaxError(f"Failed parsing statement: the number {text} is out of range")
     reader = _READERS.get(kind, {}).get(target)
@@ -59,12 +59,12 @@ def constant(kind: str, text: str, target: CqlType, name: str) -> Value:
 
 
 def _is_out_of_range(text: str) -> bool:
-    """Of a double, or its exponent of an int."""
+    """True if a number is out of the range of a double, or its exponent of an int."""
     return math.isinf(float(text)) or abs(int(re.split("[eE]", text)[-1] if "e" in text.lower() else 0)) > MOST
 
 
 def parse_timestamp(text: str) -> Value:
-    """Milliseconds."""
+    """Return milliseconds."""
     if not text:
         return types.EMPTY
     if re.fullmatch(r"-?\d+", text, re.ASCII):
@@ -76,21 +76,21 @@ def parse_timestamp(text: str) -> Value:
         return days * 86_400_000 - _offset(match[4]) // MILLISECOND
     match = _TIMESTAMP.fullmatch(text)
     if match is None:
-        raise ValueError("no date")
+        raise ValueError("invalid date")
     hour, minute, second = (int(part or 0) for part in match.groups()[3:6])
     if hour > 24 or minute > 59 or second > 59 or (hour == 24 and (minute or second or int(match[7] or 0))):
-        raise ValueError("no time of day")
+        raise ValueError("invalid time of day")
     days = _days(match[1], match[2], match[3], clamp=True)
     found = ((days * 24 + hour) * 60 + minute) * 60 + second
     return found * 1000 - _offset(match[8]) // MILLISECOND + int((match[7] or "0").ljust(3, "0")[:3])
 
 
 def _days(year: str, month: str, day: str, clamp: bool = False) -> int:
-    """From 1970-01-01. Python's calendar has the years 1 to 9999; it repeats after 400. *clamp*: the 31st of a shorter
-    month is its last day."""
+    """Return days since 1970-01-01. Python's calendar has the years 1 to 9999; the calendar repeats after 400 years.
+    *clamp*: the 31st of a shorter month is its last day."""
     y, m, d = int(year), int(month), int(day)
     if year == "-0000":
-        raise ValueError("no year")
+        raise ValueError("invalid year")
     ages = (y - 1) // 400
     if clamp and 1 <= m <= 12 and d <= 31:
         d = min(d, calendar.monthrange(y - 400 * ages, m)[1])
@@ -103,7 +103,7 @@ def _offset(text: str | None) -> timedelta:
     digits = text[1:].replace(":", "").ljust(4, "0")
     found = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
     if int(digits[2:]) > 59 or found > timedelta(hours=18):
-        raise ValueError("no offset")
+        raise ValueError("invalid offset")
     return -found if text[0] == "-" else found
 
 
@@ -111,7 +111,7 @@ def parse_date(text: str) -> int:
     match = _DATE.fullmatch(text)
     if match is None or not text[-1:].isdecimal() or match[4]:
         if not _UNSIGNED.fullmatch(text):
-            raise ValueError("no date")
+            raise ValueError("invalid date")
         value = int(text)
     else:
         value = _days(match[1], match[2], match[3]) + (1 << 31)
@@ -128,13 +128,13 @@ def parse_time(text: str) -> int:
         return value
     match = _TIME.fullmatch(text)
     if match is None or int(match[1]) > 23 or int(match[2]) > 59 or int(match[3]) > 59:
-        raise ValueError("no time of day")
+        raise ValueError("invalid time of day")
     seconds = (int(match[1]) * 60 + int(match[2])) * 60 + int(match[3])
     return seconds * 10**9 + int((match[4] or "0").ljust(9, "0"))
 
 
 def parse_inet(text: str) -> Value:
-    """As Java's InetAddress reads numbers; names are not looked up."""
+    """Parse numeric addresses as Java's InetAddress does; names are not resolved."""
     if not text:
         return types.EMPTY
     if re.fullmatch(r"\d+(?:\.\d+){0,3}", text, re.ASCII):
@@ -158,17 +158,17 @@ def parse_duration(text: str) -> tuple[int, int, int]:
     elif body[:1] in ("P", "p"):
         match = _ISO_DURATION.fullmatch(body)
         if match is None:
-            raise ValueError("no duration")
+            raise ValueError("invalid duration")
         y, mo, w, d, h, m, s = (int(part or 0) for part in match.groups())
         months, days, nanos = 12 * y + mo, 7 * w + d, ((h * 60 + m) * 60 + s) * 10**9
     else:
         body = body.lower()
         if not _DURATION.match(body) or _DURATION.sub("", body):
-            raise ValueError("no duration")
+            raise ValueError("invalid duration")
         parts = [(number, unit.replace("µs", "us")) for number, unit in _DURATION.findall(body)]
         places = [_UNITS.index(unit) for _, unit in parts]
         if sorted(set(places)) != places:
-            raise ValueError("Invalid duration. Units are given once, the greatest first")
+            raise ValueError("Invalid duration. Each unit may occur once, in descending order")
         for number, unit in parts:
             months += int(number) * _MONTHS.get(unit, 0)
             days += int(number) * _DAYS.get(unit, 0)

@@ -1,4 +1,4 @@
-"""Requests as they come from clients, decoded."""
+"""Requests of clients, decoded."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ EMPTY_STATE = b"sim-empty"  # begins the paging state of an empty page
 
 
 def empty_state(asked: bytes) -> bytes:
-    """The paging state of an empty page in the place of the one at *asked*: another one each time, as of a server that
-    reads on without finding rows. Four bytes count the empty pages; the state of the page they are for follows."""
+    """Return the paging state of an empty page instead of the one at *asked*: a different one each time, as of a server
+    that reads on without finding rows. Four bytes count the empty pages; the state of the real page follows."""
     if not asked.startswith(EMPTY_STATE):
         return EMPTY_STATE + bytes(4) + asked
     head = len(EMPTY_STATE)
@@ -23,7 +23,7 @@ def empty_state(asked: bytes) -> bytes:
 
 
 def behind_empty_pages(state: bytes) -> bytes:
-    """The state of the page that the empty one was for; any other as it is."""
+    """Return the state of the page after the empty pages; any other state unchanged."""
     return state[len(EMPTY_STATE) + 4 :] if state.startswith(EMPTY_STATE) else state
 
 
@@ -32,7 +32,7 @@ BATCH_KINDS = ("LOGGED", "UNLOGGED", "COUNTER")
 
 @dataclass
 class Parameters:
-    """Of QUERY, EXECUTE and BATCH."""
+    """Parameters of QUERY, EXECUTE and BATCH."""
 
     consistency: str = "ONE"
     values: Sequence[WireValue] = ()
@@ -70,7 +70,7 @@ class Message:
 
 
 def reader_of(frame: Frame) -> Reader:
-    """A reader of the body behind the custom payload."""
+    """Return a reader of the body after the custom payload."""
     reader = Reader(frame.body)
     if frame.flags & wire.PAYLOAD:
         if frame.version < 4:
@@ -80,7 +80,7 @@ def reader_of(frame: Frame) -> Reader:
 
 
 def read_message(frame: Frame, metadata_id: bool, version_block: bool) -> Message:
-    """Raises ProtocolError. The flags say what the client and the node agreed on."""
+    """Decode a request. Raise ProtocolError. *metadata_id* and *version_block* are negotiated extensions."""
     reader, name = reader_of(frame), wire.OPCODES[frame.opcode]
     if name == "QUERY":
         message = Message(reader.long_string(), parameters=_parameters(reader, frame.version))
@@ -166,13 +166,13 @@ def _batch(reader: Reader, version: int) -> Message:
     found = Parameters(_consistency(reader))
     flags = reader.int32() if version >= 5 else reader.byte()
     if flags & 0x40:
-        raise ProtocolError("names for values are not possible in batches")
+        raise ProtocolError("named values are not supported in batches")
     _common(reader, flags, found)
     return Message(kind=BATCH_KINDS[kind], parts=parts, parameters=found)
 
 
 def paging_state_of(frame: Frame) -> bytes | None:
-    """The paging state that a QUERY or an EXECUTE carries."""
+    """Return the paging state of a QUERY or an EXECUTE."""
     reader, name = reader_of(frame), wire.OPCODES[frame.opcode]
     if name == "QUERY":
         reader.long_string()
@@ -180,7 +180,7 @@ def paging_state_of(frame: Frame) -> bytes | None:
         reader.short_bytes()
         try:
             return _parameters(reader, frame.version).paging_state
-        except ProtocolError:  # then the id of the metadata comes first
+        except ProtocolError:  # then the id of the metadata precedes
             reader = reader_of(frame)
             reader.short_bytes(), reader.short_bytes()
     else:

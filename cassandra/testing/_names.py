@@ -1,4 +1,4 @@
-"""Names of CQL: which need quotes."""
+"""CQL names and their quoting."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _PLAIN = re.compile(r"[a-z][a-z0-9_]*$")
 
 
 def quote(name: str) -> str:
-    """*name* as CQL needs it."""
+    """Return *name*, quoted if CQL requires it."""
     if _PLAIN.match(name) and name not in RESERVED:
         return name
     return '"' + name.replace('"', '""') + '"'

@@ -30,7 +30,7 @@ BACKLOG = 128
 
 
 def hold_port(address: str, port: int) -> socket.socket:
-    """A socket that keeps *port* for us while nothing listens there."""
+    """Return a socket that reserves *port* while no listener uses it."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -42,7 +42,7 @@ def hold_port(address: str, port: int) -> socket.socket:
 
 
 class SimulatedNode:
-    """A node of a :class:`~cassandra.testing.SimulatedCluster`, which makes it. Methods are for any thread."""
+    """A node of a :class:`~cassandra.testing.SimulatedCluster`, which creates it. Methods are for any thread."""
 
     def __init__(
         self, cluster: SimulatedCluster, index: int, address: str, ports: Ports, *, datacenter: str,
@@ -63,9 +63,10 @@ class SimulatedNode:
         self.prepared: dict[bytes, Prepared] = {}
         self.member = True
         self.advertise_shard_aware_port = True
-        """Whether SUPPORTED lists the shard-aware port."""
+        """True if SUPPORTED lists the shard-aware port."""
         self.port_shift = 0
-        """What an address translation adds to the ports of clients: their shard is another than they think."""
+        """Offset that an address translation adds to the ports of clients: their shard differs from the one they
+        computed."""
         self._schema_version: UUID | None = None
         self._running = False
         self._paused = False
@@ -79,11 +80,11 @@ class SimulatedNode:
         state = "paused" if self._paused else "up" if self._running else "down"
         return f"<SimulatedNode {self.index} {self.address}:{self.port} {self.datacenter}/{self.rack} {state}>"
 
-    # -- facts
+    # -- properties
 
     @property
     def reactor(self) -> Reactor:
-        """For the cluster: its thread."""
+        """The thread of the cluster, for the cluster."""
         return self.cluster.reactor
 
     @property
@@ -93,12 +94,12 @@ class SimulatedNode:
 
     @property
     def alive(self) -> bool:
-        """Whether the others believe it to be up."""
+        """True if the other nodes consider it up."""
         return self._running and not self._paused
 
     @property
     def schema_version(self) -> UUID:
-        """What it says of the schema; see :meth:`disagree`."""
+        """The schema version that it reports; see :meth:`disagree`."""
         return self._schema_version or self.cluster.database.schema.version
 
     def _call(self, action: Callable[[], T]) -> T:
@@ -106,11 +107,11 @@ class SimulatedNode:
 
     @property
     def connections(self) -> int:
-        """How many connections it has now."""
+        """The current number of connections."""
         return self._call(lambda: len(self._connections))
 
     def connections_by_shard(self) -> dict[int, int]:
-        """How many connections each shard has now."""
+        """Return the current number of connections by shard."""
 
         def count() -> dict[int, int]:
             found = dict.fromkeys(range(self.shards), 0)
@@ -123,7 +124,7 @@ class SimulatedNode:
     # -- life
 
     def start(self) -> None:
-        """Listen; the other nodes say that it is up. Nothing happens when it runs."""
+        """Listen; the other nodes report it as up. No effect if it runs."""
         self._call(lambda: self._start(announce=True))
 
     def _start(self, announce: bool) -> None:
@@ -135,7 +136,7 @@ class SimulatedNode:
             self.cluster.announce("STATUS_CHANGE", "UP", self)
 
     def stop(self) -> None:
-        """Go down in order: connections close, prepared statements are forgotten, the others say that it is down."""
+        """Shut down in order: connections close, prepared statements are dropped, the others report it as down."""
         self._call(self._stop)
 
     def _stop(self) -> None:
@@ -149,7 +150,7 @@ class SimulatedNode:
         self.cluster.announce("STATUS_CHANGE", "DOWN", self)
 
     def kill(self) -> None:
-        """Like :meth:`stop`, but connections are reset, as when the machine of the node restarts."""
+        """Stop as :meth:`stop`, but with connections reset, as when the machine of the node restarts."""
         self._call(self._kill)
 
     def _kill(self) -> None:
@@ -157,7 +158,7 @@ class SimulatedNode:
         self._stop()
 
     def restart(self) -> None:
-        """:meth:`stop` and :meth:`start`."""
+        """Call :meth:`stop` and :meth:`start`."""
 
         def both() -> None:
             self._stop()
@@ -166,7 +167,7 @@ class SimulatedNode:
         self._call(both)
 
     def reshard(self, shards: int) -> None:
-        """Restart with another number of shards; tablets go to shards that exist."""
+        """Restart with another number of shards; tablets move to shards that exist."""
 
         def change() -> None:
             self._stop()
@@ -177,11 +178,11 @@ class SimulatedNode:
         self._call(change)
 
     def pause(self) -> None:
-        """Stop reading, answering and accepting without closing anything, as SIGSTOP does."""
+        """Stop reading, responding and accepting without closing anything, as SIGSTOP does."""
         self._call(lambda: self._pause(True))
 
     def resume(self) -> None:
-        """Go on after :meth:`pause`: what came meanwhile is answered now."""
+        """Continue after :meth:`pause`: requests that arrived meanwhile are handled now."""
         self._call(lambda: self._pause(False))
 
     def _pause(self, paused: bool) -> None:
@@ -195,7 +196,7 @@ class SimulatedNode:
             connection.pause(paused)
 
     def refuse_connections(self, refuse: bool = True) -> None:
-        """Refuse new connections; those that are there stay."""
+        """Refuse new connections; open ones stay."""
 
         def change() -> None:
             self._refusing = refuse
@@ -205,7 +206,7 @@ class SimulatedNode:
         self._call(change)
 
     def drop_connections(self) -> None:
-        """Close all connections; new ones are welcome."""
+        """Close all connections; new ones are accepted."""
         self._call(self._drop)
 
     def _drop(self, reset: bool = False) -> None:
@@ -213,11 +214,11 @@ class SimulatedNode:
             connection.close(reset)
 
     def forget_prepared(self) -> None:
-        """Prepared statements are unknown from now on: clients get UNPREPARED."""
+        """Drop prepared statements: clients get UNPREPARED."""
         self._call(self.prepared.clear)
 
     def disagree(self, disagrees: bool = True) -> None:
-        """Report a schema version of its own, as a node that has not heard of a change yet."""
+        """Report a schema version of its own, like a node that has not received a change yet."""
 
         def change() -> None:
             self._schema_version = uuid.uuid4() if disagrees else None
@@ -225,7 +226,7 @@ class SimulatedNode:
         self._call(change)
 
     def close(self) -> None:
-        """For the cluster: give everything back."""
+        """Release all resources, for the cluster."""
         self._running = False
         self._deafen()
         self._drop()
@@ -259,14 +260,14 @@ class SimulatedNode:
 
     @property
     def tls(self) -> ssl.SSLContext | None:
-        """What TLS is spoken with, if it is."""
+        """The TLS context of the server, or None."""
         return self.cluster.ssl_context
 
     def _acceptor(self, listener: socket.socket, by_port: bool, tls: ssl.SSLContext | None) -> Callable[[int], None]:
         def accept(events: int) -> None:
             try:
                 sock, peer = listener.accept()
-            except OSError:  # it went away between the event and now
+            except OSError:  # the client closed it between the event and now
                 return
             number = self._accepted
             self._accepted += 1
@@ -280,12 +281,12 @@ class SimulatedNode:
         return accept
 
     def closed(self, connection: Connection) -> None:
-        """Called by a connection that has closed."""
+        """Remove a closed connection. Called by the connection."""
         if connection in self._connections:
             self._connections.remove(connection)
 
     def received(self, connection: Connection, frame: Frame) -> None:
-        """Called by a connection for each request."""
+        """Handle a request. Called by its connection."""
         self.cluster.handle(Run(self, connection, frame))
 
     def push(self, kind: str, body: bytes) -> None:
@@ -296,11 +297,11 @@ class SimulatedNode:
 
     @property
     def clients(self) -> list[Connection]:
-        """For the cluster's thread: the connections."""
+        """The connections, for the cluster's thread."""
         return self._connections
 
     def supported(self, connection: Connection) -> dict[str, list[str]]:
-        """The options that SUPPORTED lists on *connection*."""
+        """Return the options that SUPPORTED lists on *connection*."""
         options = {
             "COMPRESSION": list(_compression.NAMES),
             "CQL_VERSION": ["3.3.1"],

@@ -1,4 +1,4 @@
-"""The bytes of numbers that have no fixed size: varints, decimals, durations."""
+"""Encoding of numbers of variable size: varints, decimals, durations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def unpack_decimal(data: bytes) -> Decimal:
 
 
 def _vint(value: int) -> bytes:
-    """A signed number in the variable-length form of durations."""
+    """Encode a signed number in the variable-length form of durations."""
     value = value << 1 ^ value >> 63 if value < 0 else value << 1
     return unsigned_vint(value & (1 << 64) - 1)
 
@@ -63,7 +63,7 @@ def pack_duration(value: tuple[int, int, int]) -> bytes:
 
 
 def unpack_duration(data: bytes) -> tuple[int, int, int]:
-    """Bytes after it are not looked at."""
+    """Decode a duration; bytes after it are ignored."""
     at, parts = 0, []
     for _ in range(3):
         raw, at = read_unsigned_vint(data, at)

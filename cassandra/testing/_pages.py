@@ -1,4 +1,4 @@
-"""Answers of rows with other page breaks than the node made."""
+"""Responses with other page breaks than those of the node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def is_rows(response: Response) -> bool:
 
 
 def empty_page(body: bytes, state: bytes) -> bytes:
-    """A ROWS body without its rows, which says that there are more, from *state* on; other bodies as they are."""
+    """Return a ROWS body without its rows, with *state* as its paging state; other bodies unchanged."""
     reader = wire.Reader(body)
     if reader.int32() != 2:
         return body

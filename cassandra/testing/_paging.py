@@ -1,4 +1,4 @@
-"""Paging states: where a page ended."""
+"""Paging states: the end of a page."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MAGIC = b"sim1"
 
 @dataclass(frozen=True)
 class Position:
-    """The last row of a page: its partition, its clustering key (None: it had none), what LIMIT leaves, and its
-    number in its partition."""
+    """The last row of a page: its partition, its clustering key (None: it had none), the rest of LIMIT, and its number
+    in its partition."""
 
     raw: bytes | None = None
     key: tuple[Any, ...] | None = None
@@ -31,7 +31,7 @@ class Position:
 
     @staticmethod
     def decode(state: bytes, table: Table) -> Position:
-        """Raises ProtocolError for what is no paging state of *table*."""
+        """Decode a paging state of *table*; raise ProtocolError for an invalid one."""
         wrong = ProtocolError("Invalid value for the paging state")
         try:
             reader = wire.Reader(state)
@@ -48,5 +48,5 @@ class Position:
         return Position(raw, key if has_key else None, None if left < 0 else left, count)
 
     def order(self, table: Table) -> tuple[Any, ...] | None:
-        """The sort key of the row; None when all rows of the partition come after it."""
+        """Return the sort key of the row; None if all rows of the partition come after it."""
         return None if self.key is None else table.order(self.key)

@@ -26,7 +26,7 @@ INDEX_TARGETS = ("KEYS", "VALUES", "ENTRIES", "FULL")
 
 
 class DefinitionParser(TermParser):
-    """CREATE, ALTER and DROP."""
+    """The parser of CREATE, ALTER and DROP."""
 
     def create(self) -> Statement:
         if self.take_words("KEYSPACE") or self.take_words("SCHEMA"):
@@ -227,9 +227,9 @@ class DefinitionParser(TermParser):
 
 
 def _plain(term: Any) -> Any:
-    """An option's value: text, or a dict of texts."""
+    """Return an option's value: text, or a dict of texts."""
     if isinstance(term, Literal):
         return term.text
     if isinstance(term, MapLiteral):
         return {_plain(key): _plain(value) for key, value in term.items}
-    raise errors.SyntaxError("an option is a constant or a map of constants")
+    raise errors.SyntaxError("an option must be a constant or a map of constants")

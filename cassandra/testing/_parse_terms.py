@@ -30,7 +30,7 @@ CONSTANTS = ("string", "integer", "float", "uuid", "blob", "duration")
 
 
 class TermParser(TokenStream):
-    """Terms, types and relations."""
+    """The parser of terms, types and relations."""
 
     def table_name(self) -> TableName:
         first = self.name()
@@ -140,7 +140,7 @@ class TermParser(TokenStream):
         return MapLiteral(tuple(pairs)) if pairs else SetLiteral(tuple(items))
 
     def _parenthesis(self) -> Any:
-        """A tuple, or a type hint as in ``(int) ?``."""
+        """Parse a tuple, or a type hint as in ``(int) ?``."""
         if self.peek().kind == "word" and (self.is_sign(")", 2) or self.is_sign("<", 2)):
             self.advance()
             kind = self.type_()
@@ -234,7 +234,7 @@ class TermParser(TokenStream):
         return Condition(target, self._operator(), self.term())
 
     def using(self) -> Using:
-        """``USING TIMESTAMP t AND TTL n``; ScyllaDB's ``TIMEOUT`` is read and has no effect."""
+        """Parse ``USING TIMESTAMP t AND TTL n``; ScyllaDB's ``TIMEOUT`` is parsed and has no effect."""
         found = Using()
         if not self.take_words("USING"):
             return found

@@ -39,7 +39,7 @@ class Parsed:
 
 
 def parse(text: str) -> Parsed:
-    """Raises ``SyntaxError`` (of :mod:`cassandra.testing.errors`) or ``NotSupported``."""
+    """Parse a statement. Raise ``SyntaxError`` (of :mod:`cassandra.testing.errors`) or ``NotSupported``."""
     parser = Parser(text)
     statement = parser.statement()
     while parser.take_sign(";"):
@@ -50,7 +50,7 @@ def parse(text: str) -> Parsed:
 
 
 class Parser(DefinitionParser):
-    """All statements."""
+    """The parser of all statements."""
 
     def statement(self) -> Statement:
         if self.here.kind == "end":
@@ -249,7 +249,7 @@ class Parser(DefinitionParser):
         return self._assigned(column)
 
     def _assigned(self, column: str) -> Assignment:
-        """The right side: a term, ``column + term``, ``column - term`` or ``term + column``."""
+        """Parse the right side: a term, ``column + term``, ``column - term`` or ``term + column``."""
         after = self.peek()
         if self.here.kind in {"word", "quoted"} and not (after.kind == "sign" and after.text in "(."):
             start = self.at
@@ -311,7 +311,7 @@ class Parser(DefinitionParser):
 
 
 def _check_assignments(assignments: Sequence[Assignment]) -> None:
-    """A column that is set as a whole, or a field, is set once; parts of a collection may change in several ways."""
+    """Check that a column set as a whole, or a field, is set once; parts of a collection may change in several ways."""
     for n, one in enumerate(assignments):
         for other in assignments[:n]:
             whole = "set" in (one.operation, other.operation)

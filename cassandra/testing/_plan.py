@@ -1,4 +1,4 @@
-"""What compiled statements have in common: the environment they run in, their bind markers, their results."""
+"""Common parts of compiled statements: the environment of an execution, bind markers, results."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MAX_TTL = 630720000  # 20 years
 
 @dataclass
 class Env:
-    """One execution: what the client sent with it, and the time."""
+    """Environment of one execution: values of the client, and the time."""
 
     values: Sequence[WireValue] = ()
     now: int = 0  # milliseconds
-    timestamp: int = 0  # microseconds, of cells that are written without USING TIMESTAMP
+    timestamp: int = 0  # microseconds, of cells written without USING TIMESTAMP
     page_size: int = 0  # 0: no paging
     paging_state: bytes | None = None
-    node: object = None  # that runs it
+    node: object = None  # the node that runs it
     new_uuid: Callable[[], UUID] = field(default=lambda: UUID(int=0))
     new_timeuuid: Callable[[], UUID] = field(default=lambda: UUID(int=0))
 
@@ -34,7 +34,7 @@ Term = Callable[[Env], Any]  # -> Value, None or UNSET
 
 @dataclass(frozen=True)
 class ColumnSpec:
-    """Of a bind marker or a result column."""
+    """Specification of a bind marker or a result column."""
 
     keyspace: str
     table: str
@@ -43,7 +43,7 @@ class ColumnSpec:
 
 
 class Result:
-    """Of a statement; this one is VOID."""
+    """Result of a statement; this one is VOID."""
 
 
 @dataclass
@@ -68,14 +68,14 @@ class SchemaChange(Result):
 
 @dataclass(frozen=True)
 class Route:
-    """The one partition that a request is about."""
+    """The single partition of a request."""
 
     table: Table
     token: int
 
 
 class Scope:
-    """Collects what the markers of a statement are bound to, while it is compiled."""
+    """Collects the types of the bind markers of a statement while it is compiled."""
 
     def __init__(self, schema: Schema, keyspace: str | None, markers: Sequence[str | None]) -> None:
         self.schema = schema
@@ -85,7 +85,7 @@ class Scope:
         self.table: Table | None = None
 
     def marker(self, index: int, name: str, kind: CqlType) -> Term:
-        """The value bound to marker *index*, which has *kind*."""
+        """Return a term for the value bound to marker *index*, which has *kind*."""
         owner = self.table
         spec = ColumnSpec(owner.keyspace if owner else "", owner.name if owner else "", self.names[index] or name, kind)
         self.specs[index] = spec
@@ -106,11 +106,11 @@ class Scope:
 
 @dataclass
 class Plan:
-    """A statement that is ready to run."""
+    """A compiled statement."""
 
     specs: list[ColumnSpec] = field(default_factory=list)
     names: Sequence[str | None] = ()
-    columns: Sequence[ColumnSpec] | None = None  # of its result, when it has rows
+    columns: Sequence[ColumnSpec] | None = None  # columns of its result, if it has rows
     table: Table | None = None
     conditional: bool = False
     partition_markers: Sequence[int] = ()  # by partition key column, empty when one is not a marker
@@ -120,15 +120,16 @@ class Plan:
         raise NotImplementedError
 
     def route(self, env: Env) -> Route | None:
-        """Which partition it is about, when it is one."""
+        """Return the partition of the statement, if it is a single one."""
         return None
 
     def token_range(self, env: Env) -> tuple[int, int] | None:
-        """Which tokens it is about, when it says so: those above the first one, up to and with the second."""
+        """Return the token range of the statement, if it has bounds: tokens above the first, up to and including the
+        second."""
         return None
 
     def order_values(self, values: Sequence[WireValue], names: Sequence[str] | None) -> Sequence[WireValue]:
-        """*values* by marker: those of named ones are looked up."""
+        """Return *values* by marker: named values are looked up."""
         if names is None:
             if len(values) != len(self.specs):
                 raise InvalidRequest(
@@ -143,13 +144,13 @@ class Plan:
 
 
 def complete(plan: Plan, scope: Scope) -> None:
-    """Give *plan* the markers that compiling it has found."""
+    """Set the markers of *plan* that were found while compiling."""
     plan.names = scope.names
     plan.specs = [scope.specs[n] for n in range(len(scope.names))]  # every marker is somewhere in the statement
 
 
 def required(value: Any, what: str) -> Any:
-    """*value*, which must be there."""
+    """Return *value*, which must be set and not null."""
     if value is UNSET:
         raise InvalidRequest(f"Invalid unset value for {what}")
     if value is None:
@@ -158,7 +159,7 @@ def required(value: Any, what: str) -> Any:
 
 
 def number(value: Any, what: str) -> int:
-    """*value*, which must be a whole number: neither null nor empty."""
+    """Return *value*, which must be a whole number: neither null nor empty."""
     if not isinstance(required(value, what), int):
         raise InvalidRequest(f"Invalid empty value for {what}")
     return int(value)

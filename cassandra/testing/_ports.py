@@ -7,12 +7,12 @@ import random
 import socket
 from typing import NamedTuple
 
-LOWEST, HIGHEST = 10000, 32000  # below the ports that systems give to clients
+LOWEST, HIGHEST = 10000, 32000  # below the ephemeral ports of systems
 ATTEMPTS = 200
 
 
 class Ports(NamedTuple):
-    """Of a node; where it speaks only TLS or none, the two of a kind are the same."""
+    """Ports of a node; if it uses only TLS or none, the two ports of a kind are equal."""
 
     plain: int
     shard_aware: int
@@ -32,7 +32,7 @@ class Allocator:
         self._ports: Ports | None = None
 
     def next(self) -> tuple[str, Ports]:
-        """An address and ports that are free there; raises OSError when there are none."""
+        """Return an address and ports that are free there; raise OSError if none are free."""
         for _ in range(ATTEMPTS):
             self._count += 1
             address = self._address or f"{self._net}.{self._count}"
@@ -42,7 +42,7 @@ class Allocator:
                 if self._address is None:
                     self._ports = ports
                 return address, ports
-        raise OSError("no free port was found for a simulated node")
+        raise OSError("no free port found for a simulated node")
 
     def _sample(self) -> Ports:
         numbers = self._random.sample(range(LOWEST, HIGHEST), 4 if self._separate_tls else 2)

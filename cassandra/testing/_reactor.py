@@ -1,4 +1,4 @@
-"""The one thread that owns everything a simulated cluster has: sockets, timers, tables. So nothing needs a lock."""
+"""The thread that owns all state of a simulated cluster: sockets, timers, tables. No locks are needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
 class Timer:
-    """A call in the future."""
+    """A delayed call."""
 
     def __init__(self, action: Callable[[], object]) -> None:
         self.action: Callable[[], object] | None = action
@@ -31,7 +31,7 @@ class Timer:
 
 
 class Reactor:
-    """An event loop on its own thread; :meth:`call` is how other threads get in."""
+    """An event loop on its own thread; other threads use :meth:`call`."""
 
     def __init__(self, name: str) -> None:
         self._selector = selectors.DefaultSelector()
@@ -42,7 +42,7 @@ class Reactor:
         self._calls: deque[Callable[[], object]] = deque()
         self._timers: list[tuple[float, int, Timer]] = []
         self._number = itertools.count()
-        self._state = threading.Lock()  # guards _running against calls that come while the thread ends
+        self._state = threading.Lock()  # guards _running against calls while the thread ends
         self._running = True
         self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
         self._thread.start()
@@ -50,7 +50,7 @@ class Reactor:
     # -- for any thread
 
     def call(self, action: Callable[[], T]) -> T:
-        """Run *action* on the thread and return what it returns, or raise what it raises."""
+        """Run *action* on the thread; return its result, or raise its exception."""
         if threading.current_thread() is self._thread:
             return action()
         future: Future[T] = Future()
@@ -77,7 +77,7 @@ class Reactor:
             self._wake_out.send(b"\0")
 
     def close(self) -> None:
-        """End the thread; it may be called twice."""
+        """End the thread. Idempotent."""
         with self._state:
             if not self._running:
                 return
@@ -88,10 +88,10 @@ class Reactor:
         self._wake_in.close()
         self._wake_out.close()
 
-    # -- for the thread itself
+    # -- for its own thread
 
     def watch(self, sock: socket.socket, events: int, action: Callable[[int], None]) -> None:
-        """Call *action* with the events when *sock* is ready; no events end the watch."""
+        """Call *action* with the events when *sock* is ready; zero events end the watch."""
         known = sock in self._selector.get_map()
         if not events:
             if known:

@@ -1,4 +1,4 @@
-"""What came from clients, for tests to look at."""
+"""Recorded requests of clients, for tests."""
 
 from __future__ import annotations
 
@@ -14,62 +14,62 @@ class Request:
     node: int
     """Index of the node in ``cluster.nodes``."""
     shard: int
-    """The shard that its connection belongs to."""
+    """The shard of its connection."""
     connection: int
     """Number of the connection at its node, from 0."""
     control: bool
-    """Whether the client had registered for events on it."""
+    """True if the client had registered for events on it."""
     opcode: str
     """``QUERY``, ``EXECUTE``, ..."""
     query: str = ""
-    """The statement; of a prepared one its text, of a batch that of its first statement."""
+    """The statement; for a prepared one its text, for a batch the text of its first statement."""
     keyspace: str | None = None
     table: str | None = None
-    """Of a batch the table of its first statement, and so are the token and its owners."""
+    """For a batch the table of its first statement; so are the token and its owners."""
     consistency: str | None = None
     serial_consistency: str | None = None
     page_size: int = 0
     timestamp: int | None = None
     token: int | None = None
-    """Of the one partition that it is about."""
+    """Token of its partition, if it is a single one."""
     token_range: tuple[int, int] | None = None
-    """Of a SELECT with bounds of ``token(...)``: the tokens above the first one, up to and with the second."""
+    """For a SELECT with bounds of ``token(...)``: the tokens above the first, up to and including the second."""
     on_replica: bool | None = None
-    """Whether the node is a replica of that partition."""
+    """True if the node is a replica of that partition."""
     on_owner: bool | None = None
-    """Whether the node and the shard own that partition."""
+    """True if the node and the shard own that partition."""
     error: str | None = None
-    """The class of the error that it got, None when it got none."""
+    """Class name of its error, None without an error."""
 
     @property
     def is_statement(self) -> bool:
-        """Whether it ran a statement on a table."""
+        """True if it ran a statement on a table."""
         return self.table is not None and self.opcode in ("QUERY", "EXECUTE", "BATCH")
 
 
 @dataclass(frozen=True)
 class Routing:
-    """How well clients have found the owners of partitions: of the statements that were about one partition each."""
+    """Statistics of routing to the owners of partitions: of the statements on a single partition."""
 
     requests: int = 0
-    """All of them."""
+    """Number of these statements."""
     on_replica: int = 0
-    """Those that came to a replica of the partition."""
+    """Number of those that reached a replica of the partition."""
     on_owner: int = 0
-    """Those that came to the very shard of a replica that owns the partition."""
+    """Number of those that reached the very shard of a replica that owns the partition."""
     shards: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    """How many came to each (node, shard)."""
+    """Number by (node, shard)."""
     owners: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    """How many of those at each (node, shard) were about partitions that it owns."""
+    """Number by (node, shard) of statements on partitions that it owns."""
 
     @property
     def share(self) -> float:
-        """The part of the requests that came to an owning shard: 1.0 is all, and 0.0 is also when none came."""
+        """The part of the requests that reached an owning shard: 1.0 is all; 0.0 also without requests."""
         return self.on_owner / self.requests if self.requests else 0.0
 
 
 class Tally:
-    """Counts statements by table, node and shard, however many come."""
+    """Counts statements by table, node and shard, without limit."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, int, int, bool | None, bool | None]] = Counter()
@@ -83,7 +83,7 @@ class Tally:
         self._counts.clear()
 
     def hits(self, table: str | None) -> dict[tuple[int, int], int]:
-        """How many statements came to each (node, shard)."""
+        """Return the number of statements by (node, shard)."""
         found: Counter[tuple[int, int]] = Counter()
         for (name, node, shard, _, _), count in self._counts.items():
             if _wanted(name, table):
@@ -91,7 +91,7 @@ class Tally:
         return dict(found)
 
     def routing(self, table: str | None) -> Routing:
-        """Of the statements that were about one partition."""
+        """Return the statistics of statements on a single partition."""
         on_replica, shards, owners = 0, Counter[tuple[int, int]](), Counter[tuple[int, int]]()
         for (name, node, shard, replica, owner), count in self._counts.items():
             if owner is not None and _wanted(name, table):

@@ -1,4 +1,4 @@
-"""Requests run: what a node answers."""
+"""Execution of requests: the responses of a node."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Run:
         self.message: Message | None = None
         self.problem: CqlError | None = None
         self.route: Route | None = None
-        self.after: Callable[[], None] | None = None  # what happens once the answer is sent
+        self.after: Callable[[], None] | None = None  # called after the response is sent
         self.noted: Callable[[], None] | None = None  # called when the request has run
         self.record = Request(
             node.index, connection.shard, connection.number, connection.control, wire.OPCODES.get(frame.opcode, "?")
@@ -62,7 +62,7 @@ class Run:
         except CqlError as error:
             self.problem = error
 
-    # -- what rules may ask and do
+    # -- methods for rules
 
     @property
     def opcode(self) -> str:
@@ -130,10 +130,10 @@ class Run:
         known = self.node.prepared.get(statement_id)
         return known.text if known is not None else text
 
-    # -- answering
+    # -- responses
 
     def failed(self, error: CqlError) -> Response:
-        """*error* as an answer to this client."""
+        """Return *error* as a response to this client."""
         self.record = replace(self.record, error=type(error).__name__)
         if error.CODE == 0x4321 and not self.connection.state.has(RATE_LIMIT):
             error = CqlError(error.message, 0x2300)
@@ -164,7 +164,7 @@ class Run:
         state = self.connection.state
         options = reader_of(self.frame).string_map()
         if state.started:
-            raise ProtocolError("Unexpected message STARTUP: the connection is started already")
+            raise ProtocolError("Unexpected message STARTUP: the connection was started already")
         if "CQL_VERSION" not in options:
             raise ProtocolError("Missing value CQL_VERSION in STARTUP message")
         compression = options.get("COMPRESSION", "").lower() or None
@@ -248,10 +248,10 @@ class Run:
         return env
 
     def _check(self, plan: Plan, env: Env, parameters: Parameters) -> None:
-        """Refuse what cannot be served; note where the request should have gone."""
+        """Reject requests that cannot be served; record where the request should have gone."""
         level = parameters.consistency
         route = self.route = plan.route(env)
-        if plan.table is not None and self.record.table is None:  # a batch is noted with its first statement
+        if plan.table is not None and self.record.table is None:  # a batch is recorded with its first statement
             self._note(plan.table, route, plan.token_range(env))
         if not plan.reads and plan.table is not None and level in ("SERIAL", "LOCAL_SERIAL"):
             raise InvalidRequest("You must use conditional updates for serializable writes")
@@ -292,7 +292,7 @@ class Run:
     # -- tablets
 
     def _add_tablet(self, response: Response, message: Message) -> None:
-        """Tell a client that is wrong about a tablet where it is."""
+        """Add the replicas of the tablet for a client with outdated information."""
         state, route = self.connection.state, self.route
         if route is None or route.table.tablets is None:
             return
@@ -306,7 +306,7 @@ class Run:
 
 
 def tablet_value(tablet: TabletInfo, with_version: bool) -> bytes:
-    """A tablet as a CQL tuple."""
+    """Return a tablet as a CQL tuple."""
     replicas = tablet.replicas
     if with_version:
         replicas = tuple(sorted(replicas))  # the order that the version was computed from

@@ -13,7 +13,7 @@ LWT_MASK = 1 << 31
 
 
 def result_body(result: Result, version: int, skip_metadata: bool = False, changed_id: bytes | None = None) -> bytes:
-    """*changed_id*: the metadata id to announce, when it is not the one that the client has."""
+    """Return the body of a RESULT. *changed_id*: the metadata id to announce, if it differs from the client's."""
     if isinstance(result, Rows):
         head = metadata(result.columns, version, result.paging_state, skip_metadata and changed_id is None, changed_id)
         cells = b"".join(wire.bytes_(cell) for row in result.rows for cell in row)

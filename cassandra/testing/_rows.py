@@ -1,4 +1,4 @@
-"""Rows as statements see them: stored cells as values."""
+"""Rows for statements: values of stored cells."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RowView:
     now: int
 
     def value(self, column: Column) -> Value:
-        """None for null."""
+        """Return the value of *column*, None for null."""
         if column.kind == PARTITION:
             return self.partition.key[column.position]
         if column.kind == CLUSTERING:
@@ -34,12 +34,12 @@ class RowView:
         return self.partition.static if column.kind == STATIC else self.row
 
     def written(self, column: Column) -> int | None:
-        """WRITETIME."""
+        """Return the WRITETIME."""
         cell = self._cell(column)
         return None if cell is None else cell.timestamp
 
     def ttl(self, column: Column) -> int | None:
-        """TTL: the seconds that are left."""
+        """Return the TTL: the remaining seconds."""
         cell = self._cell(column)
         return None if cell is None or cell.expires is None else max(0, -((self.now - cell.expires) // 1000))
 
@@ -68,7 +68,7 @@ def stored_value(column: Column, holder: Row, now: int) -> Value:
 
 
 def element_of(kind: Any, value: Value, key: Value) -> Value:
-    """``column[key]`` of a list or map."""
+    """Return ``column[key]`` of a list or map."""
     if value is None or key is None:
         return None
     if kind.name == "list":

@@ -1,4 +1,4 @@
-"""Rules: which requests, and what then happens to them."""
+"""Rules: a condition on requests, and a reaction."""
 
 from __future__ import annotations
 
@@ -21,65 +21,65 @@ OPCODES = frozenset(NUMBERS) | {CONNECT}
 
 
 class Exchange(Protocol):
-    """A request that a rule caught, or a new connection; for the thread of the cluster only."""
+    """A request that matches a rule, or a new connection; for the thread of the cluster only."""
 
     @property
     def node(self) -> SimulatedNode:
-        """Where it came to."""
+        """The node that received it."""
 
     @property
     def connection(self) -> Connection:
-        """On which it came."""
+        """The connection on which it was received."""
 
     @property
     def opcode(self) -> str:
-        """``"QUERY"``, ``"EXECUTE"``, ...; ``"CONNECT"`` of a new connection."""
+        """``"QUERY"``, ``"EXECUTE"``, ...; ``"CONNECT"`` for a new connection."""
 
     @property
     def frame(self) -> Frame:
-        """The request; that of a new connection is empty."""
+        """The request; for a new connection an empty one."""
 
     @property
     def query(self) -> str:
-        """The text of the statement (of the first of a batch); empty when there is none."""
+        """The text of the statement (of the first of a batch); empty for other requests."""
 
     @property
     def page_size(self) -> int:
-        """How many rows a page of the answer has; 0 when the client wants no pages. :meth:`limit_page` changes it."""
+        """Number of rows per page of the response; 0 without paging. :meth:`limit_page` changes it."""
 
     def limit_page(self, rows: int) -> None:
-        """Let the answer have at most *rows* rows; more come on further pages."""
+        """Limit the response to *rows* rows; more follow on further pages."""
 
     def execute(self) -> Response:
-        """Run the request, once. What the node would answer; an error is an answer too."""
+        """Run the request, once. Return the response of the node; an error is a response too."""
 
     def failed(self, error: CqlError) -> Response:
-        """*error* as an answer to this client."""
+        """Return *error* as a response to this client."""
 
     def send(self, response: Response) -> None:
-        """Answer it."""
+        """Send the response."""
 
     def later(self, seconds: float, action: Callable[[], object]) -> None:
         """Call *action* after *seconds*."""
 
 
 class Reaction:
-    """What happens to a request; subclass it for a reaction of your own. It runs on the thread of the cluster."""
+    """Reaction to a request; subclass it for a reaction of your own. It runs on the thread of the cluster."""
 
     connects: ClassVar[bool] = False
-    """Whether it can react to new connections, too: rules with ``opcode="CONNECT"``."""
+    """True if it can react to new connections, too: rules with ``opcode="CONNECT"``."""
 
     def react(self, exchange: Exchange) -> None:
-        """Answer *exchange*, now or later, or never. Raising is no answer."""
+        """Respond to *exchange*, now or later, or never. An exception is not sent as a response."""
         raise NotImplementedError
 
     def release(self) -> None:
-        """Let go of what it holds back; called when its rule is released or removed."""
+        """Release everything that it holds; called when its rule is released or removed."""
 
 
 @dataclass
 class Condition:
-    """Which requests a rule is about; what is None does not matter."""
+    """Condition of a rule; None matches everything."""
 
     query: str | re.Pattern[str] | None = None
     opcode: str | None = None
@@ -95,9 +95,9 @@ class Condition:
         if self.opcode is not None:
             self.opcode = self.opcode.upper()
             if self.opcode not in OPCODES:
-                raise ValueError(f"{self.opcode} is no opcode of the protocol; these are: {', '.join(sorted(OPCODES))}")
+                raise ValueError(f"unknown opcode {self.opcode}; expected one of: {', '.join(sorted(OPCODES))}")
         if self.probability is not None and not 0 <= self.probability <= 1:
-            raise ValueError(f"a probability is between 0 and 1, not {self.probability}")
+            raise ValueError(f"probability must be between 0 and 1, not {self.probability}")
 
     def matches(self, exchange: Exchange, consistency: str | None, rng: random.Random) -> bool:
         connection = exchange.connection
@@ -130,19 +130,19 @@ class Rule:
         self, condition: Condition, reaction: Reaction, times: int | None, after: int, call: Callable[..., object]
     ) -> None:
         if condition.opcode == CONNECT and not reaction.connects:
-            raise ValueError(f"{type(reaction).__name__} is about an answer, and a new connection gets none")
+            raise ValueError(f"{type(reaction).__name__} changes a response, and a new connection gets none")
         self.condition = condition
         self.reaction = reaction
         self.hits = 0
-        """How many requests it has caught."""
+        """Number of requests that matched."""
         self._times = times
         self._after = after
         self._call = call
         self.active = True
-        """Whether it may catch another one."""
+        """True if it may match another one."""
 
     def caught(self, exchange: Exchange, consistency: str | None, rng: random.Random) -> bool:
-        """For the cluster: whether this request is one of its own; counts it."""
+        """Return True if this request matches, and count it. For the cluster."""
         if not self.active or not self.condition.matches(exchange, consistency, rng):
             return False
         if self._after > 0:
@@ -154,12 +154,12 @@ class Rule:
         return True
 
     def remove(self) -> None:
-        """It catches nothing more, and lets go of what it holds."""
+        """Stop matching, and release everything that is held."""
         self.active = False
         self.release()
 
     def release(self) -> None:
-        """Send the answers that :class:`Hold` keeps back, end what :class:`Pause` and :class:`Refuse` began; the rule
+        """Send the responses that :class:`Hold` holds, end the effect of :class:`Pause` and :class:`Refuse`; the rule
         stays."""
         self._call(self.reaction.release)
 

@@ -1,4 +1,4 @@
-"""Keyspaces, tables and types as the simulation holds them."""
+"""Keyspaces, tables and types of the simulation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS: Final = (PARTITION, CLUSTERING, STATIC, REGULAR)
 
 
 class Backwards:
-    """A sort key the other way round."""
+    """A reversed sort key."""
 
     __slots__ = ("key",)
 
@@ -97,7 +97,7 @@ class Table:
 
     @property
     def in_order(self) -> list[Column]:
-        """As ``SELECT *`` has them."""
+        """The columns in the order of ``SELECT *``."""
         return [column for kind in KINDS for column in self.of_kind(kind)]
 
     @property
@@ -121,7 +121,7 @@ class Table:
         return b"".join(len(part).to_bytes(2, "big") + part + b"\0" for part in parts)
 
     def order(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The sort key of a clustering key or a prefix of one."""
+        """Return the sort key of a clustering key or a prefix of one."""
         return tuple(column.order(value) for column, value in zip(self.clustering, key, strict=False))
 
 
@@ -141,7 +141,7 @@ class Keyspace:
 
     @property
     def factors(self) -> dict[str, int] | int:
-        """Replicas by datacenter, or in all."""
+        """Number of replicas by datacenter, or in total."""
         if self.strategy == "NetworkTopologyStrategy":
             return {key: int(value) for key, value in self.replication.items() if key != "class"}
         if self.strategy == "SimpleStrategy":
@@ -150,7 +150,7 @@ class Keyspace:
 
 
 class Schema:
-    """Everything that CREATE made; ``version`` changes with each change."""
+    """All schema objects; ``version`` changes with each change."""
 
     def __init__(self) -> None:
         self.keyspaces: dict[str, Keyspace] = {}
@@ -176,7 +176,7 @@ class Schema:
 
     @staticmethod
     def resolve(name: TableName, current: str | None) -> str:
-        """The keyspace that *name* is in."""
+        """Return the keyspace of *name*."""
         found = name.keyspace or current
         if found is None:
             raise InvalidRequest(
@@ -189,7 +189,7 @@ class Schema:
             yield from keyspace.tables.values()
 
     def type_(self, ref: TypeRef, keyspace: str, frozen: bool = False) -> CqlType:
-        """The type that *ref* names in *keyspace*."""
+        """Return the type that *ref* names in *keyspace*."""
         name = ref.name
         if name == "frozen":
             return self.type_(_only(ref, 1)[0], keyspace, True).frozen()

@@ -81,7 +81,7 @@ class SelectPlan(Plan):
         return tuple(_encode(item, item.get(row, env)) for item in self.selected)
 
     def _numbered(self, env: Env, start: Position) -> Iterator[tuple[RowView, int]]:
-        """The rows after *start*, each with its number in its partition."""
+        """Yield the rows after *start*, each with its number in its partition."""
         limit = self._limit(self.per_partition, env, "PER PARTITION LIMIT")
         partition: Partition | None = None
         number = 0
@@ -175,7 +175,7 @@ def _encode(item: Selected, value: Any) -> bytes | None:
 
 
 def _place(partitions: list[Partition], raw: bytes, where: Where) -> int:
-    """Where to go on after the partition *raw*, which may be gone."""
+    """Return the position to continue at after the partition *raw*, which may be deleted."""
     for at, partition in enumerate(partitions):
         if partition.raw == raw:
             return at
@@ -206,7 +206,7 @@ def compile_select(statement: Select, table: Table, scope: Scope) -> SelectPlan:
 
 
 def partition_markers(where: Where) -> list[int]:
-    """The markers that are the partition key, by its columns; empty when one is something else."""
+    """Return the markers that are the partition key, by its columns; empty if a column has another value."""
     found = []
     for column in where.table.partition_key:
         relation = where.partition.get(column.name)

@@ -1,4 +1,4 @@
-"""What a SELECT returns of each row, or of all of them together."""
+"""The selection of a SELECT: values of each row, or aggregates of all rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AGGREGATES = ("count", "countrows", "min", "max", "sum", "avg")
 
 @dataclass
 class Selected:
-    """One column of a result; an aggregate has *fold*, which gets the values of all rows."""
+    """One column of a result; an aggregate has *fold*, which is called with the values of all rows."""
 
     spec: ColumnSpec
     get: Getter
@@ -53,7 +53,7 @@ def compile_selectors(selectors: Sequence[Selector], table: Table, scope: Scope)
 
 
 def columns_of(expression: Any) -> list[str]:
-    """The columns that an expression names."""
+    """Return the columns in an expression."""
     if isinstance(expression, Name):
         return [expression.name]
     if isinstance(expression, Call):
@@ -142,7 +142,7 @@ def _cell_property(call: Call, table: Table) -> _Compiled:
 def _token(call: Call, table: Table) -> _Compiled:
     names = [part.name for part in call.arguments if isinstance(part, Name)]
     if names != [column.name for column in table.of_kind(PARTITION)]:
-        raise InvalidRequest("The token function takes the columns of the partition key, in their order")
+        raise InvalidRequest("The token function takes the columns of the partition key, in key order")
     return _Compiled(types.BIGINT, lambda row, env: row.partition.token, f"system.token({', '.join(names)})")
 
 
@@ -258,9 +258,9 @@ def _average(kind: CqlType) -> Callable[[list[Value]], Value]:
         if not present:
             return _zero(kind)
         total = _total(kind, values)
-        if kind in types.WHOLE:  # cut off towards zero, as Java divides
+        if kind in types.WHOLE:  # truncated towards zero, as Java divides
             return abs(total) // len(present) * (1 if total >= 0 else -1)
-        if kind is types.DECIMAL:  # as many digits as the sum has
+        if kind is types.DECIMAL:  # with as many digits as the sum
             return _divided(total, len(present))
         return total / len(present)
 

@@ -1,7 +1,7 @@
-"""What a table holds: partitions, rows, cells; the last write wins, expired cells are gone.
+"""The content of a table: partitions, rows, cells; the last write wins, expired cells are not live.
 
-One store serves the whole cluster: replicas never disagree. Deletions are applied when they come, and remembered so
-that an older write that comes later loses, as on a server.
+One store serves the whole cluster: replicas never disagree. Deletions are applied on arrival, and remembered so that an
+older write that arrives later loses, as on a server.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Row:
     cells: dict[str, Cell | Complex] = field(default_factory=dict)
 
     def put(self, name: str, cell: Cell, floor: int, kind: CqlType | None = None) -> None:
-        """A simple column of type *kind*; *floor* is the time of the last deletion that covers the row."""
+        """Write a simple column of type *kind*; *floor* is the time of the last deletion that covers the row."""
         if cell.timestamp <= max(floor, self.deleted):
             return
         old = self.cells.get(name)
@@ -60,7 +60,7 @@ class Row:
             self.cells[name] = cell
 
     def put_element(self, name: str, key: Any, cell: Cell, floor: int, kind: CqlType | None = None) -> None:
-        """A part of a column; *kind* is that of its value."""
+        """Write an element of a column; *kind* is the type of its value."""
         column = self.complex(name)
         if cell.timestamp <= max(floor, self.deleted, column.deleted):
             return
@@ -103,8 +103,8 @@ class Row:
 
 
 def _wins(new: Cell, old: Cell, kind: CqlType | None) -> bool:
-    """The later one; of equally late ones the tombstone, then what expires, the later the better, then the greater
-    value: as bytes, whatever its type."""
+    """True if *new* wins: the later one; with equal timestamps the tombstone, then an expiring cell, the later the
+    better, then the greater value: as bytes, for any type."""
     if new.timestamp != old.timestamp:
         return new.timestamp > old.timestamp
     if old.value is None or new.value is None:
@@ -151,11 +151,11 @@ class Partition:
         return self.token, self.raw
 
     def floor(self, order: tuple[Any, ...]) -> int:
-        """When the last deletion happened that covers the row at *order*."""
+        """Return the time of the last deletion that covers the row at *order*."""
         return max([self.deleted, *(timestamp for piece, timestamp in self.ranges if piece.covers(order))])
 
     def row(self, order: tuple[Any, ...], key: Key) -> Row:
-        """The row of a clustering key, made if it is not there."""
+        """Return the row of a clustering key; create it if it does not exist."""
         row = self.rows.get(key)
         if row is None:
             row = self.rows[key] = Row()
@@ -182,14 +182,14 @@ class Partition:
 
 
 class Data:
-    """All partitions of a table, in the order of the ring."""
+    """All partitions of a table, in ring order."""
 
     def __init__(self) -> None:
         self.partitions: dict[bytes, Partition] = {}
         self._order: list[tuple[int, bytes]] = []
 
     def partition(self, key: Key, raw: bytes, token: int) -> Partition:
-        """The partition of a key, made if it is not there."""
+        """Return the partition of a key; create it if it does not exist."""
         found = self.partitions.get(raw)
         if found is None:
             found = self.partitions[raw] = Partition(key, raw, token)
@@ -197,7 +197,7 @@ class Data:
         return found
 
     def between(self, low: tuple[int, bool] | None, high: tuple[int, bool] | None) -> list[Partition]:
-        """The partitions of a token range; a bound is (token, inclusive)."""
+        """Return the partitions of a token range; a bound is (token, inclusive)."""
         start, end = 0, len(self._order)
         if low is not None:
             start = (bisect_left if low[1] else bisect_right)(self._order, low[0], key=lambda item: item[0])

@@ -1,4 +1,4 @@
-"""The tables of the system: what a node says about itself, its peers, the schema, tablets and clients."""
+"""The system tables: the node, its peers, the schema, tablets and clients."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ NETWORK_KEYSPACES = {
 
 
 class NodeFacts(Protocol):
-    """What the tables say of a node."""
+    """Attributes of a node in the system tables."""
 
     @property
     def host_id(self) -> UUID: ...
@@ -109,7 +109,7 @@ class NodeFacts(Protocol):
 
 
 class ClusterFacts(Protocol):
-    """What the tables say of the cluster."""
+    """Attributes of the cluster in the system tables."""
 
     @property
     def name(self) -> str: ...
@@ -118,7 +118,7 @@ class ClusterFacts(Protocol):
 
 
 def create_system_tables(schema: Schema) -> None:
-    """The system's keyspaces, with empty tables."""
+    """Create the system keyspaces, with empty tables."""
     definitions = Definitions(schema, False, lambda table: None, lambda keyspace: None, list)
     for text in TABLES:
         statement = parse(f"CREATE TABLE {text}").statement
@@ -134,7 +134,7 @@ def create_system_tables(schema: Schema) -> None:
 
 
 class SystemContent:
-    """The rows of the system's tables, made when they are asked for."""
+    """The rows of the system tables, created on each read."""
 
     def __init__(self, schema: Schema, cluster: ClusterFacts) -> None:
         self._schema = schema
@@ -284,7 +284,7 @@ def _table_options(table: Table) -> Row:
 
 
 def fill(table: Table, rows: Iterable[Row]) -> Data:
-    """*rows* as the content of *table*."""
+    """Return *rows* as the content of *table*."""
     data = Data()
     for given in rows:
         key = tuple(given[column.name] for column in table.of_kind(PARTITION))

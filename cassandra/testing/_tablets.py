@@ -1,4 +1,4 @@
-"""Commands that move tablets about."""
+"""Commands that move tablets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class TabletCommands:
-    """The part of a simulated cluster that is about tablets. Tables are named ``keyspace.table``."""
+    """Tablet commands of a simulated cluster. Tables are named ``keyspace.table``."""
 
     @property
     def database(self) -> Database:
@@ -33,7 +33,7 @@ class TabletCommands:
         raise NotImplementedError
 
     def tablets(self, table: str) -> list[TabletInfo]:
-        """The tablets of a table, in the order of their tokens."""
+        """Return the tablets of a table, in token order."""
         return self._call(lambda: list(self._map(table).tablets))
 
     def _map(self, table: str) -> TabletMap:
@@ -41,7 +41,7 @@ class TabletCommands:
 
     def migrate_tablet(self, table: str, token: int, source: int, target: int, shard: int = 0) -> TabletInfo:
         """Move the replica of the tablet of *token* from node *source* to *shard* of node *target* (indexes; the same
-        node twice moves it between shards). Returns the tablet as it is now."""
+        node twice moves it between shards). Return the changed tablet."""
 
         def move() -> TabletInfo:
             found, tablets = self._map(table), self.nodes
@@ -61,7 +61,7 @@ class TabletCommands:
         return self._call(move)
 
     def split_tablets(self, table: str) -> int:
-        """Halve every tablet; the halves stay where they are. Returns how many there are now."""
+        """Split every tablet in two halves, with the same replicas. Return the new number of tablets."""
 
         def split() -> int:
             found = self._map(table)
@@ -75,7 +75,7 @@ class TabletCommands:
         return self._call(split)
 
     def merge_tablets(self, table: str) -> int:
-        """Make one of each two neighbours, at the place of the first. Returns how many there are now."""
+        """Merge each two neighbours, with the replicas of the first. Return the new number of tablets."""
 
         def merge() -> int:
             found = self._map(table)
@@ -88,7 +88,7 @@ class TabletCommands:
         return self._call(merge)
 
     def rebalance(self) -> None:
-        """Spread all tablets over the nodes that are there, as if no table had been placed yet."""
+        """Distribute all tablets over the current nodes, as for new tables."""
 
         def spread() -> None:
             for keyspace in self.database.schema.keyspaces.values():
@@ -97,7 +97,7 @@ class TabletCommands:
         self._call(spread)
 
     def shards_changed(self, node: SimulatedNode) -> None:
-        """For nodes: tablets leave shards that are gone."""
+        """Move tablets off shards that no longer exist. For nodes."""
         self._each_replica(lambda host, shard: (host, shard % node.shards if host == node.host_id else shard))
 
     def _each_replica(self, change: Callable[[Any, int], tuple[Any, int]]) -> None:
@@ -109,7 +109,7 @@ class TabletCommands:
                 ]
 
     def _leave(self, node: SimulatedNode) -> None:
-        """Give the tablets of *node*, which is no member any more, to others."""
+        """Give the tablets of *node*, which left the cluster, to others."""
         for table in self.database.schema.tables():
             if table.tablets is None:
                 continue

@@ -1,4 +1,4 @@
-"""Terms become functions of an environment, once their type is known."""
+"""Compiles terms of a known type to functions of an environment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cassandra.testing.errors import InvalidRequest, NotSupported
 
 
 def compile_term(term: Any, kind: CqlType, name: str, scope: Scope) -> Term:
-    """A function that gives the value of *term*, which is for a column *name* of type *kind*."""
+    """Return a function that returns the value of *term*, for a column *name* of type *kind*."""
     if isinstance(term, Marker):
         return scope.marker(term.index, name, kind)
     if isinstance(term, Literal):
@@ -65,7 +65,7 @@ def _call(term: Call, kind: CqlType, name: str, scope: Scope) -> Term:
 
 
 def compile_token(term: Call, scope: Scope) -> Term:
-    """``token(1, 2)`` with the values of a partition key."""
+    """Compile ``token(1, 2)`` with the values of a partition key."""
     table = scope.table
     assert table is not None
     columns = table.partition_key
@@ -118,8 +118,8 @@ def _collection(term: Any, kind: Collection, name: str, scope: Scope, wrong: Inv
         def entries(env: Env) -> Any:
             found = [(_inside(key(env)), _inside(value(env))) for key, value in pairs]
             whole = kind.normal(found)
-            if len(whole) != len(found):  # which value a server takes is not to be foreseen
-                raise NotSupported(f"a literal for map {name} that has a key twice")
+            if len(whole) != len(found):  # the value that a server takes is not predictable
+                raise NotSupported(f"a literal for map {name} with a duplicate key")
             return whole
 
         return entries

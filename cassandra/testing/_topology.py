@@ -1,4 +1,4 @@
-"""Where data lives: tokens, shards, replicas and tablets."""
+"""Location of data: tokens, shards, replicas and tablets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _mix(value: int) -> int:
 
 
 def token_of(key: bytes) -> int:
-    """Murmur3 as Cassandra has it: the bytes of the tail are signed."""
+    """Return Cassandra's variant of Murmur3: the bytes of the tail are signed."""
     h1 = h2 = 0
     blocks = len(key) // 16
     for at in range(0, blocks * 16, 16):
@@ -61,13 +61,13 @@ def token_of(key: bytes) -> int:
 
 
 def shard_of(token: int, shards: int, ignore_msb: int = IGNORE_MSB) -> int:
-    """ScyllaDB's ``biased-token-round-robin``."""
+    """Return the shard by ScyllaDB's ``biased-token-round-robin``."""
     biased = (token - MIN_TOKEN << ignore_msb) & MASK
     return biased * shards >> 64
 
 
 class Place(Protocol):
-    """What this module needs to know of a node."""
+    """Attributes of a node for the placement of replicas."""
 
     @property
     def host_id(self) -> UUID: ...
@@ -86,7 +86,7 @@ Replica = tuple[UUID, int]  # host id, shard
 
 @dataclass(frozen=True)
 class TabletInfo:
-    """A tablet: the tokens in ``(first_token, last_token]`` and who owns them."""
+    """A tablet: the tokens in ``(first_token, last_token]`` and their replicas."""
 
     first_token: int
     last_token: int
@@ -94,7 +94,7 @@ class TabletInfo:
 
     @property
     def version(self) -> int:
-        """Changes whenever the replicas do (a signed 64-bit hash)."""
+        """Hash of the replicas (signed 64-bit)."""
         digest = blake2b(digest_size=8)
         for host, shard in sorted(self.replicas):
             digest.update(host.bytes + shard.to_bytes(4, "big"))
@@ -121,7 +121,8 @@ class TabletMap:
 
 
 def new_tablets(count: int, factors: dict[str, int], nodes: Sequence[Place], turn: int) -> TabletMap:
-    """*count* tablets of equal size; replicas go round nodes and shards, racks apart. *turn* varies by table."""
+    """Return *count* tablets of equal size; replicas are distributed over nodes and shards in turn, across racks.
+    *turn* varies by table."""
     size = (1 << 64) // count
     edges = [MIN_TOKEN + size * n for n in range(count)] + [MAX_TOKEN]
     tablets = [TabletInfo(edges[n], edges[n + 1], pick_replicas(factors, nodes, n + turn)) for n in range(count)]
@@ -129,7 +130,7 @@ def new_tablets(count: int, factors: dict[str, int], nodes: Sequence[Place], tur
 
 
 def pick_replicas(factors: dict[str, int], nodes: Sequence[Place], turn: int) -> tuple[Replica, ...]:
-    """The replicas of tablet number *turn*."""
+    """Return the replicas of tablet number *turn*."""
     found: list[Replica] = []
     for datacenter, factor in factors.items():
         members = by_racks([node for node in nodes if node.datacenter == datacenter])
@@ -142,7 +143,7 @@ def pick_replicas(factors: dict[str, int], nodes: Sequence[Place], turn: int) ->
 
 
 def by_racks(nodes: Sequence[Place]) -> list[Place]:
-    """The nodes with those of one rack as far apart as possible."""
+    """Return the nodes with those of one rack as far apart as possible."""
     racks: dict[str, list[Place]] = {}
     for node in nodes:
         racks.setdefault(node.rack, []).append(node)
@@ -151,7 +152,8 @@ def by_racks(nodes: Sequence[Place]) -> list[Place]:
 
 
 def ring_replicas(token: int, factors: dict[str, int] | int, nodes: Sequence[Place]) -> list[Place]:
-    """The replicas of a keyspace without tablets: SimpleStrategy for a number, NetworkTopologyStrategy for a dict."""
+    """Return the replicas of a keyspace without tablets: SimpleStrategy for a number, NetworkTopologyStrategy for a
+    dict."""
     ring = sorted((owned, n) for n, node in enumerate(nodes) for owned in node.tokens)
     start = bisect_left(ring, (token, -1))
     walk: list[Place] = []
@@ -168,7 +170,7 @@ def ring_replicas(token: int, factors: dict[str, int] | int, nodes: Sequence[Pla
 
 
 def _spread(walk: list[Place], factor: int) -> list[Place]:
-    """The first of every rack first, then the others in the order of the ring."""
+    """Return the first node of every rack first, then the others in ring order."""
     racks = {node.rack for node in walk}
     chosen: list[Place] = []
     skipped: list[Place] = []

@@ -1,10 +1,10 @@
-"""CQL types: their names, their option on the wire, their values as bytes, their order.
+"""CQL types: names, wire format of type and value, and order.
 
 Values inside the simulation are hashable and plain: ``int`` for all whole numbers, timestamps (milliseconds), dates
 (days, 2**31 is 1970-01-01) and times (nanoseconds); ``bytes`` for blobs and addresses; ``tuple`` for durations, lists,
-sets (sorted), tuples, user-defined types and vectors; a sorted tuple of pairs for maps; :data:`EMPTY` for no bytes at
-all where the type has no such value. Bytes that are not those that the value is encoded to are kept with it, as servers
-store what they are given: see :class:`Kept`.
+sets (sorted), tuples, user-defined types and vectors; a sorted tuple of pairs for maps; :data:`EMPTY` for zero bytes
+where the type has no such value. If the bytes of a value differ from its encoding, they are kept with it, as servers
+store the bytes that they received: see :class:`Kept`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MARSHAL: Final = "org.apache.cassandra.db.marshal."
 
 
 class Empty:
-    """The value of no bytes."""
+    """The value of zero bytes."""
 
     def __repr__(self) -> str:
         return "EMPTY"
@@ -47,7 +47,7 @@ EMPTY: Final = Empty()
 
 
 class Kept:
-    """Mixin of values that were given as other bytes than those that they are encoded to: ``0001`` for the varint 1."""
+    """Mixin of values with other bytes than their encoding: ``0001`` for the varint 1."""
 
     raw: bytes
 
@@ -57,7 +57,7 @@ class KeptInt(Kept, int):
 
 
 class Real(float):
-    """A floating point number that is equal to those that servers take for the same: NaN to NaN, 0.0 not to -0.0."""
+    """A floating point number with the equality of servers: NaN equals NaN, 0.0 does not equal -0.0."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, float) and _real_order(self) == _real_order(other)
@@ -87,7 +87,7 @@ _KEPT: Final[dict[type, type[Any]]] = {
 
 
 def keep(value: Value, data: bytes) -> Value:
-    """*value* that is encoded to *data*."""
+    """Return *value* with *data* as its bytes."""
     made = _KEPT[type(value)](value)
     made.raw = data
     return made
@@ -100,27 +100,27 @@ class CqlType:
 
     @property
     def cql(self) -> str:
-        """As CQL writes it."""
+        """The type in CQL."""
         raise NotImplementedError
 
     @property
     def marshal(self) -> str:
-        """As a Java class name writes it."""
+        """The type as a Java class name."""
         raise NotImplementedError
 
     def option(self, version: int) -> bytes:
-        """As result metadata describe it."""
+        """Return the type as result metadata describe it."""
         raise NotImplementedError
 
     def encode(self, value: Value) -> bytes:
         raise NotImplementedError
 
     def decode(self, data: bytes) -> Value:
-        """Raises InvalidRequest for bytes that are no value of this type."""
+        """Decode *data*. Raise InvalidRequest for bytes that are not a value of this type."""
         raise NotImplementedError
 
     def order(self, value: Value) -> Any:
-        """A key that sorts as the server sorts."""
+        """Return a key that sorts as the server sorts."""
         return value
 
     def frozen(self) -> CqlType:
@@ -143,7 +143,7 @@ class Scalar(CqlType):
     pack: Callable[[Any], bytes] = field(default=bytes, compare=False, repr=False)
     unpack: Callable[[bytes], Any] = field(default=bytes, compare=False, repr=False)
     sort: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
-    empty: bool = True  # whether no bytes at all are EMPTY
+    empty: bool = True  # True if zero bytes are EMPTY
 
     @property
     def cql(self) -> str:
@@ -202,7 +202,7 @@ def _real(name: str, number: int, java: str, layout: str) -> Scalar:
 
 
 def _timeuuid_order(value: UUID) -> tuple[int, bytes]:
-    """By time, and then by the other bytes as signed ones."""
+    """Return a sort key: by time, then by the other bytes as signed ones."""
     return value.time, bytes(byte ^ 0x80 for byte in value.bytes[8:])
 
 
@@ -212,7 +212,7 @@ def _uuid_order(value: UUID) -> tuple[int, int, bytes]:
 
 
 def uuid_version(value: UUID) -> int:
-    """Without a look at the variant, which maxTimeuuid() makes something else."""
+    """Return the version, independently of the variant, which maxTimeuuid() changes."""
     return value.int >> 76 & 0xF
 
 
@@ -244,7 +244,7 @@ def _encode_text(value: str) -> bytes:
     return value.encode("utf-8", "surrogateescape")
 
 
-#: What Cassandra takes for UTF-8: surrogates, 0 in two bytes, and numbers above the last code point, too.
+#: UTF-8 as Cassandra accepts it: surrogates, 0 in two bytes, and numbers above the last code point, too.
 _UTF8 = re.compile(
     rb"(?:[\x00-\x7f]|\xc0\x80|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xef][\x80-\xbf]{2}"
     rb"|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf7][\x80-\xbf]{3})*"
@@ -258,14 +258,14 @@ def _decode_text(data: bytes) -> str:
 
 
 def _real_order(value: float) -> tuple[bool, float, float]:
-    """-0.0 is less than 0.0, all NaNs are equal and greater than numbers."""
+    """Return a sort key: -0.0 is less than 0.0, all NaNs are equal and greater than numbers."""
     return (True, 0.0, 0.0) if math.isnan(value) else (False, float(value), math.copysign(1.0, value))
 
 
 def _unpack_part(kind: CqlType, data: bytes) -> Value:
-    """An element of a set, or a key of a map, which is compared with others."""
+    """Decode an element of a set, or a key of a map, which must be comparable."""
     if kind == DECIMAL and len(data) == 4:
-        raise InvalidRequest("Not a decimal that can be compared: it has no digits")
+        raise InvalidRequest("Not a comparable decimal: it has no digits")
     return kind.decode(data)
 
 
@@ -352,7 +352,7 @@ def _elements(kinds: tuple[CqlType, ...], values: Sequence[Value]) -> bytes:
 
 
 def _decode_parts(kind: CqlType, data: bytes) -> list[Value]:
-    """The elements of a tuple, or the fields of a user-defined type, that are there."""
+    """Return the elements of a tuple, or the fields of a user-defined type, that are present."""
     reader = _Elements(kind.cql, data)
     items: list[Value] = []
     for part in kind.parts:
@@ -410,7 +410,7 @@ class Collection(CqlType):
             key, item = self.arguments
             value = self.normal([(reader.present(key, _unpack_part), reader.present(item)) for _ in range(count)])
         elif self.name == "list" and not self.multicell:
-            # a value that is whole may have nulls; no bytes are one, too, where they are no value
+            # a frozen list may have nulls; zero bytes are null, too, where they are not a value
             items = [reader.next(self.arguments[0]) for _ in range(count)]
             value = self.normal([None if item is EMPTY else item for item in items])
         else:
@@ -422,7 +422,7 @@ class Collection(CqlType):
         return value
 
     def normal(self, items: list[Value]) -> tuple[Value, ...]:
-        """Sets and maps sorted, each key once: the first of equal ones, with the last value."""
+        """Return sets and maps sorted, without duplicates: the first of equal keys, with the last value."""
         if self.name == "list":
             return tuple(items)
         order = self.arguments[0].order
@@ -479,7 +479,7 @@ class Tuple(CqlType):
 
 @dataclass(eq=False)
 class UserType:
-    """A CREATE TYPE; ALTER TYPE changes it in place, for every column that uses it."""
+    """A user-defined type; ALTER TYPE changes it in place, for every column that uses it."""
 
     keyspace: str
     name: str
@@ -488,7 +488,7 @@ class UserType:
 
 @dataclass(frozen=True)
 class Udt(CqlType):
-    """A user-defined type as a column has it."""
+    """A user-defined type of a column."""
 
     definition: UserType
     multicell: bool = True
@@ -522,7 +522,7 @@ class Udt(CqlType):
         return value.raw if isinstance(value, Kept) else _elements(self.parts, value)
 
     def decode(self, data: bytes) -> Value:
-        """Fields that are missing at the end stay so."""
+        """Decode the fields; fields that are missing at the end stay missing."""
         items, parts = _decode_parts(self, data), self.parts
         value = tuple(items) + (None,) * (len(parts) - len(items))
         return value if len(items) == len(parts) else keep(value, _elements(parts, items))
@@ -571,7 +571,7 @@ class Vector(CqlType):
             for _ in range(self.size):
                 if width is not None:
                     size = width
-                else:  # as many bytes as the length needs, however many it has
+                else:  # minimal bytes of the length, even if it was encoded in more
                     size, _ = read_unsigned_vint(data, at)
                     at += len(unsigned_vint(size))
                 if at + size > len(data):
@@ -590,7 +590,7 @@ class Vector(CqlType):
 
 
 def uses(kind: CqlType, definition: UserType) -> bool:
-    """Whether *definition* occurs in *kind*."""
+    """True if *definition* occurs in *kind*."""
     return (isinstance(kind, Udt) and kind.definition is definition) or any(
         uses(part, definition) for part in kind.parts
     )

@@ -1,4 +1,4 @@
-"""WHERE: which partitions a statement is about, and which of their rows."""
+"""WHERE: the partitions and rows of a statement."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Restriction:
         return self.columns[0]
 
     def values(self, env: Env) -> list[Any]:
-        """The values of ``=`` and ``IN``."""
+        """Return the values of ``=`` and ``IN``."""
         value = required(self.value(env), f"column {self.column.name}")
         if self.operator != "IN":
             return [value]
@@ -54,7 +54,7 @@ class Restriction:
 
 @dataclass
 class Where:
-    """The restrictions of a statement, by what they restrict."""
+    """The restrictions of a statement, grouped by the restricted columns."""
 
     table: Table
     partition: dict[str, Restriction] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Where:
 
     @property
     def has_partition_key(self) -> bool:
-        """Whether the whole partition key is given by = and IN."""
+        """True if = and IN restrict the whole partition key."""
         return len(self.partition) == len(self.table.partition_key)
 
     @property
@@ -74,12 +74,12 @@ class Where:
 
     @property
     def several_partitions(self) -> bool:
-        """Whether IN may name more than one of them; of one value it is the same as ``=``."""
+        """True if IN may select several partitions; with one value it equals ``=``."""
         ins = [found.relation.value for found in self.partition.values() if found.operator == "IN"]
         return any(not isinstance(value, ListLiteral) or len(value.items) != 1 for value in ins)
 
     def keys(self, env: Env) -> list[tuple[Any, ...]]:
-        """The partition keys, in their own order, each once."""
+        """Return the partition keys, in their own order, without duplicates."""
         parts = []
         for column in self.table.partition_key:
             values = self.partition[column.name].values(env)
@@ -88,7 +88,7 @@ class Where:
         return list(itertools.product(*parts))
 
     def partitions(self, env: Env) -> list[Partition]:
-        """The stored partitions that may have rows of the result."""
+        """Return the stored partitions that may have rows of the result."""
         data = self.table.data
         low, high = self._token_bounds(env)
         if not self.has_partition_key:
@@ -108,12 +108,12 @@ class Where:
                 low = (token, found.operator != ">")
             if found.operator in ("=", "<", "<="):
                 if token == MIN_TOKEN and found.operator != "=":
-                    continue  # as an end, the smallest token means the end of the ring
+                    continue  # as an end, the smallest token is the end of the ring
                 high = (token, found.operator != "<")
         return low, high
 
     def token_range(self, env: Env) -> tuple[int, int]:
-        """The tokens between the bounds: above the first one, up to and with the second."""
+        """Return the tokens between the bounds: above the first, up to and including the second."""
         low, high = self._token_bounds(env)
         return (
             MIN_TOKEN if low is None else low[0] - low[1],
@@ -121,7 +121,7 @@ class Where:
         )
 
     def predicate(self, env: Env) -> Predicate:
-        """Whether a row of these partitions is in the result."""
+        """Return a function that is True for rows of these partitions that are in the result."""
         checks = [_check(found, env) for found in (*self.clustering, *self.others, *self.partition_slices)]
         if not self.has_partition_key:
             checks += [_check(found, env) for found in self.partition.values()]
@@ -130,7 +130,7 @@ class Where:
         return lambda row: all(check(row) for check in checks)
 
     def static_only(self, row: RowView) -> bool:
-        """Whether a partition that has no rows may be in the result."""
+        """True if a partition without rows may be in the result."""
         return not self.clustering
 
 
@@ -141,7 +141,7 @@ def compile_where(relations: Sequence[Relation], table: Table, scope: Scope) -> 
         kinds = {column.kind for column in found.columns}
         if relation.token:
             if [column.name for column in found.columns] != [column.name for column in table.partition_key]:
-                raise InvalidRequest("The token function takes the columns of the partition key, in their order")
+                raise InvalidRequest("The token function takes the columns of the partition key, in key order")
             where.tokens.append(found)
         elif kinds == {PARTITION} and not relation.multi:
             _add_partition(where, found)
@@ -221,7 +221,7 @@ def _single(relation: Relation, column: Column, scope: Scope) -> Restriction:
 
 
 def in_values(value: Any, kind: CqlType, name: str, scope: Scope, nulls: bool = False) -> Term:
-    """The values of IN; conditions may look for null."""
+    """Return the values of IN; *nulls*: in conditions, which may contain null."""
     if isinstance(value, Marker):
         return scope.marker(value.index, f"in({name})", Collection("list", (kind,), False))
     assert isinstance(value, ListLiteral)
@@ -256,7 +256,7 @@ def _in_tuples(value: Any, kind: Tuple, name: str, columns: list[Column], scope:
 
 
 def _check(found: Restriction, env: Env) -> Predicate:
-    """Whether a row fulfils one restriction."""
+    """Return a function that is True for rows that satisfy one restriction."""
     if found.operator.startswith("CONTAINS") or found.key is not None:
         return _check_element(found, env)
     if found.relation.multi:
@@ -309,7 +309,7 @@ def _check_tuple(found: Restriction, env: Env) -> Predicate:
 
 
 def check_reads(where: Where, allow_filtering: bool) -> None:
-    """Refuse what a server refuses without ALLOW FILTERING."""
+    """Raise the errors of a server for statements that need ALLOW FILTERING."""
     if allow_filtering:
         return
     indexed = _has_index(where)
@@ -325,7 +325,7 @@ def check_reads(where: Where, allow_filtering: bool) -> None:
 
 
 def _has_index(where: Where) -> bool:
-    """Whether an index serves the statement: then it may restrict other columns too, if they need no filtering."""
+    """True if an index serves the statement: then it may restrict other columns too, if they need no filtering."""
     for index in where.table.indexes.values():
         for found in (*where.others, *where.clustering, *where.partition.values()):
             if found.column.name == index.column and found.operator == _serves(index, found.column):
@@ -339,7 +339,7 @@ def _has_index(where: Where) -> bool:
 
 
 def _serves(index: Index, column: Column) -> str:
-    """The operator that an index is for."""
+    """Return the operator that an index serves."""
     if index.target == "keys":
         return "CONTAINS KEY"
     return "CONTAINS" if column.type.multicell and isinstance(column.type, Collection) else "="
@@ -350,7 +350,7 @@ def _indexed(found: Restriction, where: Where) -> bool:
 
 
 def check_prefix(where: Where) -> None:
-    """Clustering columns are restricted from the left, and a slice is the last."""
+    """Check that clustering columns are restricted from the left, and that a slice is the last."""
     state: dict[str, str] = {}
     for found in where.clustering:
         if found.operator.startswith("CONTAINS") or found.key is not None:
@@ -379,5 +379,5 @@ def check_prefix(where: Where) -> None:
 
 
 def plain_type(kind: CqlType) -> bool:
-    """Whether values of *kind* compare as they are."""
+    """True if values of *kind* compare without conversion."""
     return isinstance(kind, Scalar)

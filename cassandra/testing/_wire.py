@@ -25,7 +25,7 @@ NUMBERS: Final = {name: number for number, name in OPCODES.items()}
 
 
 class Unset:
-    """What a client sends for a value that it leaves as it is."""
+    """The value by which a client leaves a stored value unchanged."""
 
     def __repr__(self) -> str:
         return "UNSET"
@@ -91,7 +91,7 @@ def inet(packed: bytes, port: int) -> bytes:
 
 
 class Reader:
-    """Reads a request body; whatever does not fit raises :class:`ProtocolError`."""
+    """Reads a request body; raises :class:`ProtocolError` for invalid data."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -99,7 +99,7 @@ class Reader:
 
     def take(self, count: int) -> bytes:
         if count < 0 or self.at + count > len(self.data):
-            raise ProtocolError(f"{count} bytes wanted at {self.at} of a body of {len(self.data)}")
+            raise ProtocolError(f"expected {count} bytes at {self.at} of a body of {len(self.data)}")
         self.at += count
         return self.data[self.at - count : self.at]
 
@@ -134,7 +134,7 @@ class Reader:
         if length == -2:
             return UNSET
         if length < -2:
-            raise ProtocolError(f"a value of length {length}")
+            raise ProtocolError(f"invalid length of a value: {length}")
         return None if length == -1 else self.take(length)
 
     def short_bytes(self) -> bytes:
@@ -179,7 +179,7 @@ class Frame:
 
 
 class BadVersion(ProtocolError):
-    """A request in a version that the node does not speak."""
+    """A request in an unsupported protocol version."""
 
     def __init__(self, version: int, stream: int, supported: Iterable[int]) -> None:
         names = ", ".join(f"{number}/v{number}" for number in supported)
@@ -188,7 +188,7 @@ class BadVersion(ProtocolError):
 
 
 class FrameBuffer:
-    """Splits what a client sends into frames; after :meth:`use_segments` through protocol 5's segments."""
+    """Splits received data into frames; after :meth:`use_segments` through protocol 5's segments."""
 
     def __init__(self, versions: Sequence[int]) -> None:
         self.versions = versions
@@ -205,7 +205,7 @@ class FrameBuffer:
         (self._raw if self._segments else self._stream).extend(data)
 
     def next(self) -> Frame | None:
-        """The next whole frame, None when more bytes are needed."""
+        """Return the next whole frame, None when more bytes are needed."""
         while self._segments and self._take_segment():
             pass
         data = self._stream
@@ -218,14 +218,14 @@ class FrameBuffer:
         if version not in self.versions:
             raise BadVersion(version, stream, self.versions)
         if data[0] & 0x80 or length > MAX_BODY:
-            raise ProtocolError("a client sends requests of reasonable length")
+            raise ProtocolError("invalid direction or length of a request")
         if len(data) < HEADER + length:
             return None
         body = bytes(data[HEADER : HEADER + length])
         del data[: HEADER + length]
         if flags & COMPRESSED and not self._segments:
             if self.compression is None:
-                raise ProtocolError("a compressed frame, but no compression was agreed")
+                raise ProtocolError("compressed frame without negotiated compression")
             body = _compression.decompress_frame(self.compression, body)
         return Frame(version, flags, stream, opcode, body)
 
@@ -254,7 +254,7 @@ SEGMENT_PAYLOAD: Final = (1 << 17) - 1
 
 
 def segments(data: bytes, compressed: bool) -> bytes:
-    """*data*, which is one or several whole envelopes, in protocol 5 segments."""
+    """Return *data*, one or several whole envelopes, in protocol 5 segments."""
     parts = [data[at : at + SEGMENT_PAYLOAD] for at in range(0, len(data), SEGMENT_PAYLOAD)]
     return b"".join(_segment(part, len(parts) == 1, compressed) for part in parts)
 
@@ -263,7 +263,7 @@ def _segment(payload: bytes, whole: bool, compressed: bool) -> bytes:
     if compressed:
         packed = _compression.lz4_compress(payload)
         plain = len(payload)
-        if len(packed) >= plain:  # a segment that does not shrink goes as it is
+        if len(packed) >= plain:  # a segment that does not shrink is sent uncompressed
             packed, plain = payload, 0
         head = (len(packed) | plain << 17 | int(whole) << 34).to_bytes(5, "little")
         payload = packed

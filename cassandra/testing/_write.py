@@ -24,7 +24,7 @@ from cassandra.testing._wire import UNSET
 from cassandra.testing.errors import InvalidRequest, NotSupported
 
 Old = tuple[Partition, RowView | None]
-Changes = dict[tuple[Key, Key | None], list[tuple[Assign, Any]]]  # by partition and row; the static one is None
+Changes = dict[tuple[Key, Key | None], list[tuple[Assign, Any]]]  # by partition and row; None for the static row
 
 
 @dataclass
@@ -65,7 +65,7 @@ class WritePlan(Plan):
     # -- conditions
 
     def old_row(self, env: Env) -> Old:
-        """What a condition looks at."""
+        """Return the row that conditions are checked against."""
         partition = self._partition(self.where.keys(env)[0])
         table = self.target
         if self.static_only:
@@ -91,8 +91,8 @@ class WritePlan(Plan):
         self.changes(env)()
 
     def changes(self, env: Env, conditional: bool = False) -> Callable[[], None]:
-        """What it changes, ready to be done: whatever can be wrong with the values is known before anything changes.
-        The time of a *conditional* write is never its own."""
+        """Return a function that applies the changes: all errors of values are raised here, before the first change.
+        The timestamp of a *conditional* write is never its own."""
         timestamp, ttl = env.timestamp if conditional else self._timestamp(env), self._ttl(env)
         keys = self.where.keys(env)
         for key in keys:
@@ -111,7 +111,7 @@ class WritePlan(Plan):
         return lambda: self._write(keys, rows, resolved, timestamp, ttl, env)
 
     def _stored(self, key: Key, row: Key | None) -> Row:
-        """A row as it is now (None: the static one), an empty one when it is not there."""
+        """Return a row as it is now (None: the static one), an empty one if it does not exist."""
         partition = self.target.data.partitions.get(self.target.partition_bytes(key))
         found = None if partition is None else partition.static if row is None else partition.rows.get(row)
         return found or Row()
@@ -142,7 +142,7 @@ class WritePlan(Plan):
         return int(value)
 
     def _row_keys(self, env: Env) -> list[tuple[Any, ...]]:
-        """The clustering keys that the statement names."""
+        """Return the clustering keys of the statement."""
         found: list[dict[str, Any]] = [{}]
         for restriction in self.where.clustering:
             options = _values(restriction, env)
@@ -186,7 +186,7 @@ def _values(restriction: Restriction, env: Env) -> list[dict[str, Any]]:
 
 
 def _slices(where: Where, env: Env) -> list[Slice]:
-    """The clustering ranges of a DELETE."""
+    """Return the clustering ranges of a DELETE."""
     prefixes: list[tuple[Any, ...]] = [()]
     columns = {column.name: column for column in where.table.clustering}
     exact = {found.column.name: found for found in where.clustering if found.operator in ("=", "IN")}
@@ -217,7 +217,7 @@ def _slices(where: Where, env: Env) -> list[Slice]:
 
 
 def run_conditional(steps: Sequence[tuple[WritePlan, Env]], columns: Sequence[ColumnSpec]) -> Rows:
-    """All of *steps* or nothing; the old rows are in the result either way, as ScyllaDB has it."""
+    """Apply all of *steps* or none; as in ScyllaDB, the result has the old rows in both cases."""
     found = [(plan, env, *plan.old_row(env)) for plan, env in steps]
     applied = all(plan.applies(env, old) for plan, env, _, old in found if plan.conditional)
     rows = []
@@ -242,7 +242,7 @@ def _applied(
 
 
 def conditional_columns(table: Table, names: set[str] | None) -> list[ColumnSpec]:
-    """``[applied]`` and the columns of *names* (None: all)."""
+    """Return ``[applied]`` and the columns of *names* (None: all)."""
     chosen = [column for column in table.in_order if names is None or column.name in names]
     applied = ColumnSpec(table.keyspace, table.name, "[applied]", BOOLEAN)
     return [applied, *(ColumnSpec(table.keyspace, table.name, column.name, column.type) for column in chosen)]
@@ -254,9 +254,9 @@ def conditional_columns(table: Table, names: set[str] | None) -> list[ColumnSpec
 def compile_modification(statement: Modification, table: Table, scope: Scope) -> WritePlan:
     scope.table = table
     if table.virtual:
-        raise InvalidRequest(f"Cannot modify {table.keyspace}.{table.name}: it is a table of the system")
+        raise InvalidRequest(f"Cannot modify {table.keyspace}.{table.name}: it is a system table")
     plan = WritePlan(table=table, kind=statement.kind, conditional=statement.conditional)
-    if statement.kind == "UPDATE":  # in the order of the text, so that errors and markers come as a server has them
+    if statement.kind == "UPDATE":  # in the order of the text, so that errors and markers are in a server's order
         _using(statement.using, plan, scope)
     if statement.kind == "INSERT":
         _compile_insert(statement, table, scope, plan)
@@ -342,8 +342,8 @@ def _compile_changes(statement: Modification, table: Table, scope: Scope, plan: 
 
 
 def _check_lists(assigns: Sequence[Assign]) -> None:
-    """What is read of a list is what was there before the statement; where another part of it changes the list, a
-    server reads something else."""
+    """Raise NotSupported for several changes of a list: a change reads the list as it was before the statement, but a
+    server reads it with the other changes."""
     names = [assign.column.name for assign in assigns]
     for assign in assigns:
         if assign.reads and names.count(assign.column.name) > 1:
@@ -402,7 +402,7 @@ def _check_delete_prefix(table: Table, given: set[str]) -> None:
 
 
 def run_batch(plans: Sequence[WritePlan], envs: Sequence[Env], kind: str) -> Result:
-    """All modifications of a batch, with one timestamp."""
+    """Run all modifications of a batch, with one timestamp."""
     counters = [plan.counter for plan in plans]
     if kind == "COUNTER" and not all(counters):
         raise InvalidRequest("Cannot include non-counter statement in a counter batch")

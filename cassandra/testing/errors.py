@@ -1,6 +1,6 @@
-"""Errors that a simulated node answers with; also what :class:`~cassandra.testing.faults.Fail` forges.
+"""Error responses of a simulated node; also used by :class:`~cassandra.testing.faults.Fail`.
 
-Each is an ERROR response of the native protocol: a code, a message, and the fields that the specification gives it::
+Each is an ERROR response of the native protocol: a code, a message, and the fields of the specification::
 
     cluster.inject(Fail(Unavailable(consistency="QUORUM", required=2, alive=1)), query="INSERT", times=1)
 """
@@ -28,7 +28,7 @@ def _consistency(name: str) -> bytes:
 
 @dataclass
 class CqlError(Exception):
-    """A server's error with nothing but a code and a message."""
+    """A server's error with only a code and a message."""
 
     message: str = "simulated"
     code: int = 0x0000
@@ -40,7 +40,7 @@ class CqlError(Exception):
         self.code = self.code or type(self).CODE
 
     def fields(self, version: int) -> bytes:
-        """What follows code and message in a protocol of *version*."""
+        """Return the fields after code and message in a protocol of *version*."""
         return b""
 
     def body(self, version: int) -> bytes:
@@ -59,25 +59,25 @@ def _rebuild(cls: type[CqlError], state: dict[str, object]) -> CqlError:
 
 
 class ServerError(CqlError):
-    """Something unexpected happened."""
+    """An unexpected error."""
 
     CODE = 0x0000
 
 
 class ProtocolError(CqlError):
-    """The client sent what the protocol does not allow."""
+    """The client violated the protocol."""
 
     CODE = 0x000A
 
 
 class BadCredentials(CqlError):
-    """User or password are wrong."""
+    """User name or password is invalid."""
 
     CODE = 0x0100
 
 
 class Overloaded(CqlError):
-    """The coordinator has too much to do."""
+    """The coordinator is overloaded."""
 
     CODE = 0x1001
 
@@ -95,31 +95,31 @@ class TruncateError(CqlError):
 
 
 class SyntaxError(CqlError):
-    """The statement is not CQL."""
+    """The statement is not valid CQL."""
 
     CODE = 0x2000
 
 
 class Unauthorized(CqlError):
-    """The user may not do that."""
+    """The user lacks the permission."""
 
     CODE = 0x2100
 
 
 class InvalidRequest(CqlError):
-    """The statement is CQL, but cannot be executed."""
+    """The statement is valid CQL, but cannot be executed."""
 
     CODE = 0x2200
 
 
 class ConfigError(CqlError):
-    """The statement asks for a configuration that is not possible."""
+    """The statement requests an invalid configuration."""
 
     CODE = 0x2300
 
 
 class NotSupported(InvalidRequest):
-    """CQL that a real server may understand but the simulation does not."""
+    """CQL that the simulation does not support, although a real server may."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"not supported by the simulation: {what}")
@@ -161,7 +161,7 @@ class WriteTimeout(CqlError):
 
 @dataclass
 class ReadTimeout(CqlError):
-    """Replicas did not answer a read in time."""
+    """Replicas did not respond to a read in time."""
 
     consistency: str = "ONE"
     received: int = 0
@@ -176,7 +176,7 @@ class ReadTimeout(CqlError):
 
 
 def _failures(reasons: Sequence[tuple[bytes, int]], version: int) -> bytes:
-    """The number of failures; since protocol 5 with the address (packed) and the reason of each."""
+    """Return the number of failures; since protocol 5 with the address (packed) and the reason of each."""
     data = struct.pack(">i", len(reasons))
     if version >= 5:
         data += b"".join(struct.pack(">B", len(address)) + address + struct.pack(">H", why) for address, why in reasons)
@@ -236,14 +236,14 @@ class FunctionFailure(CqlError):
 
 
 class CdcWriteFailure(CqlError):
-    """The log of changes could not be written."""
+    """The CDC log could not be written."""
 
     CODE = 0x1600
 
 
 @dataclass
 class CasWriteUnknown(CqlError):
-    """Whether a conditional write happened is not known."""
+    """The result of a conditional write is unknown."""
 
     consistency: str = "SERIAL"
     received: int = 0
@@ -258,7 +258,7 @@ class CasWriteUnknown(CqlError):
 
 @dataclass
 class AlreadyExists(CqlError):
-    """The keyspace or table is there already (*table* is empty for a keyspace)."""
+    """The keyspace or table exists already (*table* is empty for a keyspace)."""
 
     keyspace: str = ""
     table: str = ""
@@ -272,7 +272,7 @@ class AlreadyExists(CqlError):
 
 @dataclass
 class Unprepared(CqlError):
-    """The node does not know this prepared statement."""
+    """The prepared statement is unknown to the node."""
 
     statement_id: bytes = field(default=b"")
 
@@ -290,7 +290,7 @@ class RateLimit(CqlError):
     write: bool = True
     by_coordinator: bool = False
 
-    CODE = 0x4321  # what the simulation announces in SUPPORTED
+    CODE = 0x4321  # the code that the simulation announces in SUPPORTED
     __hash__ = Exception.__hash__
 
     def fields(self, version: int) -> bytes:

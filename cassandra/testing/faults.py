@@ -1,4 +1,4 @@
-"""What can go wrong, on demand: rules of a condition and a reaction.
+"""Faults on demand: rules of a condition and a reaction.
 
 ::
 
@@ -11,10 +11,10 @@
             ...  # the first two statements that contain "FROM orders" fail
         assert rule.hits == 2
 
-A rule sees the requests of clients before they run. A reaction with ``executed=False`` keeps the statement from
-running; otherwise it runs, and the reaction is about the answer. A rule with ``opcode="CONNECT"`` sees new connections
-instead: its reaction is one of :class:`Drop`, :class:`Close`, :class:`Delay`, :class:`Hold`, :class:`Garbage`,
-:class:`Nat`, :class:`Pause` and :class:`Refuse`.
+A rule is applied to the requests of clients before they run. A reaction with ``executed=False`` prevents the statement
+from running; otherwise it runs, and the reaction changes the response. A rule with ``opcode="CONNECT"`` is applied to
+new connections instead: its reaction is one of :class:`Drop`, :class:`Close`, :class:`Delay`, :class:`Hold`,
+:class:`Garbage`, :class:`Nat`, :class:`Pause` and :class:`Refuse`.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-# -- no answer, or a late one -----------------------------------------------------------------------------------------
+# -- no response, or a late one ---------------------------------------------------------------------------------------
 
 
 @dataclass
 class Drop(Reaction):
-    """No answer, ever. A new connection is accepted, and nothing is read from it."""
+    """Send no response. A new connection is accepted, and nothing is read from it."""
 
     executed: bool = False
     connects = True
@@ -55,7 +55,7 @@ class Drop(Reaction):
 
 @dataclass
 class Close(Reaction):
-    """The connection is closed instead of an answer; with *reset* as by a machine that has restarted (RST)."""
+    """Close the connection instead of a response; with *reset* as by a machine that has restarted (RST)."""
 
     executed: bool = False
     reset: bool = False
@@ -69,8 +69,8 @@ class Close(Reaction):
 
 @dataclass
 class Delay(Reaction):
-    """The answer comes *seconds* later; the statement runs at once unless ``executed=False``: then it runs late. A new
-    connection is served so much later."""
+    """Send the response *seconds* later; the statement runs at once unless ``executed=False``: then it runs late. A new
+    connection is served with the same delay."""
 
     seconds: float
     executed: bool = True
@@ -82,7 +82,7 @@ class Delay(Reaction):
 
 @dataclass
 class Hold(Reaction):
-    """The answers wait for :meth:`Rule.release`; so do new connections."""
+    """Hold responses until :meth:`Rule.release`; so do new connections."""
 
     executed: bool = True
     held: list[Callable[[], None]] = field(default_factory=list)
@@ -98,8 +98,8 @@ class Hold(Reaction):
 
 @dataclass
 class Pause(Reaction):
-    """The whole node stops, as by SIGSTOP, until :meth:`Rule.release` or the end of the rule; then it goes on with this
-    request and all that came meanwhile."""
+    """Stop the whole node, as by SIGSTOP, until :meth:`Rule.release` or the end of the rule; then it continues with
+    this request and all that arrived meanwhile."""
 
     executed: bool = False
     held: list[tuple[SimulatedNode, Callable[[], None]]] = field(default_factory=list)
@@ -111,7 +111,7 @@ class Pause(Reaction):
 
     def release(self) -> None:
         held, self.held = self.held, []
-        for _, answer in held:  # before the nodes go on: it came first
+        for _, answer in held:  # before the nodes continue: this request arrived first
             answer()
         for node, _ in held:
             node.resume()
@@ -119,8 +119,8 @@ class Pause(Reaction):
 
 @dataclass
 class Refuse(Reaction):
-    """From this request on its node refuses connections, until :meth:`Rule.release` or the end of the rule. The request
-    itself is answered; a new connection is reset."""
+    """Let the node refuse connections from this request on, until :meth:`Rule.release` or the end of the rule. The
+    request itself gets its response; a new connection is reset."""
 
     nodes: list[SimulatedNode] = field(default_factory=list)
     connects = True
@@ -139,19 +139,19 @@ class Refuse(Reaction):
 
 
 def _answer(exchange: Exchange, executed: bool) -> Callable[[], None]:
-    """What gives the answer: to a statement that runs now (*executed*), or only then."""
+    """Return a function that sends the response: of a statement that runs now (*executed*), or only then."""
     if not executed:
         return lambda: exchange.send(exchange.execute())
     response = exchange.execute()
     return lambda: exchange.send(response)
 
 
-# -- another answer ---------------------------------------------------------------------------------------------------
+# -- another response ------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class Fail(Reaction):
-    """An error of :mod:`cassandra.testing.errors` is the answer."""
+    """Respond with an error of :mod:`cassandra.testing.errors`."""
 
     error: CqlError
     executed: bool = False
@@ -164,7 +164,7 @@ class Fail(Reaction):
 
 @dataclass
 class Cut(Reaction):
-    """Only *count* bytes of the answer come, then the connection closes."""
+    """Send only *count* bytes of the response, then close the connection."""
 
     count: int = 5
 
@@ -176,7 +176,7 @@ class Cut(Reaction):
 
 @dataclass
 class Garbage(Reaction):
-    """These bytes come instead of the answer; the connection stays open. A new connection gets them unasked, and
+    """Send these bytes instead of the response; the connection stays open. A new connection gets them at once, and
     nothing else."""
 
     data: bytes = b"HTTP/1.1 400 Bad Request\r\n\r\n"
@@ -188,7 +188,7 @@ class Garbage(Reaction):
 
 @dataclass
 class Rewrite(Reaction):
-    """*change* gets the body of the answer and returns another one."""
+    """Replace the body of the response by the result of *change*, which is called with it."""
 
     change: Callable[[bytes], bytes]
 
@@ -200,7 +200,7 @@ class Rewrite(Reaction):
 
 @dataclass
 class WrongStream(Reaction):
-    """The answer comes for the stream that is *offset* further."""
+    """Send the response with a stream id that is *offset* higher."""
 
     offset: int = 1
 
@@ -212,7 +212,7 @@ class WrongStream(Reaction):
 
 @dataclass
 class EmptyPage(Reaction):
-    """A page without rows comes first; its paging state leads to the real one. Other answers stay as they are."""
+    """Send a page without rows first; its paging state leads to the real one. Other responses stay unchanged."""
 
     def react(self, exchange: Exchange) -> None:
         response = exchange.execute()
@@ -224,15 +224,15 @@ class EmptyPage(Reaction):
 
 @dataclass
 class Pages(Reaction):
-    """Pages have these numbers of rows, in turn and from the beginning again: never more than the client asked for, and
-    0 is a page without rows. Clients that ask for no pages get all rows, as always."""
+    """Send pages with these numbers of rows, in turn and from the beginning again: never more than the client
+    requested, and 0 is a page without rows. Clients without paging get all rows, as always."""
 
     sizes: Sequence[int] = (1,)
     turn: int = 0
 
     def __post_init__(self) -> None:
         if not any(size > 0 for size in self.sizes) or any(size < 0 for size in self.sizes):
-            raise ValueError("sizes of pages are not negative, and one at least is positive: else no result ever ends")
+            raise ValueError("page sizes must not be negative, and at least one must be positive")
 
     def react(self, exchange: Exchange) -> None:
         if not exchange.page_size:
@@ -251,7 +251,7 @@ class Pages(Reaction):
 
 @dataclass
 class Warn(Reaction):
-    """The answer carries these warnings (protocol 4 and later)."""
+    """Add these warnings to the response (protocol 4 and later)."""
 
     warnings: tuple[str, ...]
 
@@ -266,10 +266,10 @@ class Warn(Reaction):
 
 @dataclass
 class Nat(Reaction):
-    """An address translation has replaced the port of the client, for rules with ``opcode="CONNECT"``: on a shard-aware
-    port the connection comes to the shard of the port that the node sees.
+    """Simulate an address translation that replaces the port of the client, for rules with ``opcode="CONNECT"``: on a
+    shard-aware port the connection gets the shard of the port that the node sees.
 
-    :param shift: what is added to the port; None makes a random one of it, always the same ones for the same *seed*.
+    :param shift: offset added to the port; None makes it random, reproducible for the same *seed*.
     """
 
     shift: int | None = 1

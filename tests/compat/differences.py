@@ -82,20 +82,20 @@ BEHAVIOUR: dict[str, list[str]] = {
     "A statement is not executed twice by accident.": [
         "policies resend what may have been executed only if it is idempotent; asked without a statement, they say so",
     ],
-    "A page that failed stays failed until it comes.": ["one() and bool() pass over empty pages"],
+    "A page that cannot be fetched raises until it is fetched.": ["one() and bool() pass over empty pages"],
     "Large pages are decoded while they are read.": ["current_rows above 1 MiB is a lazy sequence"],
-    "A statement is executed in the keyspace it says, or refused.": ["UnsupportedOperation before protocol 5"],
-    "A table that is created again needs its statements prepared again.": ["DriverException that names the columns"],
+    "A statement is executed in its keyspace, or rejected.": ["UnsupportedOperation before protocol 5"],
+    "Statements on a recreated table must be prepared again.": ["DriverException that names the columns"],
     "A timeout covers the whole call.": ["schema agreement, metadata and USE are part of it"],
-    "Contact points are asked in random order": ["the local datacenter is that of the first one given all the same"],
+    "Contact points are tried in random order": ["the local datacenter is that of the first one given all the same"],
     "Policies list each host once.": ["RackAwareRoundRobinPolicy refuses empty names"],
     "Options are checked when they are given.": ["contact_points becomes a list"],
-    "Statements are checked when they are made.": [
+    "Statements are checked when they are created.": [
         "serial levels of batches, values that are missing on protocol 3, what is added to a batch",
         "a list as routing key is packed at once, and its parts may be text",
         "BoundStatement needs no partition key to be made, and its routing_key can be set",
     ],
-    "Results can be asked more.": [
+    "Results support more operations.": [
         "next(result), results without a future, was_applied is always a bool",
         "result[0] is not deprecated: a result keeps its rows, and one() is not what all programs mean by it",
     ],
@@ -104,16 +104,16 @@ BEHAVIOUR: dict[str, list[str]] = {
         "strategies with wrong options: unknown ones, which print them and route nothing; theirs are None",
         "EverywhereStrategy of ScyllaDB: known; theirs is unknown",
     ],
-    "What DRIVER_CONFIG says is true of this driver.": ["32,768 requests per connection, TCP_NODELAY"],
-    "What comes with an answer is waited for.": [
+    "DRIVER_CONFIG describes this driver:": ["32,768 requests per connection, TCP_NODELAY"],
+    "Response metadata waits for the response.": [
         "warnings, custom_payload, ids of traces, all traces of a future that is not done; theirs raises, or has none",
         "ids of the traces of a request that was not traced: none; theirs TypeError",
     ],
-    "What cannot be sent says so itself.": [
+    "Encoding errors are raised directly.": [
         "a batch that was filled past its limit by hand: ValueError; theirs NoHostAvailable",
     ],
     "An error ends a request, not its connection.": ["wait_for_response of a Connection raises and goes on"],
-    "The object mapper says what it refuses.": [
+    "Errors of the object mapper name the rejected value.": [
         "values that a column cannot convert: ValidationError; theirs TypeError or OverflowError",
         "ValidationError of a model or user type: begins the same, names class and value, and elements",
         "Blob().to_database(None): None; theirs raises",
@@ -124,14 +124,14 @@ BEHAVIOUR: dict[str, list[str]] = {
         "BatchQuery of models of several connections: refused; theirs sends all to one, if one of them is the default",
         "conditions on columns of another model: QueryException; theirs AttributeError",
     ],
-    "The object mapper connects when it can.": [
+    "The object mapper retries failed connections.": [
         "register_connection(retry_connect=True) and lazy connections that fail stay registered; set_session",
     ],
-    "sync_table repeats nothing.": [
+    "sync_table sends only real changes.": [
         "options that are changed, types of tuples, columns that were just added in the log, AlreadyExists",
         "KeyError of sync_type without a keyspace, AttributeError of drop_table without a model: CQLEngineException",
     ],
-    "The object mapper writes what was changed, and that alone.": [
+    "The object mapper writes only changed values.": [
         "moments before 1970: rounded down to milliseconds; theirs rounds up",
         "timestamps with a zone: are in that zone; theirs takes them for local ones",
         "operations of containers with nothing: nothing; theirs has the placeholder of the next clause",

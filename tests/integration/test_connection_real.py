@@ -235,7 +235,7 @@ def test_tls_mismatches(reactor: Reactor, cassandra_tls: Any) -> None:
 
 
 def test_tls_to_a_plain_server(reactor: Reactor, cassandra_tls: Any, cassandra_node: Any) -> None:
-    with pytest.raises(errors.ConnectionException, match="does not seem to speak TLS"):
+    with pytest.raises(errors.ConnectionException, match="does not seem to use TLS"):
         connect(reactor, cassandra_node, ssl_context=cassandra_tls.tls.context())
 
 

@@ -26,7 +26,14 @@ pytestmark = pytest.mark.long
 
 POOL = MemoryPool(1 << 30)
 #: What rows may hold and Arrow may not.
-REFUSED = ("not within a day", "beyond 32 bits", "is null", "more nulls", "takes more memory", "too long to be written")
+REFUSED = (
+    "not within a day",
+    "beyond 32 bits",
+    "is null",
+    "more nulls",
+    "takes more memory",
+    "too long to be converted",
+)
 
 
 @pytest.fixture(autouse=True)

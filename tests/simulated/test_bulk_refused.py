@@ -53,10 +53,10 @@ def test_refused_rows_are_mended_and_loaded(bulk: Bulk, session: Session) -> Non
     assert bulk("load", "ks.t", "t.csv", "--header") == 1
     assert names(session) == {1: "a\nb", 6: "f", 9: "i"}
     assert Path("load-ks.t.err").read_text().splitlines() == [
-        "t.csv: line 5: id: 'x' is no int",
+        "t.csv: line 5: id: invalid int: 'x'",
         "t.csv: line 6: f: '1e39' is out of the range of a float",
         "t.csv: line 8: it is not utf8: '4,caf\\udce9,4\\n'",
-        "t.csv: line 9: a quote that is opened in it is not closed",
+        "t.csv: line 9: it has a quote that is not closed",
         "t.csv: line 11: it has 4 fields, not 3: '7,g,7,7'",
         "t.csv: line 12: column 'id' (int): null in a column of the primary key",
     ]

@@ -226,13 +226,13 @@ def damaged(cloud: SniCloud) -> Iterator[tuple[Any, type[Exception], str]]:
     for name in ("config.json", "ca.crt", "cert", "key"):
         yield cloud.bundle(**{name.replace(".", "_"): None}), ValueError, f"It has no {name}"
     yield cloud.bundle(config_json=b'{"password": "s3cret'), ValueError, "config.json is not JSON"
-    yield cloud.bundle(config_json=b"[]"), ValueError, "does not say host and port"
+    yield cloud.bundle(config_json=b"[]"), ValueError, "lacks host or port"
     yield cloud.bundle(config_json=b'{"host": "h", "port": 70000}'), ValueError, "not between 1 and 65535: 70000"
     yield cloud.bundle(key=bytes(2 << 20)), ValueError, "key has more than 1048576 bytes"
-    yield cloud.bundle(ca_crt=b"nothing"), ValueError, "ca.crt is no certificate"
-    yield cloud.bundle(cert=b"nothing"), ValueError, "cert and key do not fit"
+    yield cloud.bundle(ca_crt=b"nothing"), ValueError, "ca.crt is not a certificate"
+    yield cloud.bundle(cert=b"nothing"), ValueError, "cert and key are invalid or do not match"
     other = cloud.certificates.generate(cloud.certificates.ca.parent / "other", [])
-    yield cloud.bundle(key=other.client_key.read_bytes()), ValueError, "cert and key do not fit"
+    yield cloud.bundle(key=other.client_key.read_bytes()), ValueError, "cert and key are invalid or do not match"
     yield cloud.bundle(ca_crt=other.ca.read_bytes()), DriverException, "may be of another database"
     theirs = {"cert": other.client_cert.read_bytes(), "key": other.client_key.read_bytes()}
     yield cloud.bundle(**theirs), DriverException, "metadata service at https://127.0.0.1"
@@ -255,7 +255,7 @@ def test_bundles_that_are_wrong(cloud: SniCloud) -> None:
         ((200, b"<html>"), "Failed to load cluster metadata"),
         ((200, b"[]"), "no contact_info"),
         ((200, b'{"contact_info": {}}'), "no sni_proxy_address"),
-        ((200, b'{"contact_info": {"sni_proxy_address": "h:1"}}'), "no list of host ids: None"),
+        ((200, b'{"contact_info": {"sni_proxy_address": "h:1"}}'), "not a list of host ids: None"),
         ((200, b'{"contact_info": {"sni_proxy_address": "h:x", "contact_points": ["a"]}}'), "between 1 and 65535: 'x'"),
         ((200, bytes(2 << 20)), "longer than 1048576 bytes"),
     ],

@@ -301,7 +301,7 @@ def test_several_datacenters_without_a_local_one_are_warned_of_once(
             cluster.refresh_nodes()
             (warning,) = warnings_of_datacenters(caplog)
         assert "'east', 'west'" in warning
-        assert "'east' is taken for the local one" in warning
+        assert "'east' is used as the local one" in warning
         assert "DCAwareRoundRobinPolicy(local_dc='east')" in warning
 
 

@@ -66,7 +66,7 @@ def test_nothing_to_write(table: Session) -> None:
             yield piece
 
     assert asyncio.run(table.ingest_async("ks.t", nothing())).rows == 0
-    with pytest.raises(TypeError, match="one of its items is int"):
+    with pytest.raises(TypeError, match="got an item of type int"):
 
         async def wrong() -> AsyncIterator[Any]:
             yield 1

@@ -16,7 +16,7 @@ from cassandra.testing._pages import empty_page, is_rows
 from cassandra.testing.faults import Exchange, Reaction
 from tests.patience import PATIENCE
 
-ERROR = "answered with the paging state that it was asked with"
+ERROR = "returned the paging state of the request"
 
 
 class Repeat(Reaction):

@@ -80,13 +80,13 @@ def test_each_batch(table: Session) -> None:
 
 
 def test_what_does_not_fit_is_told_before_anything_is_read(table: Session) -> None:
-    with pytest.raises(ValueError, match="there is no column 'w' in what is scanned: id, name, v"):
+    with pytest.raises(ValueError, match="there is no column 'w' in the scan: id, name, v"):
         table.scan("ks.t", filter=col("w") > 1).fold(Count())
     with pytest.raises(TypeError, match=r"column 'name' \(text\) cannot be compared with 1"):
         next(table.scan("ks.t", filter=col("name") == 1).batches())
-    with pytest.raises(TypeError, match="filter is an expression"):
+    with pytest.raises(TypeError, match="filter must be an expression"):
         table.scan("ks.t").fold(Count(), filter="v > 3")
-    with pytest.raises(ValueError, match="a mask of 1 rows, for a batch of"):
+    with pytest.raises(ValueError, match="a mask of 1 rows does not fit a batch of"):
         table.scan("ks.t").fold(Count(), filter=lambda batch: [True])
 
 

@@ -265,7 +265,7 @@ def test_a_task_is_cancelled(table: Session) -> None:
 
 def test_a_checkpoint_of_batches(table: Session) -> None:
     """What was not given whole is given again, and nothing else."""
-    with pytest.raises(CheckpointError, match="nothing of this scan"):
+    with pytest.raises(CheckpointError, match="the scan has not been read yet"):
         table.scan("ks.t").checkpoint()
     scan = table.scan("ks.t", columns=["v"], page_size=10, splits=20)
     found: list[int] = []

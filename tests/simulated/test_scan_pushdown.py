@@ -93,14 +93,18 @@ def test_where(table: Session) -> None:
 REFUSED = {
     "never": (lambda s: s.scan("ks.t", pushdown="never"), Count(), {}),
     "filter": (lambda s: s.scan("ks.t"), Count(), {"filter": col("id") > 3}),
-    "is no column": (lambda s: s.scan("ks.t", columns=["id"]), Sum("i"), {}),
-    "selected as it is": (lambda s: s.scan("ks.t", columns=["writetime(i) AS i"]), Sum("i"), {}),
+    "'i' is not selected as a plain column": (lambda s: s.scan("ks.t", columns=["id"]), Sum("i"), {}),
+    "is not selected as a plain column of the table": (
+        lambda s: s.scan("ks.t", columns=["writetime(i) AS i"]),
+        Sum("i"),
+        {},
+    ),
     "not exact": (lambda s: s.scan("ks.t"), Sum("d"), {}),
     "GroupBy": (lambda s: s.scan("ks.t"), GroupBy("i", n=Count()), {}),
     "Collect": (lambda s: s.scan("ks.t"), Collect(), {}),
     "PER PARTITION LIMIT": (lambda s: s.scan("ks.t", where="PER PARTITION LIMIT 1"), Count(), {}),
-    "numbers of its own": (lambda s: s.scan("ks.t", decimals=(20, 5)), Min("de"), {}),
-    "with its tokens": (
+    "the scan converts decimal": (lambda s: s.scan("ks.t", decimals=(20, 5)), Min("de"), {}),
+    "prepared with token markers": (
         lambda s: s.scan(s.prepare("SELECT id FROM ks.t WHERE token(id) > ? AND token(id) <= ?")),
         Count(),
         {},

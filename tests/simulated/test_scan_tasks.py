@@ -242,7 +242,7 @@ def test_what_other_processes_cannot_have(
             if refusal is None:
                 assert pickle.dumps(task)
             else:
-                with pytest.raises(TypeError, match=f"{refusal}.*give connect="):
+                with pytest.raises(TypeError, match=f"{refusal}.*use connect="):
                     pickle.dumps(task)
         monkeypatch.undo()
 

@@ -349,7 +349,7 @@ def test_nothing_to_prefetch(
     simulated: SimulatedCluster, connect: Connect, prefetch: Callable[[Session, str], int]
 ) -> None:
     session = connect(simulated, "ks")
-    with pytest.raises(DriverException, match=r"no table or view ks\.missing"):
+    with pytest.raises(DriverException, match=r"Table or view ks\.missing does not exist"):
         prefetch(session, "missing")
     simulated.execute(
         "CREATE KEYSPACE vnodes WITH replication = {'class': 'NetworkTopologyStrategy', 'replication_factor': 1} "

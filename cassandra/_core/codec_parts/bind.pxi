@@ -11,12 +11,12 @@ cdef object _missing = object()
 
 cdef struct Span:
     size_t start
-    Py_ssize_t length  # negative when the value is null or unset
+    Py_ssize_t length  # negative if the value is null or unset
 
 
 @cython.final
 cdef class Bound:
-    """Bound values: the bytes of ``<n><value_1>...<value_n>`` and what routing needs."""
+    """Bound values: the bytes of ``<n><value_1>...<value_n>`` and the routing data."""
 
     cdef readonly bytes data
     cdef readonly int count
@@ -25,7 +25,7 @@ cdef class Bound:
     cdef bint _has_token
 
     def __init__(self):
-        raise TypeError("made by BindPlan.bind()")
+        raise TypeError("use BindPlan.bind() to make Bound objects")
 
     def __len__(self):
         return self.count
@@ -42,7 +42,7 @@ cdef class Bound:
 
     @property
     def values(self):
-        """Per value its bytes, None, or UNSET."""
+        """Values in order, each as bytes, None, or UNSET."""
         cdef Cursor c
         cdef int32_t n
         cdef list values = []
@@ -86,7 +86,7 @@ cdef class Bound:
 
 
 def _bound_of(bytes data not None, int count, tuple pk_indexes, token):
-    """One that was pickled."""
+    """Rebuild a pickled Bound."""
     cdef Bound made = Bound.__new__(Bound)
     made.data = data
     made.count = count
@@ -103,7 +103,7 @@ cdef void begin(Cursor* c, bytes data) noexcept:
 
 @cython.final
 cdef class BindPlan:
-    """How to turn the parameters of a prepared statement into wire bytes and a routing token."""
+    """Encoder of the parameters of a prepared statement into wire bytes and a routing token."""
 
     cdef readonly tuple specs
     cdef readonly tuple names
@@ -122,7 +122,7 @@ cdef class BindPlan:
         self.pk_indexes = tuple(pk_indexes) if pk_indexes else None
         self._pk_count = len(self.pk_indexes) if self.pk_indexes else 0
         if any([not 0 <= index < self._count for index in self.pk_indexes or ()]):
-            raise ValueError(f"partition key positions {self.pk_indexes} in {self._count} parameters")
+            raise ValueError(f"partition key positions {self.pk_indexes} exceed the {self._count} parameters")
         self._nodes = <const TypeNode**>malloc((self._count + 1) * sizeof(TypeNode*))
         self._pk = <Py_ssize_t*>malloc((self._pk_count + 1) * sizeof(Py_ssize_t))
         if self._nodes == NULL or self._pk == NULL:
@@ -164,7 +164,7 @@ cdef class BindPlan:
         return bound
 
     cdef object _positions(self, values, int protocol_version):
-        """Exactly one value per parameter, in a tuple, or in a list that is nobody else's."""
+        """Return exactly one value per parameter, in a tuple, or in a list that this call owns."""
         cdef list positions
         if type(values) is tuple and len(<tuple>values) == self._count:
             return values
@@ -193,7 +193,7 @@ cdef class BindPlan:
                 value = (<dict>values).get(name, _missing)
             else:
                 try:
-                    value = values[name]  # which may make it up, as defaultdict does
+                    value = values[name]  # which may create it, as defaultdict does
                 except KeyError:
                     value = _missing
             if value is _missing:
@@ -221,7 +221,7 @@ cdef class BindPlan:
                     if value is not None:
                         spans[i].length = <Py_ssize_t>(out.size() - at)
         except (TypeError, ValueError, OverflowError) as error:
-            if positions[i] is _unset:  # where it has no meaning: not about the type of a value
+            if positions[i] is _unset:  # UNSET is not allowed here: the error is not about a type
                 raise
             raise bind_error(self.specs[i], positions[i], error) from error
         return 0
@@ -234,8 +234,8 @@ cdef class BindPlan:
         return 0
 
     cdef bint _hash(self, const uint8_t* data, const Span* spans, int64_t* token) except -1:
-        """Hash the partition key in place, or as the composite Cassandra makes of several components. False when a
-        component is null or too long."""
+        """Hash the partition key in place, or as Cassandra's composite of several components. False if a component is
+        null or too long."""
         cdef ByteBuffer key
         cdef Span span = spans[self._pk[0]]
         cdef Py_ssize_t i
@@ -257,7 +257,7 @@ cdef class BindPlan:
 
 
 cdef object parameters_of(values):
-    """An iterable of parameters. Text is its letters, as in other drivers; bytes would be numbers."""
+    """Return an iterable of parameters. Text gives its characters, as in other drivers; bytes (numbers) are refused."""
     if PyList_Check(values) or PyTuple_Check(values):
         return values
     if not PyBytes_Check(values):
@@ -269,8 +269,8 @@ cdef object parameters_of(values):
 
 
 cdef object bind_error(tuple spec, value, error):
-    """As scylla-driver: TypeError for wrong types and for numbers out of range, but for float and time; ValueError and
-    UnicodeEncodeError for what has the right type only."""
+    """Return the error as in scylla-driver: TypeError for wrong types and for numbers out of range, except for float
+    and time; ValueError and UnicodeEncodeError for values of the right type that cannot be encoded."""
     keyspace, table, name, codec = spec
     kind = "type" if isinstance(error, TypeError) else "value"
     reason = error.reason if isinstance(error, UnicodeEncodeError) else error
@@ -296,7 +296,7 @@ cdef dict _class_names = {
 
 
 cdef str class_name(codec):
-    """What cassandra.cqltypes calls the type."""
+    """Return the type's name in cassandra.cqltypes."""
     if codec.type_name is not None:
         return codec.type_name
     if codec.dimensions:

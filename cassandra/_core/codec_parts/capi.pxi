@@ -1,5 +1,5 @@
-# What the parts below need from C: the Python C API with bare pointers, where Cython's object handling would cost
-# a reference count or a type check per value, and our Python-free C++ headers.
+# C declarations for the parts below: the Python C API with bare pointers, where Cython's object handling would cost a
+# reference count or a type check per value, and our Python-free C++ headers.
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_SIMPLE, PyBUF_STRIDES, PyBuffer_FillInfo, PyBuffer_Release, PyObject_CheckBuffer
 from cpython.buffer cimport PyObject_GetBuffer
@@ -160,7 +160,7 @@ cdef extern from *:
 
     namespace fastcql {
 
-    /* Owns one reference for the length of a scope, whichever way the scope is left. */
+    /* Owns one reference for the length of a scope, on every exit of the scope. */
     class Ref {
     public:
         Ref() noexcept = default;
@@ -174,7 +174,7 @@ cdef extern from *:
         PyObject* held_ = nullptr;
     };
 
-    /* Cells of a row on their way into something that is not a tuple. */
+    /* Cells of a row that is decoded into an object other than a tuple. */
     class Cells {
     public:
         Cells() noexcept = default;
@@ -198,7 +198,7 @@ cdef extern from *:
 
     inline PyObject** tuple_items(PyObject* tuple) noexcept { return reinterpret_cast<PyTupleObject*>(tuple)->ob_item; }
 
-    /* True when instances of cls are laid out exactly like tuple and may be filled in place. */
+    /* True if instances of cls have exactly the layout of tuple and may be filled in place. */
     inline int is_plain_tuple_class(PyObject* cls) noexcept {
         PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
         return PyType_Check(cls) && PyType_IsSubtype(type, &PyTuple_Type)
@@ -206,8 +206,8 @@ cdef extern from *:
             && type->tp_dictoffset == 0 && type->tp_weaklistoffset == 0 && PyType_IS_GC(type);
     }
 
-    /* An instance of a class accepted above, all items null, unknown to the garbage collector: nobody sees it
-       before it is complete, and rows of atomic values never have to be known. */
+    /* An instance of a class accepted above, all items null, untracked by the garbage collector: it has no other
+       references before it is complete, and rows of atomic values need no tracking. */
     inline PyObject* new_row(PyTypeObject* type, Py_ssize_t n) noexcept {
         PyTupleObject* row = PyObject_GC_NewVar(PyTupleObject, type, n);
         if (!row) return nullptr;
@@ -218,10 +218,10 @@ cdef extern from *:
         return reinterpret_cast<PyObject*>(row);
     }
 
-    /* Whether value's class was made by a class statement: libraries' own kinds of arrays and numbers were not. */
+    /* True if value's class is a heap type, made by a class statement; native array and number types are not. */
     inline int is_of_heap_type(PyObject* value) noexcept { return (Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0; }
 
-    /* Offset of a __slots__ member in instances of cls, or -1 when the class has no such plain slot. */
+    /* Offset of a __slots__ member in instances of cls, or -1 if the class has no such plain slot. */
     inline Py_ssize_t slot_offset(PyObject* cls, const char* name) noexcept {
         PyObject* descriptor = PyObject_GetAttrString(cls, name);
         if (!descriptor) {
@@ -240,7 +240,7 @@ cdef extern from *:
         return offset;
     }
 
-    /* True when instances hold nothing but slots, so that new_instance may leave __new__ out. */
+    /* True if instances hold nothing but slots, so that new_instance may omit __new__. */
     inline int is_slotted_class(PyObject* cls) noexcept {
         if (!PyType_Check(cls)) return 0;
         PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
@@ -251,7 +251,7 @@ cdef extern from *:
             && (type->tp_flags & Py_TPFLAGS_HEAPTYPE);
     }
 
-    /* cls() without __init__, for a class that is known to be one. */
+    /* cls() without __init__; cls must be a class. */
     inline PyObject* new_of(PyObject* cls) noexcept {
         PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
         PyObject* nothing = PyTuple_New(0);  /* one object for all */
@@ -265,15 +265,15 @@ cdef extern from *:
         return PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), base);
     }
 
-    /* What keeps the bytes that body showed in a Py_buffer where they are, once that is released. Who has nothing to
-       release does not count those who look, so its bytes stay as long as it does. */
+    /* A new reference to the object that keeps the bytes of body's Py_buffer in place once the buffer is released. An
+       exporter without bf_releasebuffer does not count its exports, so its bytes stay as long as it does. */
     inline PyObject* owner_of_bytes(PyObject* body) noexcept {
         if (Py_TYPE(body)->tp_as_buffer->bf_releasebuffer) return PyMemoryView_FromObject(body);
         Py_INCREF(body);
         return body;
     }
 
-    /* tracked: whether the collector must know it (it may be part of a cycle). */
+    /* tracked: true if the collector must track it (it may be part of a cycle). */
     inline PyObject* new_instance(PyTypeObject* type, int tracked) noexcept {
         if (tracked) return type->tp_alloc(type, 0);
         PyObject* self = PyObject_GC_New(PyObject, type);

@@ -1,10 +1,10 @@
 # InstanceMaker: cells of a row to an instance of a program's own class.
 #
-# Where making one is nothing but setting its fields (who says so is _wire/class_shapes.py) no Python code runs: fields are
-# slots, values beside the instance, or a tuple's items. Otherwise it is one call per row.
+# If construction only sets fields (_wire/class_shapes.py decides this) no Python code runs: fields are slots, inline
+# values of the instance, or a tuple's items. Otherwise it is one call per row.
 #
-# The collector is not told of instances, nor of the list they are in, before the page is made: it would go over them again
-# and again, and constructors could see a list with holes.
+# Instances, and the list that holds them, are not tracked by the collector before the page is complete: it would
+# traverse them again and again, and constructors could see a list with holes.
 
 from libcpp.vector cimport vector
 
@@ -12,9 +12,9 @@ cdef extern from *:
     """
     namespace fastcql {
 
-    /* Where CPython 3.11 keeps the attributes of an instance that has no dict yet: an array of values, ordered as the keys
-       that all instances of the class share; in front of it how many there are and in which order they were set. Other
-       versions keep them elsewhere: there attributes are set by name. */
+    /* CPython 3.11's storage of the attributes of an instance that has no dict yet: an array of values, ordered as the
+       keys that all instances of the class share; in front of it their count and the order in which they were set.
+       Other versions store them elsewhere: there attributes are set by name. */
     #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000 && !defined(PYPY_VERSION)
     inline PyObject** attribute_values(PyObject* self) noexcept {
         if (!(Py_TYPE(self)->tp_flags & Py_TPFLAGS_MANAGED_DICT)) return nullptr;
@@ -36,8 +36,8 @@ cdef extern from *:
     inline void add_value(PyObject**, Py_ssize_t, PyObject*) noexcept {}
     #endif
 
-    /* object.__new__(cls), of a class that has no other; it gives the instance room for values. A msgspec struct is
-       nothing but memory. */
+    /* object.__new__(cls), for a class without its own __new__; it gives the instance room for values. A msgspec struct
+       is only memory. */
     inline PyObject* new_plain(PyObject* cls, PyObject* no_arguments) noexcept {
         PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
         if (type->tp_new != PyBaseObject_Type.tp_new && type->tp_dictoffset == 0) return type->tp_alloc(type, 0);
@@ -46,7 +46,7 @@ cdef extern from *:
 
     inline int is_gc_class(PyObject* cls) noexcept { return PyType_IS_GC(reinterpret_cast<PyTypeObject*>(cls)); }
 
-    /* Whether instances are nothing but memory that PyObject_GC_New can give. */
+    /* True if instances are only memory that PyObject_GC_New can allocate. */
     inline int is_bare_class(PyObject* cls) noexcept {
         PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
         return is_slotted_class(cls) && type->tp_alloc == PyType_GenericAlloc && type->tp_free == PyObject_GC_Del;
@@ -81,7 +81,7 @@ cdef enum:
     MAKING = -1  # in the place of a column: while a constructor runs
 
 cdef enum:
-    DEFAULT = -1  # sources that are no column
+    DEFAULT = -1  # sources other than a column
     FACTORY = -2
 
 _MAKER_KINDS = {"call": BY_CALL, "init": BY_INIT, "tuple": BY_TUPLE, "fields": BY_ATTRIBUTES}
@@ -89,7 +89,7 @@ _MAKER_KINDS = {"call": BY_CALL, "init": BY_INIT, "tuple": BY_TUPLE, "fields": B
 
 @cython.final
 cdef class InstanceMaker:
-    """How to make an instance of *row_class* of the cells of a row. Immutable."""
+    """Makes an instance of *row_class* from the cells of a row. Immutable."""
 
     cdef readonly object row_class
     cdef MakerKind _kind
@@ -101,13 +101,13 @@ cdef class InstanceMaker:
     cdef tuple _defaults
     cdef object _init
     cdef vector[Py_ssize_t] _sources
-    cdef vector[Py_ssize_t] _places  # offsets of slots, or places among the values
+    cdef vector[Py_ssize_t] _places  # offsets of slots, or indexes of the values
 
     def __cinit__(self, row_class not None, str kind not None, Py_ssize_t columns, sources, names=(), defaults=()):
         if not isinstance(row_class, type):
             raise TypeError(f"{row_class!r} is not a class")
         if kind not in _MAKER_KINDS:
-            raise ValueError(f"instances are made by {', '.join(_MAKER_KINDS)}, not {kind!r}")
+            raise ValueError(f"kind must be one of {', '.join(_MAKER_KINDS)}, got {kind!r}")
         self.row_class = row_class
         self._kind = _MAKER_KINDS[kind]
         self._columns = columns
@@ -119,9 +119,9 @@ cdef class InstanceMaker:
             if source in used and source >= 0:
                 raise ValueError(f"column {source} is used twice")
             if not FACTORY <= source < columns:
-                raise ValueError(f"there is no column {source} of {columns}")
+                raise ValueError(f"column {source} is out of range: there are {columns} columns")
             if source < 0 and self._kind in (BY_CALL, BY_INIT):
-                raise ValueError("a constructor knows its defaults")
+                raise ValueError("sources of a constructor must be columns: it has its own defaults")
             used.add(source)
             self._sources.push_back(source)
         self._count = <Py_ssize_t>self._sources.size()
@@ -149,16 +149,16 @@ cdef class InstanceMaker:
 
     @property
     def kind(self):
-        """How it does it."""
+        """Method by which instances are made."""
         return ("call", "init", "tuple", "slots", "values", "attributes")[<int>self._kind]
 
     def make(self, row):
-        """The instance for one row, a sequence of values."""
+        """Return the instance for one row, a sequence of values."""
         cdef Cells cells
         cdef Py_ssize_t i
         values = tuple(row)
         if len(values) != self._columns:
-            raise ValueError(f"a row of {self._columns} values is needed, not one of {len(values)}")
+            raise ValueError(f"expected a row of {self._columns} values, got {len(values)}")
         if not cells.allocate(self._columns):
             raise MemoryError()
         for i in range(self._columns):
@@ -169,7 +169,7 @@ cdef class InstanceMaker:
         return made
 
     cdef inline bint _is_untold(self) noexcept:
-        """Whether the collector does not know of what was made."""
+        """True if the collector does not track the instance."""
         return self._collected and self._kind >= BY_TUPLE
 
     cdef bint _find_slots(self) except -1:
@@ -183,12 +183,13 @@ cdef class InstanceMaker:
         return True
 
     cdef bint _find_values(self) except -1:
-        """Whether the values of all fields are beside an instance, and where: found by setting them, and tried."""
+        """True if the values of all fields are inline in an instance; find their places by setting them, and test
+        it."""
         cdef PyObject** values
         cdef int i
         cdef list marks = [object() for _ in self._names]
         self._places.clear()
-        if hasattr(self.row_class, "__del__"):  # of those that are tried
+        if hasattr(self.row_class, "__del__"):  # it would run for the trial instances
             return False
         for name in self._names:
             if hasattr(type(getattr(self.row_class, name, None)), "__set__"):
@@ -224,7 +225,7 @@ cdef bint has_place(vector[Py_ssize_t]& places, Py_ssize_t place) noexcept:
 
 
 cdef PyObject* taken(InstanceMaker maker, Py_ssize_t i, PyObject** cells) except NULL:
-    """What field *i* is set to; a new reference."""
+    """Return a new reference to the value of field *i*."""
     cdef Py_ssize_t source = maker._sources[i]
     cdef PyObject* value
     if source >= 0:
@@ -239,7 +240,7 @@ cdef PyObject* taken(InstanceMaker maker, Py_ssize_t i, PyObject** cells) except
 
 
 cdef PyObject* make_instance(InstanceMaker maker, PyObject** cells) except NULL:
-    """An instance of *cells*, some of which it takes. The collector does not know it yet if ``_is_untold``."""
+    """Return an instance of *cells*, some of which it takes. The collector does not track it yet if ``_is_untold``."""
     cdef Ref made
     cdef Ref value
     cdef PyObject** values
@@ -273,7 +274,7 @@ cdef PyObject* make_instance(InstanceMaker maker, PyObject** cells) except NULL:
 
 
 cdef enum:
-    FEW = 32  # arguments that need no memory of their own
+    FEW = 32  # arguments that need no allocation
 
 
 cdef PyObject* called(InstanceMaker maker, PyObject** cells) except NULL:

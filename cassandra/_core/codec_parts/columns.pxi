@@ -19,7 +19,7 @@ def decode_objects(RowsPage page not None, Py_ssize_t column, places, array):
             if not 0 <= column < page.plan._count:
                 raise IndexError(f"the page has {page.plan._count} columns")
             if view.format == NULL or view.format[0] != c"O" or view.format[1] != 0:
-                raise ValueError("values go into arrays of objects")
+                raise ValueError("the array must have format 'O' (objects)")
             if view.len != page._count * <Py_ssize_t>sizeof(PyObject*) or at.len != page._count * 4:
                 raise ValueError(f"an array of {view.len} bytes and {at.len} bytes of places for {page._count} objects")
             fill_objects(page, column, <const uint8_t*>at.buf, <PyObject**>view.buf)
@@ -45,12 +45,12 @@ cdef int fill_objects(RowsPage page, Py_ssize_t column, const uint8_t* places, P
         for at.row in range(page._count):
             memcpy(&place, places + 4 * at.row, 4)
             if bytes < 4 or place > bytes - 4:
-                raise ValueError("it is not in the page")
+                raise ValueError("the place is outside the page")
             p = page._rows.p + place
             size = load_i32(p)
             p += 4
             if size > page._rows.end - p:
-                raise ValueError(f"a value of {size} bytes where the answer has {page._rows.end - p} left")
+                raise ValueError(f"a value of {size} bytes where the response has {page._rows.end - p} left")
             value = none() if size < 0 else decode_value(node, p, size, page._version)
             read += max(0, size)
             old = slots[at.row]
@@ -65,7 +65,7 @@ cdef int fill_objects(RowsPage page, Py_ssize_t column, const uint8_t* places, P
 
 
 cdef Py_ssize_t number_width(const TypeNode* node) noexcept:
-    """Bytes of the machine numbers that a vector of this type consists of, 0 when it is none of those."""
+    """Return the size in bytes of the machine numbers of a vector of this type, 0 if it has none."""
     cdef int op = BLOB
     if node.op == VECTOR and node.children[0].fixed > 0:
         op = node.children[0].op
@@ -75,11 +75,11 @@ cdef Py_ssize_t number_width(const TypeNode* node) noexcept:
 
 
 def decode_numbers(Codec codec not None, data):
-    """The elements of a vector as machine numbers; see the stub."""
+    """Decode the elements of a vector as machine numbers; see the stub."""
     cdef Py_buffer view
     cdef Py_ssize_t width = number_width(&codec.node)
     if width == 0:
-        raise TypeError(f"values of type {codec.cql()} are no vectors of machine numbers")
+        raise TypeError(f"type {codec.cql()} is not a vector of machine numbers")
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         if view.len != codec.node.fixed:
@@ -90,7 +90,7 @@ def decode_numbers(Codec codec not None, data):
 
 
 cdef object number_view(const TypeNode* node, const uint8_t* p):
-    """A writable memoryview of the numbers of a vector whose bytes at p were counted."""
+    """Return a writable memoryview of the numbers of a vector; the caller has checked the length of the bytes at p."""
     cdef const TypeNode* number = node.children[0]
     cdef Py_ssize_t width = number.fixed
     cdef bytearray numbers = PyByteArray_FromStringAndSize(NULL, width * node.arity)

@@ -1,8 +1,8 @@
-# Wire bytes to Python values. decode_value() is the one switch; a kernel gets exactly the bytes of its value and
+# Wire bytes to Python values. decode_value() is the only switch; a kernel gets exactly the bytes of its value and
 # checks their number before it reads.
 
 cdef PyObject* decode_value(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version) except NULL:
-    """A new reference to the value of the n bytes at p."""
+    """Return a new reference to the value of the n bytes at p."""
     cdef int op = node.op
     if op == INT:
         if n == 4:
@@ -74,7 +74,7 @@ cdef PyObject* decode_value(const TypeNode* node, const uint8_t* p, Py_ssize_t n
 
 
 cdef PyObject* irregular(const TypeNode* node, Py_ssize_t n) except NULL:
-    """The value of a length that is not the type's own: empty, or an error."""
+    """Return the value of a length that is not the type's own: the empty value, or raise."""
     if n == 0:
         INCREF(node.empty)
         return node.empty
@@ -102,7 +102,7 @@ cdef inline PyObject* decode_boolean(const uint8_t* p) noexcept:
 
 
 cdef inline PyObject* decode_timestamp(int64_t ms) noexcept:
-    """A naive UTC datetime; the milliseconds themselves where datetime ends."""
+    """Return a naive UTC datetime, or the int of milliseconds beyond the range of datetime."""
     cdef CivilTime t
     if not split_timestamp(ms, &t):
         return PyLong_FromLongLong(ms)
@@ -112,7 +112,7 @@ cdef inline PyObject* decode_timestamp(int64_t ms) noexcept:
 
 
 cdef PyObject* decode_uuid(const uint8_t* p) except NULL:
-    """A UUID by its slots: its __init__ alone costs ten times the rest."""
+    """Make a UUID by its slots: its __init__ alone costs ten times the rest."""
     cdef Ref value
     cdef Ref number
     if _uuid is None:
@@ -159,7 +159,8 @@ cdef PyObject* decode_varint(const uint8_t* p, Py_ssize_t n) noexcept:
 
 
 cdef object decode_decimal(const uint8_t* p, Py_ssize_t n):
-    """Decimal from an int32 scale and an unscaled varint; short ones through their digits, long ones exactly."""
+    """Return a Decimal from an int32 scale and an unscaled varint; short ones through their digits, long ones
+    exactly."""
     cdef char[48] text
     cdef int64_t exponent = -<int64_t>load_i32(p)
     cdef size_t length

@@ -1,8 +1,8 @@
-# Collections, tuples, user types and vectors. A count from the wire is believed only as far as the bytes that are
-# left can hold so many items.
+# Collections, tuples, user types and vectors. A count from the wire is accepted only if the remaining bytes can hold so
+# many items.
 
 cdef inline PyObject* decode_cell(const TypeNode* node, const uint8_t** cursor, const uint8_t* end, int version) except NULL:
-    """One [bytes] item at *cursor*, which moves behind it."""
+    """Decode one [bytes] item at *cursor*, and move the cursor behind it."""
     cdef const uint8_t* p = cursor[0]
     cdef int32_t n
     if end - p < 4:
@@ -15,13 +15,13 @@ cdef inline PyObject* decode_cell(const TypeNode* node, const uint8_t** cursor, 
     if n > end - p:
         raise ValueError(f"{(<Codec>node.codec).cql()} item of {n} bytes where {end - p} are left")
     cursor[0] = p + n
-    if node.op == INT and n == 4:  # ids, mostly: a call less per item
+    if node.op == INT and n == 4:  # mostly ids: saves a call per item
         return PyLong_FromLong(load_i32(p))
     return decode_value(node, p, n, version)
 
 
 cdef Py_ssize_t read_count(const TypeNode* node, const uint8_t** cursor, const uint8_t* end, int cells) except -1:
-    """Number of items of a collection, each of which takes *cells* length prefixes at least."""
+    """Return the number of items of a collection, each of which takes at least *cells* length prefixes."""
     cdef const uint8_t* p = cursor[0]
     cdef int32_t count
     if end - p < 4:
@@ -96,8 +96,8 @@ cdef object make_map(const TypeNode* node, list items, int version):
 
 
 cdef int fill_fields(const TypeNode* node, const uint8_t* p, const uint8_t* end, PyObject** items, int version) except -1:
-    """Fields of a tuple or user type. Missing ones at the end are null; more than we know of (the type was altered
-    since its metadata came) are left out."""
+    """Decode the fields of a tuple or user type. Missing fields at the end are null; fields beyond those of the node
+    (the type was altered since its metadata was read) are ignored."""
     cdef Py_ssize_t i
     for i in range(node.arity):
         items[i] = none() if p == end else decode_cell(node.children[i], &p, end, version)
@@ -122,9 +122,9 @@ cdef PyObject* decode_fields_into(
 
 
 cdef object made_for_values(Codec codec):
-    """The class of values of a user type that no class was given for. Two threads come to the same one."""
+    """Return the class for values of a user type without a registered class. Two threads get the same one."""
     make = make_namedtuple(codec.type_name, codec.field_names)
-    if codec._make is None:  # what the node points to is not replaced: another thread may be about to take it
+    if codec._make is None:  # not replaced: another thread may use the node's pointer
         codec._make = make
         codec.node.make = <PyObject*>make
     return make

@@ -1,11 +1,11 @@
-# Pages whose encrypted columns are decrypted, for who reads bytes and not values: columns.
+# Pages whose encrypted columns are decrypted, for column readers, which read bytes and not values.
 
 
 def decrypted_page(RowsPage page not None, ResultPlan plan not None):
-    """*page* with the bytes that its ciphers make of encrypted values, and *plan*; see the stub."""
+    """Return *page* with encrypted values decrypted by its ciphers, and with *plan*; see the stub."""
     cdef Cursor c = page._rows
     cdef const uint8_t* p = c.p
-    cdef const uint8_t* kept = c.p  # from here on bytes go over as they are
+    cdef const uint8_t* kept = c.p  # bytes from here on are copied unchanged
     cdef Py_ssize_t row, i, count = page.plan._count
     cdef int32_t size
     cdef RowPosition at
@@ -19,11 +19,11 @@ def decrypted_page(RowsPage page not None, ResultPlan plan not None):
             for i in range(count):
                 at.column = i
                 if c.end - p < 4:
-                    raise ValueError("the answer ends before the length of this value")
+                    raise ValueError("the response ends before the length of this value")
                 size = load_i32(p)
                 p += 4
                 if size > c.end - p:
-                    raise ValueError(f"a value of {size} bytes where the answer has {c.end - p} left")
+                    raise ValueError(f"a value of {size} bytes where the response has {c.end - p} left")
                 if size < 0:
                     continue
                 cipher = ciphers[i]
@@ -43,7 +43,7 @@ def decrypted_page(RowsPage page not None, ResultPlan plan not None):
 
 
 def described_page(RowsPage page not None, ResultPlan plan not None):
-    """The rows of *page* as those of *plan*; see the stub."""
+    """Return the rows of *page* with *plan*; see the stub."""
     if plan._count != page.plan._count:
-        raise ValueError(f"a plan of {plan._count} columns for rows of {page.plan._count}")
+        raise ValueError(f"a plan of {plan._count} columns does not fit rows of {page.plan._count}")
     return rows_page(plan, &page._rows, page._owner, page._count, page._version)

@@ -1,8 +1,8 @@
-# Python values to wire bytes, appended to one buffer. A value a type cannot hold raises TypeError (wrong type),
+# Python values to wire bytes, appended to one buffer. A value that its type cannot hold raises TypeError (wrong type),
 # OverflowError (out of range) or ValueError; binding adds the name of the parameter.
 
 cdef class _Unset:
-    """Type of UNSET: a bound value that leaves the column as it is."""
+    """Type of UNSET: a bound value that leaves the column unchanged."""
 
     def __repr__(self):
         return "UNSET_VALUE"
@@ -85,13 +85,13 @@ cdef object out_of_range(const TypeNode* node, object value, str limits):
 
 
 cdef bint is_masked(object value) except -1:
-    """Whether *value* is a masked array of NumPy, or the constant that stands for one of its masked elements. What lies
-    under a mask is no value."""
+    """True if *value* is a masked array of NumPy, or the constant that stands for one of its masked elements. The data
+    under a mask is not a value."""
     return is_of_heap_type(value) and hasattr(value, "mask") and hasattr(value, "filled")
 
 
 cdef object as_index(const TypeNode* node, object value):
-    """*value* as int if it is a whole number of any kind; floats are not."""
+    """Return *value* as int if it is a whole number of any kind; floats are not."""
     if PyLong_Check(value):
         return value
     if not PyIndex_Check(value):
@@ -117,7 +117,7 @@ cdef double as_double(const TypeNode* node, object value) except? -1:
     if PyUnicode_Check(value) or not (PyIndex_Check(value) or hasattr(value, "__float__")) or is_masked(value):
         raise wrong_type(node, value, "a float")
     number = PyFloat_AsDouble(value)
-    if isinf(number) and value != number:  # a Decimal, for one, is rounded to infinity
+    if isinf(number) and value != number:  # e.g. a Decimal, which is rounded to infinity
         raise out_of_range(node, value, "64-bit floating point")
     return number
 
@@ -178,7 +178,7 @@ cdef int encode_blob(const TypeNode* node, object value, ByteBuffer* out) except
     if view.ndim > 0:
         out.put(view.buf, <size_t>view.len)
     PyBuffer_Release(&view)
-    if view.ndim == 0:  # a number of NumPy, whose buffer is an accident
+    if view.ndim == 0:  # a NumPy scalar: its buffer is not meant as bytes
         raise wrong_type(node, value, "bytes or another buffer")
     return 0
 
@@ -201,13 +201,13 @@ cdef int encode_uuid(const TypeNode* node, object value, ByteBuffer* out) except
 
 
 cdef int encode_varint(object value, ByteBuffer* out) except -1:
-    """Minimal two's complement, as Java makes it (routing tokens depend on that)."""
+    """Append minimal two's complement, as Java makes it (routing tokens depend on that)."""
     cdef int overflow = 0
     cdef int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow)
     if not overflow:
         put_varint(out[0], number)
         return 0
-    value = int.__int__(value)  # a subclass may compute as it likes
+    value = int.__int__(value)  # a subclass may override arithmetic
     bits = (~value if value < 0 else value).bit_length()
     cdef bytes data = value.to_bytes(bits // 8 + 1, "big", signed=True)
     out.put(PyBytes_AS_STRING(data), <size_t>PyBytes_GET_SIZE(data))
@@ -215,10 +215,10 @@ cdef int encode_varint(object value, ByteBuffer* out) except -1:
 
 
 cdef int encode_decimal(const TypeNode* node, object value, ByteBuffer* out) except -1:
-    """An int32 scale and the unscaled value."""
+    """Append an int32 scale and the unscaled value."""
     if _decimal is None:
         load_decimal()
-    if type(value) is not _decimal:  # a subclass, too: it may print and compute as it likes
+    if type(value) is not _decimal:  # a subclass, too: it may override str() and arithmetic
         value = as_decimal(node, value)
     if not value.is_finite():
         raise ValueError(f"decimal cannot hold {value}")
@@ -231,7 +231,7 @@ cdef int encode_decimal(const TypeNode* node, object value, ByteBuffer* out) exc
 
 
 cdef object as_decimal(const TypeNode* node, object value):
-    """An exact Decimal of the same value; a tuple or list is a sign, digits and an exponent."""
+    """Return an exact Decimal of the same value; a tuple or list is a sign, digits and an exponent."""
     if not isinstance(value, (_decimal, int, float, str, tuple, list)):
         if not PyIndex_Check(value):
             raise wrong_type(node, value, "a decimal.Decimal, int, float or str")
@@ -239,11 +239,11 @@ cdef object as_decimal(const TypeNode* node, object value):
     try:
         return _decimal(value)
     except (ArithmeticError, ValueError):
-        raise TypeError(f"{value!r} is no decimal number") from None
+        raise TypeError(f"invalid decimal number: {value!r}") from None
 
 
 cdef object short_exponent(str text):
-    """Exponent of a decimal number from its text: the digits after the point count against the one after E."""
+    """Return the exponent of a decimal number from its text: that after E less the number of fraction digits."""
     mantissa, _, exponent = text.upper().partition("E")
     _, _, fraction = mantissa.partition(".")
     return (int(exponent) if exponent else 0) - len(fraction)

@@ -1,5 +1,5 @@
-# Collections, tuples, user types and vectors. Lengths and counts are reserved and filled in afterwards, so that no
-# item is encoded into a buffer of its own.
+# Collections, tuples, user types and vectors. Lengths and counts are reserved and filled in afterwards, so that items
+# are encoded without separate buffers.
 
 cdef int encode_cell(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
     """Append a [bytes] item."""
@@ -27,7 +27,7 @@ cdef inline int patch_count(ByteBuffer* out, size_t at, Py_ssize_t count) except
 
 
 cdef int encode_items(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
-    """A list or set from any iterable but text."""
+    """Append a list or set from any iterable except text."""
     cdef size_t at = out.size()
     cdef Py_ssize_t count = 0
     cdef const TypeNode* child = node.children[0]
@@ -64,7 +64,7 @@ cdef int encode_map(const TypeNode* node, object value, ByteBuffer* out, int ver
 
 
 cdef int encode_fields(const TypeNode* node, tuple fields, Py_ssize_t count, ByteBuffer* out, int version) except -1:
-    """*count* fields in the order of the type; what the value does not have becomes null."""
+    """Append *count* fields in the order of the type; missing fields become null."""
     cdef Py_ssize_t i, n = len(fields)
     if n > node.arity:
         raise ValueError(f"{(<Codec>node.codec).cql()} has {node.arity} fields, the value has {n}")
@@ -74,7 +74,7 @@ cdef int encode_fields(const TypeNode* node, tuple fields, Py_ssize_t count, Byt
 
 
 cdef int encode_tuple(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
-    """A short tuple stays short, as in a CQL literal: it is another key than the one filled up with nulls."""
+    """Append a tuple. A short one stays short, as in a CQL literal: it is another key than one filled up with nulls."""
     if PyUnicode_Check(value):
         raise wrong_type(node, value, "a tuple")
     try:
@@ -85,8 +85,8 @@ cdef int encode_tuple(const TypeNode* node, object value, ByteBuffer* out, int v
 
 
 cdef int encode_udt(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
-    """A tuple or list by position, a mapping by key, any other object by attribute; what is missing becomes null. A
-    tuple may be longer than the type, which another program has added fields to since."""
+    """Append a user type: a tuple or list by position, a mapping by key, any other object by attribute; missing fields
+    become null. A tuple may be longer than the type: another program has added fields since."""
     cdef Codec codec = <Codec>node.codec
     cdef tuple given
     if PyTuple_Check(value) or PyList_Check(value):
@@ -134,7 +134,8 @@ cdef int encode_vector(const TypeNode* node, object value, ByteBuffer* out, int 
 
 
 cdef int encode_element(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
-    """One vector element: bare if its type has one size, else after its length as [unsigned vint]."""
+    """Append one vector element: without a prefix if its type has one size, else after its length as [unsigned
+    vint]."""
     cdef ByteBuffer element
     if value is None or value is _unset:
         raise TypeError("the elements of a vector cannot be null")
@@ -149,9 +150,9 @@ cdef int encode_element(const TypeNode* node, object value, ByteBuffer* out, int
 
 
 cdef bint encode_array(const TypeNode* node, object value, ByteBuffer* out) except -1:
-    """A one-dimensional buffer of machine numbers (NumPy, array.array), converted in one loop.
+    """Append a one-dimensional buffer of machine numbers (NumPy, array.array), converted in one loop.
 
-    False, with nothing written, for whatever needs the general way: other formats, numbers out of range.
+    False, with nothing written, if the element-wise conversion is needed: other formats, numbers out of range.
     """
     cdef Py_buffer view
     cdef const TypeNode* child = node.children[0]

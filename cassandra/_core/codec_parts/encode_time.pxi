@@ -1,4 +1,4 @@
-# timestamp, date, time and duration from what users have: datetime objects, the classes of cassandra.util, text, ints.
+# timestamp, date, time and duration from datetime objects, the classes of cassandra.util, text and ints.
 
 cdef enum:
     MICROSECONDS_PER_DAY = 86400000000
@@ -6,7 +6,7 @@ cdef enum:
 
 
 cdef int64_t as_timestamp(const TypeNode* node, object value) except? -1:
-    """Milliseconds since the epoch, rounded down. Naive datetimes are UTC."""
+    """Return milliseconds since the epoch, rounded down. Naive datetimes are UTC."""
     cdef int64_t days, microseconds
     if PyLong_Check(value):
         if value is True or value is False:
@@ -14,7 +14,7 @@ cdef int64_t as_timestamp(const TypeNode* node, object value) except? -1:
         return as_integer(node, value, INT64_MIN, INT64_MAX)
     if PyDate_Check(value):
         if not PyDateTime_CheckExact(value) and value != value:
-            raise ValueError(f"{value} is no point in time")  # NaT of pandas, which is a datetime to isinstance()
+            raise ValueError(f"invalid timestamp: {value}")  # NaT of pandas, which is a datetime to isinstance()
         days = days_of(value)
         if not PyDateTime_Check(value):
             return days * 86400000
@@ -39,7 +39,7 @@ cdef inline int64_t days_of(object value) noexcept:
 
 
 cdef int64_t utc_offset(object value) except? -1:
-    """Microseconds; 0 for a tzinfo that says it does not know."""
+    """Return the UTC offset in microseconds; 0 if the tzinfo gives None."""
     delta = value.utcoffset()
     if delta is None:
         return 0
@@ -51,13 +51,13 @@ cdef int64_t utc_offset(object value) except? -1:
 
 
 cdef uint32_t as_date(const TypeNode* node, object value) except? 0:
-    """Days since the epoch plus 2**31. An int is taken for that sum, as CQL and scylla-driver take it."""
+    """Return days since the epoch plus 2**31. An int is taken as that sum, as in CQL and scylla-driver."""
     cdef int64_t days
     if PyLong_Check(value) or not PyDate_Check(value) and PyIndex_Check(value):
         return <uint32_t>as_integer(node, value, 0, 0xFFFFFFFF)
     if PyDate_Check(value):
         if value != value:
-            raise ValueError(f"{value} is no date")
+            raise ValueError(f"invalid date: {value}")
         days = days_of(value)
     else:
         if PyUnicode_Check(value):
@@ -72,7 +72,7 @@ cdef uint32_t as_date(const TypeNode* node, object value) except? 0:
 
 
 cdef int64_t as_time(const TypeNode* node, object value) except? -1:
-    """Nanoseconds since midnight."""
+    """Return nanoseconds since midnight."""
     if not PyLong_Check(value):
         if PyUnicode_Check(value) or PyTime_Check(value):
             if _date is None:
@@ -99,7 +99,7 @@ cdef int encode_duration(const TypeNode* node, object value, ByteBuffer* out) ex
     except OverflowError as error:
         raise ValueError(str(error)) from None
     if min(months, days, nanoseconds) < 0 < max(months, days, nanoseconds):
-        raise ValueError(f"{value!r}: months, days and nanoseconds of a duration have one sign")
+        raise ValueError(f"months, days and nanoseconds of a duration must have the same sign: {value!r}")
     put_unsigned_vint(out[0], zigzag_encode(months))
     put_unsigned_vint(out[0], zigzag_encode(days))
     put_unsigned_vint(out[0], zigzag_encode(nanoseconds))

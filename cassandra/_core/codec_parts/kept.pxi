@@ -1,17 +1,17 @@
-# What is kept of a page whose rows were made, so that it can be columns too; and rows that nobody asked for yet.
+# The retained form of a page whose rows were decoded, so that it can be read as columns too; and lazy rows.
 #
-# Of a small page nothing is kept but its rows, where these can be turned back into it: the page is encoded again for the
-# few who ask. Rows can, if all columns are of types whose values say everything, and a row has all columns (*turns_back*).
-# If not, its bytes are kept: how many rows, the protocol's version, the rows; all else that such a page has costs more. A
-# page that is not so small is kept as it is, and its rows are made when somebody asks for them: whoever asks for columns
-# does without. Frames are kept for pages of a size of their own; what is smaller is copied, as many of them may share a
-# block of the pool.
+# Of a small page only the rows are retained, if they can be encoded back into it (*turns_back*): all columns are of
+# types whose values determine their bytes, and a row has all columns. The page is then encoded again if columns are
+# read, which is rare. Otherwise its bytes are retained: the number of rows, the protocol version, the rows; the other
+# objects of such a page cost more. A larger page is retained unchanged, and its rows are decoded on the first access:
+# reading columns does not decode them. Frames are retained for pages of at least COPIED bytes; smaller ones are copied,
+# as many of them may share a block of the pool.
 
 cdef enum:
-    EAGER = UNOWNED  # bytes; rows of smaller pages are made at once
+    EAGER = UNOWNED  # bytes; rows of smaller pages are decoded at once
     COPIED = 64 << 10  # bytes; smaller pages keep no frame
     KEPT_HEAD = 8
-    PLAIN_VERSION = 4  # of values that are the same in all
+    PLAIN_VERSION = 4  # for values whose bytes are the same in all versions
 
 cdef bytes _no_rows = b""
 
@@ -31,7 +31,7 @@ cdef bytes keep(Cursor* c, int32_t count, int32_t version):
 
 
 def kept_page(ResultPlan plan not None, kept not None):
-    """The page that *kept* was kept of: Result rows of *plan*."""
+    """Restore the page, rows of *plan*, from its retained form."""
     cdef RowsPage page
     cdef const char* p
     if type(kept) is RowsPage:
@@ -52,7 +52,7 @@ def kept_page(ResultPlan plan not None, kept not None):
 
 
 cdef bint says_all(const TypeNode* node) noexcept:
-    """Whether a value of this type tells the bytes that it was decoded from, or others that mean the same."""
+    """True if a value of this type determines the bytes that it was decoded from, or equivalent ones."""
     return node.op in (
         INT, TEXT, VARCHAR, ASCII, BIGINT, COUNTER, DOUBLE, FLOAT, TIMESTAMP, UUID, TIMEUUID, BOOLEAN, BLOB, SMALLINT,
         TINYINT, DATE, VARINT, DECIMAL, INET,
@@ -60,7 +60,7 @@ cdef bint says_all(const TypeNode* node) noexcept:
 
 
 cdef bint turns_back(RowPlan how) except -1:
-    """Whether rows can be turned back into their page: see the head of this file."""
+    """True if rows can be encoded back into their page: see the head of this file."""
     cdef Py_ssize_t i
     if how._kind == ROW_INSTANCE:
         return False
@@ -73,7 +73,7 @@ cdef bint turns_back(RowPlan how) except -1:
 
 
 cdef bytes encoded_rows(ResultPlan plan, list rows):
-    """The bytes of *rows* as they are: a program may have changed the list, or dicts in it."""
+    """Encode *rows* in their present state: a program may have changed the list, or dicts in it."""
     cdef ByteBuffer out
     cdef Py_ssize_t i
     cdef tuple cells
@@ -84,9 +84,9 @@ cdef bytes encoded_rows(ResultPlan plan, list rows):
             elif PyTuple_Check(row):
                 cells = tuple(row)
             else:
-                raise TypeError(f"a row is {row!r}")
+                raise TypeError(f"expected a dict or tuple as row, got {row!r}")
             if len(cells) != plan._count:
-                raise ValueError(f"a row has {len(cells)} values")
+                raise ValueError(f"expected a row of {plan._count} values, got {len(cells)}")
             for i in range(plan._count):
                 encode_kept(plan._nodes[i], cells[i], &out)
     except MemoryError:
@@ -106,20 +106,20 @@ cdef int encode_kept(const TypeNode* node, object value, ByteBuffer* out) except
 
 
 cdef RowsPage lasting(RowsPage page):
-    """A page that keeps no frame for little."""
+    """Return the page, or a copy if it is small: a small page must not pin a frame."""
     return page.detached() if page._rows.end - page._rows.p < COPIED else page
 
 
 @cython.final
 cdef class UnmadeRows:
-    """Rows of a page, made when they are asked for, by whoever asks first."""
+    """Rows of a page, decoded on the first access."""
 
     cdef readonly RowsPage page
     cdef RowPlan _how
     cdef list _made
 
     def __init__(self):
-        raise TypeError("they come from split_page()")
+        raise TypeError("use split_page() to make UnmadeRows")
 
     def __len__(self):
         return self.page._count

@@ -1,13 +1,13 @@
-# Python classes the native code builds values of, found once, at first use: importing the codec imports nothing.
-# Slots of those classes are written by offset; a class that cannot be built that way is simply called.
+# Python classes of decoded values, looked up once, at first use: importing the codec imports no other module. Slots of
+# those classes are written by offset; a class that cannot be built that way is called.
 
 cdef class _SlottedClass:
-    """A class of L0 or the standard library and the offsets of the slots its values are made of."""
+    """A class of L0 or the standard library and the offsets of the slots that its values consist of."""
 
     cdef object cls
     cdef PyTypeObject* type
     cdef bint direct  # instances can be made by filling slots
-    cdef bint tracked  # whether the collector has to know its instances
+    cdef bint tracked  # the collector has to track its instances
     cdef Py_ssize_t[4] offsets
 
     def __cinit__(self, cls, tuple slots, bint tracked=False):
@@ -71,14 +71,14 @@ cdef int load_decimal() except -1:
 
 
 cdef object make_namedtuple(str name, tuple fields):
-    """For whoever gave no class: cached, with the names that Python cannot have replaced; or tuple."""
+    """Return the class for types without a given class: cached, with names invalid in Python replaced; or tuple."""
     from cassandra._base.tuples import udt_class
 
     return udt_class(name, fields)
 
 
 cdef object fitted(factory, str type_name, tuple names):
-    """*factory*, or what calls it with the fields that it takes."""
+    """Return *factory*, or a wrapper that calls it with the fields that it takes."""
     from cassandra._base.fitting import fitted
 
     return fitted(factory, type_name, names)

@@ -1,30 +1,30 @@
-# Types and column specifications of result metadata, and the TypeContext that resolves and remembers them.
+# Types and column specifications of result metadata, and the TypeContext that resolves and caches them.
 
 cdef enum:
     GLOBAL_SPEC = 0x1
     HAS_MORE_PAGES = 0x2
     NO_METADATA = 0x4
     METADATA_CHANGED = 0x8
-    # What the cache of plans may hold, so that no server fills the memory with it: bytes of specifications and, for the
-    # objects that are made of them, some bytes per column. A plan that takes a sixteenth of it is made every time.
+    # Limits of the cache of plans, so that no server fills the memory with it: bytes of specifications and, for the
+    # objects made of them, some bytes per column. A plan that takes a sixteenth of the limit is not cached.
     MAX_KEPT_SPECS = 4 << 20
     WEIGHT_OF_COLUMN = 32
-    MAX_KEPT_CUSTOM = 4096  # characters of the name of a custom type that is kept, for the same reason
+    MAX_KEPT_CUSTOM = 4096  # characters of the name of a cached custom type, for the same reason
     LONGEST_SHOWN = 256  # characters of a name in an error
-    # What metadata may cost, looked at before anything is made of it: a column takes four bytes on the wire and a
-    # hundred here, a list<list<...>> two for three hundred. No table and no user type comes near.
+    # Limits of metadata, checked before objects are made of it: a column takes four bytes on the wire and a hundred
+    # here, a list<list<...>> two for three hundred. No table and no user type comes near.
     MAX_COLUMNS = 65535
     MAX_SPECS = 32 << 20  # bytes
-    MAX_WEIGHT = 1 << 20  # of all types, nested ones too; 1 for a scalar, which all share
-    WEIGHT_OF_NESTED = 4  # an object of its own
-    WEIGHT_OF_UDT = 32  # a class of its own
+    MAX_WEIGHT = 1 << 20  # of all types, nested ones too; 1 for a scalar, which is shared
+    WEIGHT_OF_NESTED = 4  # a separate object
+    WEIGHT_OF_UDT = 32  # a separate class
 
 
 cdef uint64_t _generations = 0
 
 
 cdef uint64_t next_generation() noexcept:
-    """Of plans that are made with the same types; no other context has it, nor had."""
+    """Return the generation of plans that are made with the same types; unique among all contexts."""
     global _generations
     _generations += 1
     return _generations
@@ -32,7 +32,7 @@ cdef uint64_t next_generation() noexcept:
 
 @cython.final
 cdef class TypeContext:
-    """Resolves what wire metadata cannot say alone, and keeps the plans of results seen before."""
+    """Resolves types that wire metadata does not define alone, and caches the plans of results."""
 
     cdef object _resolve_custom
     cdef object _resolve_udt
@@ -55,19 +55,19 @@ cdef class TypeContext:
         self._generation = next_generation()
 
     def clear(self):
-        """Forget plans and custom types: a user type was registered or altered."""
-        # New ones, not emptied ones: a thread that resolves a type as it was puts what it makes where nobody looks.
+        """Drop plans and custom types: a user type was registered or altered."""
+        # New dicts: a thread that still resolves a type by its old definition writes into the unreferenced ones.
         self._plans = {}
         self._customs = {}
         self._kept = 0
         self._generation = next_generation()
 
     def user_type(self, str keyspace not None, str name not None):
-        """The class registered for a user type, or None."""
+        """Return the class registered for a user type, or None."""
         return None if self._resolve_udt is None else self._resolve_udt(keyspace, name)
 
     def __len__(self):
-        """Plans in the cache."""
+        """Return the number of plans in the cache."""
         return len(self._plans)
 
 
@@ -78,7 +78,7 @@ cdef Codec custom_type(TypeContext context, str name):
         try:
             codec = custom_codec(name) if context._resolve_custom is None else context._resolve_custom(name)
         except Exception as error:
-            raise protocol_error(f"type {name[:LONGEST_SHOWN]!r} is not understood: {error}") from error
+            raise protocol_error(f"cannot resolve the type {name[:LONGEST_SHOWN]!r}: {error}") from error
         if not isinstance(codec, Codec):
             raise TypeError(f"resolve_custom returned {type(codec).__name__} instead of a Codec for {name!r}")
         if len(customs) >= 1024:
@@ -89,7 +89,7 @@ cdef Codec custom_type(TypeContext context, str name):
 
 
 cdef Codec take_type(Cursor* c, TypeContext context, int depth):
-    """One [option]."""
+    """Read one [option]."""
     cdef int kind = take_short(c)
     if depth >= MAX_DEPTH:
         raise protocol_error(f"a CQL type is nested more than {MAX_DEPTH} levels deep")
@@ -177,16 +177,16 @@ cdef int weigh(int* weight, int more) except -1:
 
 
 cdef int check_columns(Cursor* c, int32_t columns) except -1:
-    """Refuse a column count that no statement has, or the rest of the message no room for."""
+    """Refuse a column count above the limit, or above the size of the rest of the message."""
     if columns < 0 or <int64_t>columns * 4 > c.end - c.p:
         raise protocol_error(f"metadata of {columns} columns in {c.end - c.p} bytes")
     if columns > MAX_COLUMNS:
-        raise protocol_error(f"metadata of {columns} columns; more than {MAX_COLUMNS} are not believed")
+        raise protocol_error(f"metadata of {columns} columns exceeds the limit of {MAX_COLUMNS}")
     return 0
 
 
 cdef int skip_specs(Cursor* c, int flags, int32_t columns) except -1:
-    """Go behind the specifications. ProtocolError when they are cut off, or making them would cost too much."""
+    """Move behind the specifications. ProtocolError if they are cut off, or exceed a limit."""
     cdef const uint8_t* start = c.p
     cdef int i, weight = 0
     check_columns(c, columns)
@@ -205,7 +205,8 @@ cdef int skip_specs(Cursor* c, int flags, int32_t columns) except -1:
 
 
 cdef list take_specs(Cursor* c, int flags, int32_t columns, TypeContext context, bint is_bound):
-    """Column specifications that skip_specs() went over: (keyspace, table, name, codec) each, of parameters or not."""
+    """Read column specifications checked by skip_specs(): (keyspace, table, name, codec) each. *is_bound*:
+    parameters."""
     cdef int i
     resolve = context.resolve_column
     cdef list specs = []
@@ -220,14 +221,14 @@ cdef list take_specs(Cursor* c, int flags, int32_t columns, TypeContext context,
         name = take_string(c)
         try:
             codec = take_type(c, context, 0)
-        except ValueError as error:  # of a codec that cannot be made
+        except ValueError as error:  # the codec cannot be made
             raise protocol_error(f"type of column {name[:LONGEST_SHOWN]!r}: {error}") from error
         specs.append((keyspace, table, name, codec if resolve is None else resolve(keyspace, table, name, codec, is_bound)))
     return specs
 
 
 cdef ResultPlan take_plan(Cursor* c, int flags, int32_t columns, TypeContext context):
-    """The plan of the specifications at the cursor: a known one if the same bytes came before."""
+    """Return the plan of the specifications at the cursor: a cached one if the same bytes were read before."""
     cdef Cursor start = c[0]
     cdef ResultPlan plan
     cdef dict plans = context._plans
@@ -256,8 +257,8 @@ cdef ResultPlan take_plan(Cursor* c, int flags, int32_t columns, TypeContext con
 
 
 cdef bint describes(ResultPlan plan, Cursor* c, int flags, int32_t columns, TypeContext context) except -1:
-    """Whether take_plan() would give *plan*, or one just like it; if so the cursor is behind the specifications. They say
-    themselves where they end, so what begins with the same bytes is the same."""
+    """True if take_plan() would give *plan*, or an equal one; if so the cursor is behind the specifications. They are
+    self-delimiting, so specifications that begin with the same bytes are the same."""
     cdef bytes key = plan._key
     if key is None or plan._generation != context._generation:
         return take_plan(c, flags, columns, context) is plan
@@ -281,7 +282,7 @@ cdef Py_ssize_t weight_of(ResultPlan plan) noexcept:
 
 
 cdef int remember(TypeContext context, dict plans, bytes key, ResultPlan plan) except -1:
-    """Keep a plan, in place of those that were not used for longest."""
+    """Cache a plan; evict the least recently used ones."""
     if context._size == 0:
         return 0
     while plans and (len(plans) >= context._size or context._kept + weight_of(plan) > MAX_KEPT_SPECS):
@@ -294,7 +295,7 @@ cdef int remember(TypeContext context, dict plans, bytes key, ResultPlan plan) e
 cdef int forget_oldest(TypeContext context, dict plans) except -1:
     cdef uint64_t oldest = 0
     victim = None
-    for candidate, other in plans.copy().items():  # nothing can come between, as while a list is made
+    for candidate, other in plans.copy().items():  # copy() is atomic, unlike making a list
         if victim is None or (<ResultPlan>other)._used < oldest:
             victim = candidate
             oldest = (<ResultPlan>other)._used

@@ -1,4 +1,4 @@
-# Codec: a compiled CQL type. Its TypeNode is what the decoders and encoders run on: plain C, children by pointer.
+# Codec: a compiled CQL type. Decoders and encoders run on its TypeNode: plain C, children by pointer.
 
 cdef enum:
     # Wire option ids double as operations.
@@ -44,12 +44,12 @@ cdef struct TypeNode:
     int op
     int atomic  # decoded values hold no reference that could be part of a cycle
     int depth  # 1 for a scalar
-    Py_ssize_t fixed  # bytes of a vector element of this type, -1 when they vary
+    Py_ssize_t fixed  # bytes of a vector element of this type, -1 if they vary
     Py_ssize_t arity  # children; dimensions of a vector
     TypeNode** children
     PyObject* codec  # the owner, borrowed
-    PyObject* empty  # what a value of zero bytes decodes to where zero bytes mean nothing, borrowed
-    PyObject* make  # UDT class or callable, borrowed; None for a namedtuple that no value was read as yet
+    PyObject* empty  # decoded from zero bytes where they are not a value of the type, borrowed
+    PyObject* make  # UDT class or callable, borrowed; None for a namedtuple of which no value was decoded yet
     Make how
 
 _SCALARS = {
@@ -69,7 +69,7 @@ _SCALARS = {
     VARINT: ("varint", -1),
     TIMEUUID: ("timeuuid", 16),
     INET: ("inet", -1),
-    # Of one size each, yet vectors prefix their elements with a length, as Cassandra's own classes do.
+    # The following have one size each, yet vectors prefix their elements with a length, as Cassandra's own classes do.
     DATE: ("date", -1),
     TIME: ("time", -1),
     SMALLINT: ("smallint", -1),
@@ -78,7 +78,7 @@ _SCALARS = {
 }
 
 
-cdef PyObject* newest = NULL  # of the codecs that are alive, a list through their ``older``
+cdef PyObject* newest = NULL  # head of the list of live codecs, linked through ``older``
 
 
 @cython.final
@@ -146,7 +146,7 @@ cdef class Codec:
 
     @property
     def empty_value(self):
-        """What a value of zero bytes decodes to, for types where zero bytes are no value of their own. None."""
+        """Decoded from zero bytes, for types without a zero-length value. None by default."""
         return self._empty
 
     @empty_value.setter
@@ -158,11 +158,11 @@ cdef class Codec:
 
     @property
     def element_size(self):
-        """Bytes of an element of a vector of this type; -1 when a length goes ahead of it."""
+        """Size in bytes of an element of a vector of this type; -1 if elements have a length prefix."""
         return self.node.fixed
 
     def cql(self):
-        """CQL spelling without ``frozen``: ``map<text, list<int>>``."""
+        """Return the CQL spelling without ``frozen``: ``map<text, list<int>>``."""
         if self.node.op in (LIST, SET, MAP, TUPLE):
             return f"{self.name}<{', '.join([child.cql() for child in self.children])}>"
         if self.node.op == VECTOR:
@@ -175,8 +175,8 @@ cdef class Codec:
         return f"<Codec {self.cql()}>"
 
     def decode(self, data, int protocol_version=4):
-        """The value of these bytes; None for None. DriverException, which is a ValueError too, when they are
-        no value of this type."""
+        """Return the value of these bytes; None for None. DriverException, which is a ValueError too, if they are not a
+        value of this type."""
         cdef Py_buffer view
         if data is None:
             return None
@@ -191,7 +191,7 @@ cdef class Codec:
             PyBuffer_Release(&view)
 
     def encode(self, value, int protocol_version=4):
-        """The bytes of *value*. TypeError or OverflowError or ValueError when this type cannot hold it."""
+        """Return the bytes of *value*. TypeError, OverflowError or ValueError if this type cannot hold it."""
         cdef ByteBuffer out
         if value is None:
             raise TypeError(f"None is null, not a value of type {self.cql()}")
@@ -200,7 +200,7 @@ cdef class Codec:
 
 
 cdef inline object Ref_take(PyObject* o):
-    """Adopt a new reference."""
+    """Take over a new reference."""
     cdef object result = <object>o
     DECREF(o)
     return result
@@ -221,7 +221,7 @@ cdef Codec new_codec(int kind, int op, str name):
 
 
 cdef int adopt(Codec codec, tuple children) except -1:
-    """Give a codec its children and check the depth they make."""
+    """Set a codec's children and check the resulting depth."""
     cdef Codec child
     cdef Py_ssize_t i, n = len(children)
     codec._children_store = <TypeNode**>malloc((n + 1) * sizeof(TypeNode*))
@@ -244,7 +244,7 @@ cdef tuple checked_children(elements):
     cdef tuple children = tuple(elements)
     for child in children:
         if not isinstance(child, Codec):
-            raise TypeError(f"a Codec is needed, not {type(child).__name__}")
+            raise TypeError(f"expected a Codec, got {type(child).__name__}")
     return children
 
 
@@ -259,10 +259,10 @@ cdef dict _scalars = {kind: new_scalar(kind) for kind in _SCALARS}
 
 
 def scalar(int kind):
-    """The codec of a type without parameters; one object per wire id."""
+    """Return the codec of a type without parameters; one object per wire id."""
     codec = _scalars.get(kind)
     if codec is None:
-        raise ValueError(f"0x{kind:04x} is no CQL type without parameters")
+        raise ValueError(f"unknown CQL type without parameters: 0x{kind:04x}")
     return codec
 
 
@@ -296,7 +296,7 @@ def tuple_codec(elements):
 def vector_codec(element, int dimensions):
     cdef Codec codec = new_codec(CUSTOM, VECTOR, "vector")
     if dimensions <= 0:
-        raise ValueError(f"a vector has at least one dimension, not {dimensions}")
+        raise ValueError(f"dimensions of a vector must be positive, got {dimensions}")
     adopt(codec, checked_children((element,)))
     codec.dimensions = dimensions
     codec.node.arity = dimensions
@@ -321,7 +321,7 @@ def udt_codec(str keyspace not None, str name not None, field_names, elements, f
 
 
 def custom_codec(str class_name not None, decode=None, encode=None):
-    """A type of the server without a kernel here: bytes, or what the two functions make of them."""
+    """Return the codec of a server type without a kernel here: bytes, or the results of the two functions."""
     cdef Codec codec = new_codec(CUSTOM, BLOB if decode is None and encode is None else CALL, class_name)
     codec._decode = decode
     codec._encode = encode
@@ -330,7 +330,7 @@ def custom_codec(str class_name not None, decode=None, encode=None):
 
 
 def encrypted_codec(Codec stored not None, cipher not None):
-    """A column of type *stored* whose bytes *cipher* makes of values, and values of."""
+    """Return the codec of a column of type *stored* whose values *cipher* encrypts and decrypts."""
     cdef Codec codec = new_codec(stored.kind, CALL, stored.name)
     codec.stored = stored
     codec.cipher = cipher
@@ -340,12 +340,12 @@ def encrypted_codec(Codec stored not None, cipher not None):
     return codec
 
 
-# While a program's functions move the values of a type, every codec of it runs them as one with Python functions does,
-# wherever it is: plans and the codecs of nested types point to its node. The functions of the type itself run a copy.
+# While a type's functions are replaced by a program, every codec of it calls them like one with Python functions, in
+# all positions: plans and the codecs of nested types point to its node. The type's own functions use a copy.
 
 
 def replace_functions(Codec codec not None, decode, encode):
-    """Have *decode* and *encode* move the values of *codec*, in all plans that it is in; see the stub."""
+    """Let *decode* and *encode* convert the values of *codec*, in all plans that contain it; see the stub."""
     if codec._before is None:
         codec._before = (codec.node.op, codec.node.atomic, codec._decode, codec._encode)
     codec._decode = decode
@@ -362,7 +362,7 @@ def restore_functions(Codec codec not None):
 
 
 def native_copy(Codec codec not None, bint deep=False):
-    """A codec of the same type, whose functions are those of the driver; see the stub."""
+    """Return a codec of the same type with the functions of the driver; see the stub."""
     op, atomic, decode, encode = codec._before or (codec.node.op, codec.node.atomic, codec._decode, codec._encode)
     cdef Codec copy = new_codec(codec.kind, op, codec.name)
     copy.keyspace = codec.keyspace
@@ -386,7 +386,7 @@ def native_copy(Codec codec not None, bint deep=False):
 
 
 def all_codecs():
-    """The codecs that are alive."""
+    """Return the live codecs."""
     cdef list found = []
     cdef PyObject* at = newest
     while at != NULL:
@@ -395,11 +395,11 @@ def all_codecs():
     return found
 
 
-cdef object _on_new = None  # a function of codecs while functions of types that have parameters are replaced
+cdef object _on_new = None  # a function of codecs while functions of parameterised types are replaced
 
 
 def set_on_new(function):
-    """*function* is called with each codec that metadata of a server are read to, from now on; None for none."""
+    """Call *function* from now on with each codec read from a server's metadata; None: stop."""
     global _on_new
     _on_new = function
 
@@ -411,8 +411,8 @@ cdef inline Codec noted(codec):
 
 
 cdef int set_factory(Codec codec, factory) except -1:
-    """Choose how values of a user type are made. A namedtuple whose fields are those of the type is filled in place;
-    the driver's own is made for the first value: a server may describe many types."""
+    """Choose how values of a user type are made. A namedtuple with the fields of the type is filled in place; the
+    driver's own class is made for the first value: a server may describe many types."""
     if factory is not None and not callable(factory):
         raise TypeError(f"the factory of {codec.type_name} is not callable")
     in_place = factory is None or factory is tuple or is_fields_tuple(factory, codec.field_names)
@@ -430,7 +430,7 @@ cdef int set_factory(Codec codec, factory) except -1:
 
 
 cdef bint is_fields_tuple(make, tuple names) except -1:
-    """A class straight from namedtuple(), not a subclass with ideas of its own, that has *names* in their order.
+    """True for a class straight from namedtuple(), not a subclass, that has *names* in their order.
 
     Names that cannot be attributes may be spelled differently.
     """

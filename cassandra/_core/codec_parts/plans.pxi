@@ -1,13 +1,13 @@
-# ResultPlan: how to decode the rows of one result shape. RowPlan: the same for one way of making rows.
+# ResultPlan: decoder of the rows of one result shape. RowPlan: the same with one row format.
 
 cdef enum:
-    KEPT_FACTORIES = 15  # the latest, beside a new one: a program may make one per request
+    KEPT_FACTORIES = 15  # the latest, besides a new one: a program may make one per request
 
 
 @cython.final
 cdef class ResultPlan:
-    """Names and codecs of a result's columns. Immutable but for what is found out about it once: row plans, and
-    *types* and *extra*, which belong to the layers above."""
+    """Names and codecs of a result's columns. Immutable except for cached values: row plans, and *types* and *extra*,
+    which belong to the layers above."""
 
     cdef readonly tuple specs
     cdef readonly tuple names
@@ -20,8 +20,8 @@ cdef class ResultPlan:
     cdef int _atomic
     cdef RowPlan _tuples
     cdef uint64_t _used  # tick of its last use in a TypeContext
-    cdef bytes _key  # what it was made of, there
-    cdef uint64_t _generation  # of that context then
+    cdef bytes _key  # its key in that context's cache
+    cdef uint64_t _generation  # of that context when the plan was made
 
     def __cinit__(self, specs):
         cdef Py_ssize_t i
@@ -47,16 +47,16 @@ cdef class ResultPlan:
         return self._count
 
     def row_plan(self, factory):
-        """The row plan noted for this very *factory*, None if there is none."""
+        """Return the row plan cached for exactly this *factory*, None if there is none."""
         return factory_plan(self, factory)
 
     def note_row_plan(self, factory, RowPlan row_plan not None):
-        """Have rows for *factory* made by *row_plan* from now on. What was noted first stays; returns that."""
+        """Use *row_plan* for rows of *factory* from now on. A plan cached earlier stays; return the valid one."""
         cdef RowPlan known = factory_plan(self, factory)
         if known is not None:
             return known
         if row_plan.plan is not self:
-            raise ValueError("this row plan is for another result")
+            raise ValueError("the row plan belongs to another result plan")
         self._factories = (*self._factories[-KEPT_FACTORIES:], (factory, row_plan))
         return row_plan
 
@@ -74,7 +74,7 @@ cdef class ResultPlan:
 
 
 cdef RowPlan factory_plan(ResultPlan plan, factory):
-    """By identity: there are few factories, and most results only ever see one."""
+    """Look up by identity: there are few factories, and most results have only one."""
     cdef tuple known = plan._factories
     cdef tuple entry
     for entry in known:
@@ -104,7 +104,7 @@ _ROW_KINDS = {
 
 @cython.final
 cdef class RowPlan:
-    """A ResultPlan for one way of making rows."""
+    """A ResultPlan with one row format."""
 
     cdef readonly ResultPlan plan
     cdef readonly str kind
@@ -119,14 +119,14 @@ cdef class RowPlan:
         self.row_class = row_class
         self._maker = maker
         if kind not in _ROW_KINDS:
-            raise ValueError(f"rows are made as {', '.join(_ROW_KINDS)}, not {kind!r}")
+            raise ValueError(f"kind must be one of {', '.join(_ROW_KINDS)}, got {kind!r}")
         self._kind = _ROW_KINDS[kind]
         if (maker is not None) != (self._kind == ROW_INSTANCE):
-            raise ValueError("a maker is needed for instances, and only for those")
+            raise ValueError("maker must be given for kind 'instance', and only for it")
         if maker is not None and maker._columns != plan._count:
             raise ValueError(f"{maker!r} is for {maker._columns} columns, the result has {plan._count}")
         if (row_class is not None) != (self._kind == ROW_NAMED):
-            raise ValueError("a row class is needed for named rows, and only for those")
+            raise ValueError("row_class must be given for kind 'named', and only for it")
         if self._kind == ROW_NAMED and not is_plain_tuple_class(row_class):
             raise TypeError(f"{row_class!r} is not a namedtuple class without instance attributes")
         fields = getattr(row_class, "_fields", None)
@@ -136,7 +136,7 @@ cdef class RowPlan:
 
 
 cdef RowPlan tuple_plan(ResultPlan plan):
-    """The plan's own plan for tuples, made once."""
+    """Return the plan's cached row plan for tuples."""
     if plan._tuples is None:
         plan._tuples = RowPlan(plan, "tuple")
     return plan._tuples

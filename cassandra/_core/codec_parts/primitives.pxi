@@ -7,7 +7,7 @@ cdef struct Cursor:
 
 cdef int need(Cursor* c, Py_ssize_t n) except -1:
     if n > c.end - c.p:
-        raise protocol_error(f"message is cut off: {n} bytes needed where {c.end - c.p} are left")
+        raise protocol_error(f"message is cut off: {n} bytes needed, {c.end - c.p} left")
     return 0
 
 cdef int take_byte(Cursor* c) except -1:
@@ -48,7 +48,7 @@ cdef str take_long_string(Cursor* c):
     return take_text(c, n)
 
 cdef object take_bytes(Cursor* c):
-    """[bytes]: None when null."""
+    """Read [bytes]: None for null."""
     cdef int32_t n = take_int(c)
     if n < 0:
         return None
@@ -82,13 +82,13 @@ cdef dict take_bytes_map(Cursor* c):
 cdef str take_inet_addr(Cursor* c):
     cdef int n = take_byte(c)
     if n != 4 and n != 16:
-        raise protocol_error(f"an IP address of {n} bytes")
+        raise protocol_error(f"invalid length of an IP address: {n} bytes")
     need(c, n)
     c.p += n
     return Ref_take(checked(decode_inet(c.p - n, n)))
 
 cdef dict take_schema_change(Cursor* c):
-    """<change_type><target><options> of SCHEMA_CHANGE results and events."""
+    """Read <change_type><target><options> of SCHEMA_CHANGE results and events."""
     change = take_string(c)
     target = take_string(c)
     event = {"change_type": change, "target_type": target, "keyspace": take_string(c)}
@@ -106,7 +106,7 @@ cdef dict take_schema_change(Cursor* c):
 
 @cython.final
 cdef class Reader:
-    """Checked reads from a message body; ProtocolError when it is too short. Keeps the body alive."""
+    """Checked reads from a message body; ProtocolError if it is too short. Keeps the body alive."""
 
     cdef Py_buffer _view
     cdef bint _held
@@ -203,7 +203,7 @@ cdef class Reader:
 
 
 cdef int put_string(ByteBuffer* out, str value) except -1:
-    """[string]"""
+    """Append a [string]."""
     cdef Py_ssize_t n
     cdef const char* text = PyUnicode_AsUTF8AndSize(value, &n)
     if n > 0xFFFF:
@@ -213,7 +213,7 @@ cdef int put_string(ByteBuffer* out, str value) except -1:
     return 0
 
 cdef int put_long_string(ByteBuffer* out, object value) except -1:
-    """[long string] from str, or from bytes that are UTF-8 already."""
+    """Append a [long string] from str, or from bytes that are UTF-8 already."""
     cdef Py_ssize_t n
     cdef const char* text
     if PyBytes_Check(value):
@@ -230,7 +230,7 @@ cdef int put_long_string(ByteBuffer* out, object value) except -1:
     return 0
 
 cdef int put_bytes(ByteBuffer* out, object value) except -1:
-    """[bytes] from a bytes-like object or None."""
+    """Append [bytes] from a bytes-like object or None."""
     cdef size_t at = out.size()
     cdef Py_buffer view
     if value is None:
@@ -268,7 +268,7 @@ cdef int put_length(ByteBuffer* out, Py_ssize_t n) except -1:
 
 @cython.final
 cdef class Writer:
-    """Appends protocol notations; :meth:`getvalue` gives the bytes."""
+    """Appends protocol notations; :meth:`getvalue` returns the bytes."""
 
     cdef ByteBuffer _out
 
@@ -311,11 +311,11 @@ cdef class Writer:
         put_bytes_map(&self._out, value)
 
     def inet(self, str address not None, int32_t port):
-        """Address and port, as in events."""
+        """Append address and port, as in events."""
         cdef uint8_t[16] data
         cdef size_t size = parse_inet(PyUnicode_AsUTF8AndSize(address, NULL), data)
         if size == 0:
-            raise ValueError(f"{address!r} is not an IP address")
+            raise ValueError(f"invalid IP address: {address!r}")
         self._out.put8(<uint8_t>size)
         self._out.put(data, size)
         self._out.put32(<uint32_t>port)

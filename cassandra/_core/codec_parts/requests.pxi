@@ -17,7 +17,7 @@ cdef enum:
 
 
 cdef int open_envelope(ByteBuffer* out, int version, int flags, int opcode, payload) except -1:
-    """Header with an open length, and the custom payload that precedes the message."""
+    """Append the header with the length not filled in, and the custom payload that precedes the message."""
     if not 3 <= version <= 5:
         raise unsupported(f"Protocol version {version} is not supported (3, 4 and 5 are)")
     if payload:
@@ -51,7 +51,7 @@ cdef int put_flags(ByteBuffer* out, int version, int flags) except -1:
 
 
 cdef int put_encoded(ByteBuffer* out, value, int version) except -1:
-    """A [value] that is bytes already."""
+    """Append a [value] that is already encoded."""
     if value is _unset:
         if version < 4:
             raise unsupported(f"UNSET_VALUE needs protocol version 4 or higher, not {version}")
@@ -61,7 +61,7 @@ cdef int put_encoded(ByteBuffer* out, value, int version) except -1:
 
 
 cdef int put_values(ByteBuffer* out, values, names, int version) except -1:
-    """<n>[name_1]<value_1>...: a Bound as one block."""
+    """Append <n>[name_1]<value_1>...: a Bound as one block."""
     cdef Bound bound
     if isinstance(values, Bound):
         bound = <Bound>values
@@ -89,7 +89,7 @@ cdef int keyspace_flag(keyspace, int version) except -1:
 
 
 cdef int put_tail(ByteBuffer* out, serial, timestamp, keyspace) except -1:
-    """[<serial_consistency>][<timestamp>][<keyspace>], common to queries and batches."""
+    """Append [<serial_consistency>][<timestamp>][<keyspace>], common to queries and batches."""
     cdef int level
     cdef int64_t stamp
     if serial is not None:
@@ -107,7 +107,7 @@ cdef int put_parameters(
     ByteBuffer* out, int version, int consistency, values, names, bint skip_metadata, page_size, paging_state, serial,
     timestamp, keyspace,
 ) except -1:
-    """<query_parameters> of section 4.1.4."""
+    """Append <query_parameters> of section 4.1.4."""
     cdef int flags = keyspace_flag(keyspace, version)
     cdef int32_t size
     cdef bint with_values = values is not None and len(values) > 0
@@ -151,7 +151,7 @@ def encode_query(
     timestamp=None,
     keyspace=None,
 ):
-    """A QUERY envelope."""
+    """Encode a QUERY envelope."""
     cdef ByteBuffer out
     open_envelope(&out, version, flags, OP_QUERY, payload)
     put_long_string(&out, query)
@@ -179,7 +179,7 @@ def encode_execute(
     keyspace=None,
     tablet_version_block=None,
 ):
-    """An EXECUTE envelope. *bound* is a Bound, or a sequence of encoded values."""
+    """Encode an EXECUTE envelope. *bound* is a Bound, or a sequence of encoded values."""
     cdef ByteBuffer out
     cdef uint8_t block
     open_envelope(&out, version, flags, OP_EXECUTE, payload)
@@ -187,7 +187,7 @@ def encode_execute(
     if result_metadata_id is not None:
         put_short_bytes(&out, result_metadata_id)
     elif version >= 5:
-        raise ValueError("protocol version 5 executes with a result_metadata_id")
+        raise ValueError("result_metadata_id is required by protocol version 5")
     put_parameters(
         &out, version, consistency, bound, None, skip_metadata, page_size, paging_state, serial_consistency,
         timestamp, keyspace,
@@ -210,7 +210,7 @@ def encode_batch(
     timestamp=None,
     keyspace=None,
 ):
-    """A BATCH envelope."""
+    """Encode a BATCH envelope."""
     cdef ByteBuffer out
     cdef int options = keyspace_flag(keyspace, version)
     open_envelope(&out, version, flags, OP_BATCH, payload)
@@ -235,7 +235,7 @@ def encode_batch(
 
 
 def encode_prepare(int version, query, *, int flags=0, payload=None, keyspace=None):
-    """A PREPARE envelope."""
+    """Encode a PREPARE envelope."""
     cdef ByteBuffer out
     cdef int options = 0x01 if keyspace_flag(keyspace, version) else 0  # section 4.1.5; not the bit of QUERY
     open_envelope(&out, version, flags, OP_PREPARE, payload)
@@ -248,7 +248,7 @@ def encode_prepare(int version, query, *, int flags=0, payload=None, keyspace=No
 
 
 def encode_envelope(int version, int flags, int opcode, bytes body not None, int stream=0):
-    """Header and body of any message."""
+    """Encode header and body of any message."""
     cdef ByteBuffer out
     out.put8(<uint8_t>version)
     out.put8(<uint8_t>flags)

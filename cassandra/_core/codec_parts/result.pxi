@@ -16,7 +16,7 @@ cdef enum:
 
 @cython.final
 cdef class _Rare:
-    """Fields that most results do not have, so that a result without them stays small."""
+    """Fields that most results lack, kept apart so that a result without them stays small."""
 
     cdef object new_keyspace
     cdef object query_id
@@ -39,9 +39,9 @@ cdef _Rare _no_rare = _Rare.__new__(_Rare)  # read, never written
 
 
 cdef class Result:
-    """Native fields of a RESULT message. Every one of them reads as None or False unless the message has it."""
+    """Native fields of a RESULT message. Each reads as None or False unless the message has it."""
 
-    # Descriptors of this class, for those who show or copy what slots a message has.
+    # Descriptors of this class, for code that shows or copies a message by its slots.
     __slots__ = (
         "kind", "stream_id", "column_names", "column_types", "page", "parsed_rows", "paging_state",
         "continuous_paging_seq", "continuous_paging_last", "new_keyspace", "column_metadata", "query_id",
@@ -59,7 +59,7 @@ cdef class Result:
     cdef public bint is_lwt
     cdef public bint metadata_changed
 
-    def __cinit__(self):  # takes what __init__ of any subclass takes
+    def __cinit__(self):  # accepts the arguments of __init__ of any subclass
         self._rare = _no_rare
         self._stream = NO_STREAM
 
@@ -89,8 +89,8 @@ cdef class Result:
 
     @property
     def parsed_rows(self):
-        """Rows as tuples, decoded when first read. From then on they are what counts, and the page is gone: whoever
-        has this list may change it."""
+        """Rows as tuples, decoded on the first access. From then on this list is authoritative, and the page is
+        removed: the program may change the list."""
         cdef RowsPage page = self.page
         if self._rows is None and page is not None:
             self._rows = page._decode(tuple_plan(page.plan), 0, page._count)
@@ -114,7 +114,7 @@ cdef class Result:
 
     @property
     def column_types(self):
-        """The type classes of the columns, if somebody set them."""
+        """The type classes of the columns; None unless set."""
         return self._rare.column_types
 
     @column_types.setter
@@ -243,7 +243,7 @@ def decode_result(
     uint32_t lwt_mask=0,
     bint metadata_ids=False,
 ):
-    """Decode the body of a RESULT envelope into an instance of *cls*. ProtocolError when it is malformed."""
+    """Decode the body of a RESULT envelope into an instance of *cls*. ProtocolError if it is malformed."""
     cdef Result result = new_result(cls)
     result._stream = stream_id
     fill_result(result, body, flags, protocol_version, context, plan, lwt_mask, metadata_ids)
@@ -252,7 +252,7 @@ def decode_result(
 
 cdef Result new_result(cls):
     if not is_subclass(cls, <PyTypeObject*>Result):
-        raise TypeError(f"{cls!r} is no subclass of Result")
+        raise TypeError(f"expected a subclass of Result, got {cls!r}")
     return <Result?>Ref_take(new_of(cls))
 
 
@@ -275,7 +275,7 @@ cdef int fill_result(
 
 @cython.final
 cdef class ResultDecoder:
-    """What decode_result() is told every time, told once: for the frames of one connection."""
+    """decode_result() with the arguments that are constant for the frames of one connection."""
 
     cdef object _cls
     cdef TypeContext _context
@@ -290,7 +290,7 @@ cdef class ResultDecoder:
         self._metadata_ids = metadata_ids
 
     def decode(self, frame, ResultPlan plan=None):
-        """The Result of a RESULT *frame*; None for one that is something else or compressed."""
+        """Return the Result of a RESULT *frame*; None for any other frame or a compressed one."""
         cdef int opcode = frame.opcode, flags = frame.flags
         cdef Result result
         if opcode != OPCODE_RESULT or flags & FLAG_COMPRESSED:
@@ -303,7 +303,7 @@ cdef class ResultDecoder:
         return result
 
     def unread(self, frame):
-        """The UnreadRows of a frame with rows and nothing beside them; None for every other frame."""
+        """Return the UnreadRows of a frame with rows and nothing beside them; None for every other frame."""
         cdef int opcode = frame.opcode, flags = frame.flags
         cdef Cursor c
         cdef bytes body
@@ -317,9 +317,9 @@ cdef class ResultDecoder:
         return new_unread(&c, body, frame.version, self._context)
 
     def plain(self, frame, int header, ResultPlan plan, factory):
-        """``(rows, paging state, what is kept)`` of a frame with rows of *plan*, made by *factory*, and nothing beside;
-        rows are None for a RESULT without any. None for every other frame, and for the first of a row plan: decode()
-        tells all."""
+        """Return ``(rows, paging state, retained page)`` of a frame with rows of *plan*, made by *factory*, and nothing
+        beside them; rows are None for a RESULT without any. None for every other frame, and for the first of a row
+        plan: decode() handles these."""
         cdef Py_buffer view
         PyObject_GetBuffer(frame, &view, PyBUF_SIMPLE)
         try:
@@ -378,7 +378,7 @@ cdef tuple plain_rows(decoder, owner, const uint8_t* body, Py_ssize_t size, int 
 
 
 def is_plain_rows(message):
-    """Whether *message* is rows that nobody has touched, and nothing else that somebody had to look at."""
+    """True if *message* has undecoded rows, and no other field that has to be handled."""
     if not isinstance(message, Result):
         return False
     cdef Result result = <Result>message
@@ -425,7 +425,7 @@ cdef int take_rows(Result result, Cursor* c, body, int version, TypeContext cont
 
 
 cdef ResultPlan take_result_metadata(Result result, Cursor* c, TypeContext context, ResultPlan known):
-    """<metadata> of section 4.2.5.2: the plan of its own columns, or the known one when the server left them out."""
+    """Read <metadata> of section 4.2.5.2: the plan of its own columns, or *known* if the server omitted them."""
     cdef int flags = take_int(c)
     cdef int32_t columns = take_int(c)
     if flags & HAS_MORE_PAGES:
@@ -437,11 +437,11 @@ cdef ResultPlan take_result_metadata(Result result, Cursor* c, TypeContext conte
         return take_plan(c, flags, columns, context)
     if known is None:
         if columns:
-            raise protocol_error(f"answer of {columns} columns without metadata to a request that has none")
+            raise protocol_error(f"response of {columns} columns without metadata to a request without cached metadata")
         return _no_columns
     if columns != known._count:
         raise driver_error(
-            f"The answer has {columns} columns where the metadata of the prepared statement has {known._count}: "
+            f"The response has {columns} columns, the metadata of the prepared statement has {known._count}: "
             "the table was altered since it was prepared"
         )
     return known

@@ -1,21 +1,21 @@
-# One native loop per page: the cells of a row straight into the object that is the row.
+# One native loop per page: the cells of a row are decoded directly into the row object.
 
 from libcpp.atomic cimport atomic
 
 cdef enum:
-    LARGE = 1 << 20  # bytes; rows of larger pages are made as they are consumed
+    LARGE = 1 << 20  # bytes; rows of larger pages are decoded as they are consumed
 
 LARGE_PAGE = LARGE
 
 cdef enum:
-    MARK = 64  # rows between two places that a page knows the bytes of, once a row was asked for out of turn
+    MARK = 64  # rows between two offsets that a page caches, once rows are read out of sequence
 
 cdef struct RowPosition:
     Py_ssize_t row
     Py_ssize_t column
 
 cdef struct RowRange:
-    RowPosition at  # where decoding is; before it, where it starts
+    RowPosition at  # current position; before decoding, the start
     const uint8_t* limit  # no row begins at or behind it; null for none
     int version
 
@@ -32,14 +32,14 @@ cdef int fill_row(
     for i in range(n):
         at.column = i
         if end - p < 4:
-            raise ValueError("the answer ends before the length of this value")
+            raise ValueError("the response ends before the length of this value")
         size = load_i32(p)
         p += 4
         if size < 0:
             items[i] = none()
             continue
         if size > end - p:
-            raise ValueError(f"a value of {size} bytes where the answer has {end - p} left")
+            raise ValueError(f"a value of {size} bytes where the response has {end - p} left")
         items[i] = decode_value(nodes[i], p, size, version)
         p += size
     c.p = p
@@ -56,11 +56,11 @@ cdef int skip_rows(ResultPlan plan, Cursor* c, Py_ssize_t rows, RowPosition* at)
         for i in range(plan._count):
             at.column = i
             if end - p < 4:
-                raise ValueError("the answer ends before the length of this value")
+                raise ValueError("the response ends before the length of this value")
             size = load_i32(p)
             p += 4
             if size > end - p:
-                raise ValueError(f"a value of {size} bytes where the answer has {end - p} left")
+                raise ValueError(f"a value of {size} bytes where the response has {end - p} left")
             if size > 0:
                 p += size
         at.row += 1
@@ -69,7 +69,7 @@ cdef int skip_rows(ResultPlan plan, Cursor* c, Py_ssize_t rows, RowPosition* at)
 
 
 cdef Py_ssize_t fill_tuples(RowPlan how, PyTypeObject* cls, Cursor* c, list rows, RowRange* part) except -1:
-    """Rows that are tuples, of the built-in class or a namedtuple's."""
+    """Decode rows as tuples, of the built-in class or a namedtuple's."""
     cdef ResultPlan plan = how.plan
     cdef Py_ssize_t i, n = len(rows), first = part.at.row
     cdef Ref row
@@ -87,7 +87,7 @@ cdef Py_ssize_t fill_tuples(RowPlan how, PyTypeObject* cls, Cursor* c, list rows
 
 
 cdef Py_ssize_t fill_dicts(RowPlan how, Cursor* c, list rows, RowRange* part) except -1:
-    """Rows that are dicts; keys are the plan's own interned names. The last of two equal names wins."""
+    """Decode rows as dicts; keys are the plan's own interned names. The last of two equal names wins."""
     cdef ResultPlan plan = how.plan
     cdef Py_ssize_t i, j, n = len(rows), first = part.at.row
     cdef Cells cells
@@ -112,7 +112,7 @@ cdef Py_ssize_t fill_dicts(RowPlan how, Cursor* c, list rows, RowRange* part) ex
 
 
 cdef Py_ssize_t fill_instances(RowPlan how, Cursor* c, list rows, RowRange* part) except -1:
-    """Rows that are instances of a program's class. While its code runs, part.at.column is MAKING."""
+    """Decode rows as instances of a program's class. While its code runs, part.at.column is MAKING."""
     cdef ResultPlan plan = how.plan
     cdef InstanceMaker maker = how._maker
     cdef Py_ssize_t i, j, n = len(rows), first = part.at.row
@@ -132,7 +132,7 @@ cdef Py_ssize_t fill_instances(RowPlan how, Cursor* c, list rows, RowRange* part
 
 
 cdef int tell_collector_of_rows(RowPlan how, list rows, Py_ssize_t filled) except -1:
-    """Of instances, and of the list they are in, which code of constructors was not to see."""
+    """Track instances, and the list that holds them, which constructors must not see incomplete."""
     cdef Py_ssize_t i
     cdef InstanceMaker maker = how._maker
     if maker._is_untold() and not (maker._kind == BY_TUPLE and how.plan._atomic):
@@ -143,13 +143,13 @@ cdef int tell_collector_of_rows(RowPlan how, list rows, Py_ssize_t filled) excep
 
 
 cdef object making_error(error, RowPosition* at):
-    """An error of a program's own constructor is raised as it is; where it can, it says which row it was."""
+    """Return the error of a program's own constructor unchanged, with a note of the row if notes are supported."""
     if hasattr(error, "add_note"):
         error.add_note(f"in row {at.row} of the page")
     return error
 
 
-# Objects were made of so many bytes of a page: memory of such pages is kept when they are freed.
+# Count *nbytes* of a page that were decoded into objects: memory of such pages is kept in the process when it is freed.
 cdef int note_page(Py_ssize_t nbytes) except -1:
     cdef PyObjectArenaAllocator allocator
     cdef Arenas arenas
@@ -167,10 +167,10 @@ cdef int note_page(Py_ssize_t nbytes) except -1:
 
 
 cdef list decode_rows(RowPlan how, Cursor* c, Py_ssize_t count, RowRange* part, list failure):
-    """The next rows at the cursor: *count*, or those that begin before the limit.
+    """Decode the next rows at the cursor: *count*, or those that begin before the limit.
 
-    DriverException names where it went wrong. With a list as *failure* it is put there instead, and the rows before the
-    broken one are returned.
+    DriverException names the position of the error. If *failure* is a list the error is appended to it instead, and the
+    rows before the broken one are returned.
     """
     cdef list rows = PyList_New(count)
     cdef Py_ssize_t first = part.at.row, filled
@@ -215,30 +215,30 @@ cdef object row_error(ResultPlan plan, RowPosition* at, error):
     )
 
 
-# An object of its own, because pages come and go with every request, and what they have to free takes time.
+# A separate object, because pages are made and freed with every request, and freeing their members takes time.
 @cython.final
 @cython.no_gc
 cdef class _Marks:
-    cdef vector[uint32_t] offsets  # of every MARK-th row, as far as somebody looked; guarded by the GIL
+    cdef vector[uint32_t] offsets  # of every MARK-th row, as far as it was reached; guarded by the GIL
 
 
 @cython.final
-@cython.no_gc  # refers to nothing that could refer to it
+@cython.no_gc  # has no references to objects that could refer to it
 cdef class RowsPage:
-    """Rows of one answer, still as bytes. Keeps the buffer they came in."""
+    """Rows of one response, undecoded. Keeps the buffer that contains them."""
 
     cdef readonly ResultPlan plan
     cdef object _owner
     cdef Cursor _rows
-    # Where the last slice ended: row in the upper half, offset in the lower; one word, so that a reader on another
-    # thread sees a pair that belongs together.
+    # End of the last slice: row in the upper half, offset in the lower; one word, so that a reader in another thread
+    # sees a consistent pair.
     cdef atomic[uint64_t] _resume
-    cdef _Marks _marks  # None until a row is asked for out of turn
+    cdef _Marks _marks  # None until rows are read out of sequence
     cdef int32_t _count
     cdef int32_t _version
 
     def __init__(self):
-        raise TypeError("pages come from decode_result()")
+        raise TypeError("use decode_result() to make pages")
 
     def __len__(self):
         return self._count
@@ -248,7 +248,7 @@ cdef class RowsPage:
 
     @property
     def nbytes(self):
-        """Bytes of the rows on the wire."""
+        """Size of the rows on the wire, in bytes."""
         return self._rows.end - self._rows.p
 
     @property
@@ -259,26 +259,26 @@ cdef class RowsPage:
         return f"<RowsPage: {self._count} rows in {self.nbytes} bytes>"
 
     def decode(self, RowPlan row_plan not None, Py_ssize_t start=0, stop=None):
-        """Rows *start* to *stop*. Slices that follow one another are found without a search."""
+        """Return rows *start* to *stop*. Consecutive slices are found without a search."""
         cdef Py_ssize_t last = self._count if stop is None else max(0, min(<Py_ssize_t>stop, self._count))
         start = max(0, min(start, last))
         return self._decode(row_plan, start, last)
 
     def made_by(self, factory):
-        """All rows by the row plan noted for *factory*. None when there is none yet, or the page is a large one."""
+        """Return all rows by the row plan cached for *factory*. None without one, or for a large page."""
         cdef RowPlan how = factory_plan(self.plan, factory)
         if how is None or self._rows.end - self._rows.p > LARGE:
             return None
         return self._decode(how, 0, self._count)
 
     def detached(self):
-        """The same rows in memory of their own: whoever keeps them for long keeps no frame of the pool."""
+        """Return a copy of the rows that pins no frame of the pool, for long retention."""
         cdef bytes data = PyBytes_FromStringAndSize(<const char*>self._rows.p, self._rows.end - self._rows.p)
         return page_of_bytes(self.plan, data, self._count, self._version)
 
     cdef int _check(self, RowPlan how) except -1:
         if how.plan is not self.plan and how.plan.codecs != self.plan.codecs:
-            raise ValueError("this row plan is for another result")
+            raise ValueError("the row plan belongs to another result plan")
         return 0
 
     cdef list _decode(self, RowPlan how, Py_ssize_t start, Py_ssize_t stop):
@@ -311,8 +311,8 @@ cdef class RowsPage:
         return 0
 
     cdef int _go_to_mark(self, Cursor* c, Py_ssize_t mark, RowPosition* at) except -1:
-        """Go to row *mark* * MARK, over the rows in front of it if nobody did before. So any number of accesses in any
-        order goes over the page once."""
+        """Move to row *mark* * MARK, over the rows before it that were not reached yet. So any number of accesses in
+        any order scans the page only once."""
         cdef Py_ssize_t known
         if self._marks is None:
             self._marks = _Marks.__new__(_Marks)
@@ -326,8 +326,7 @@ cdef class RowsPage:
         return 0
 
     def batches(self, RowPlan row_plan not None, Py_ssize_t size=8192, Py_ssize_t nbytes=1 << 18):
-        """Iterate over lists of rows, each decoded when it is asked for: up to *size* of them, and no more once they
-        took *nbytes*."""
+        """Iterate over lists of rows, each decoded on demand: up to *size* rows, or fewer that take *nbytes*."""
         if size <= 0 or nbytes <= 0:
             raise ValueError("size and nbytes must be positive")
         self._check(row_plan)
@@ -336,7 +335,7 @@ cdef class RowsPage:
 
 @cython.final
 cdef class RowBatches:
-    """Lists of rows of a page. All it changes is its own: any number of them may go over one page, in any threads."""
+    """Lists of rows of a page. It changes only its own state: any number may iterate over one page, in any threads."""
 
     cdef RowsPage _page
     cdef RowPlan _how
@@ -347,7 +346,7 @@ cdef class RowBatches:
     cdef list _failure
 
     def __init__(self):
-        raise TypeError("batches come from RowsPage.batches()")
+        raise TypeError("use RowsPage.batches() to make batches")
 
     def __iter__(self):
         return self
@@ -391,15 +390,16 @@ cdef RowBatches new_batches(RowsPage page, RowPlan how, Py_ssize_t size, Py_ssiz
 
 
 cdef inline bint holds_rows(Cursor* c, int32_t count, ResultPlan plan) noexcept:
-    """Whether *count* rows may follow: each value has a length of four bytes."""
+    """True if *count* rows may follow: each value has a length of four bytes."""
     return count >= 0 and <int64_t>count * plan._count * 4 <= c.end - c.p and (count == 0 or plan._count > 0)
 
 
 cdef RowsPage new_page(ResultPlan plan, Cursor* c, object body, int version):
-    """The rows at the cursor. Refuses a count that the body cannot hold, so that nobody allocates for it."""
+    """Return the rows at the cursor. Refuse a count that the body cannot hold, so that no memory is allocated for
+    it."""
     cdef int32_t count = take_int(c)
     if not holds_rows(c, count, plan):
-        raise protocol_error(f"answer claims {count} rows of {plan._count} columns in {c.end - c.p} bytes")
+        raise protocol_error(f"response claims {count} rows of {plan._count} columns in {c.end - c.p} bytes")
     return rows_page(plan, c, body, count, version)
 
 

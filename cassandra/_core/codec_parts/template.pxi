@@ -1,16 +1,16 @@
-# EXECUTE of one prepared statement whose options stay the same: parameters in, whole envelope and routing token out.
+# EXECUTE of one prepared statement with constant options: from parameters to the whole envelope and the routing token.
 
 
 @cython.final
 cdef class ExecuteTemplate:
-    """The EXECUTE envelope of one statement with everything filled in but values and timestamp."""
+    """The EXECUTE envelope of one statement, complete except for values and timestamp."""
 
     cdef BindPlan _plan
     cdef int _version
     cdef bytes _head  # from the header to the flags
-    cdef bytes _tail  # what follows the values, up to the timestamp
+    cdef bytes _tail  # between the values and the timestamp
     cdef bint _stamped
-    cdef object _version_block  # what gives the last byte, by the token; None: there is no such byte
+    cdef object _version_block  # a function of the token that gives the last byte; None: there is no such byte
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ cdef class ExecuteTemplate:
         cdef int flags = 0
         cdef int32_t size
         if version >= 5 and result_metadata_id is None:
-            raise ValueError("protocol version 5 executes with a result_metadata_id")
+            raise ValueError("result_metadata_id is required by protocol version 5")
         open_envelope(&head, version, 0, OP_EXECUTE, None)
         put_short_bytes(&head, query_id)
         if result_metadata_id is not None:
@@ -58,8 +58,8 @@ cdef class ExecuteTemplate:
         self._version_block = version_block
 
     def encode(self, values, timestamp=None):
-        """``(envelope, token)``: the values as of ``BindPlan.bind``; the token None when there is none. A clock is asked
-        for its next timestamp."""
+        """Return ``(envelope, token)``: values as for ``BindPlan.bind``; the token is None if there is none. If
+        *timestamp* is a clock, its next timestamp is used."""
         cdef int64_t token = 0
         cdef bint routed = False
         frame = self._encode(values, timestamp, &token, &routed)
@@ -88,7 +88,7 @@ cdef class ExecuteTemplate:
                 free(spans)
 
     def encode_bound(self, Bound bound not None, timestamp=None):
-        """The envelope of values that were bound before."""
+        """Return the envelope of values that were bound before."""
         cdef ByteBuffer out
         out.put(PyBytes_AS_STRING(self._head), <size_t>PyBytes_GET_SIZE(self._head))
         if self._plan._count > 0:
@@ -108,14 +108,14 @@ cdef class ExecuteTemplate:
         return close_envelope(out)
 
     def around(self):
-        """What surrounds values and timestamp: the envelope up to the values, and what follows them."""
+        """Return the bytes around values and timestamp: the envelope up to the values, and the part behind them."""
         return self._head, self._tail
 
     cdef Py_ssize_t _after_tail(self):
         return (8 if self._stamped else 0) + (0 if self._version_block is None else 1)
 
     def bound(self, bytes frame not None, token=None):
-        """The values of an envelope that this template made, and their token."""
+        """Return the values of an envelope that this template made, with their token."""
         cdef Py_ssize_t start = PyBytes_GET_SIZE(self._head)
         cdef Py_ssize_t end = PyBytes_GET_SIZE(frame) - PyBytes_GET_SIZE(self._tail) - self._after_tail()
         if not start <= end or frame[HEADER_SIZE:start] != self._head[HEADER_SIZE:]:
@@ -130,7 +130,7 @@ cdef class ExecuteTemplate:
         return bound
 
     def timestamp(self, bytes frame not None):
-        """The timestamp in an envelope that this template made, or None."""
+        """Return the timestamp in an envelope that this template made, or None."""
         if not self._stamped:
             return None
         cdef Py_ssize_t start = PyBytes_GET_SIZE(frame) - self._after_tail()

@@ -1,4 +1,4 @@
-# Client-side timestamps: what every write with a timestamp asks for.
+# Client-side timestamps, used by every write with a timestamp.
 
 from libc.time cimport time_t
 
@@ -13,8 +13,8 @@ cdef extern from "<time.h>" nogil:
 
 cdef extern from *:
     """
-    // Whether the function of that name is the interpreter's own. Tests put another one in its place (freezegun), or
-    // other code behind it (time-machine).
+    // True if the function of that name is the interpreter's own. Tests replace it by another one (freezegun), or
+    // replace its code (time-machine).
     static inline int fastcql_time_is_real(PyObject* names, PyObject* name, void* real) noexcept {
         PyObject* const found = PyDict_GetItemWithError(names, name);
         return found != nullptr && PyCFunction_CheckExact(found) &&
@@ -36,7 +36,7 @@ cdef void* real_time = fastcql_code_of(time.time)
 
 @cython.final
 cdef class TimestampClock:
-    """Microseconds since 1970, each call a later one. A call is one step for all threads: the GIL is held."""
+    """Strictly increasing microseconds since 1970. A call is atomic for all threads: the GIL is held."""
 
     def __reduce__(self):
         return _clock_after, (self.last,)
@@ -62,7 +62,7 @@ cdef class TimestampClock:
 
 
 def _clock_after(int64_t last):
-    """One that was copied."""
+    """Rebuild a copied or pickled clock."""
     cdef TimestampClock made = TimestampClock()
     made.last = last
     return made

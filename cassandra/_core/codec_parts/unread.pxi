@@ -1,9 +1,9 @@
-# RESULTs with rows that nobody looked at yet.
+# RESULTs with undecoded rows.
 
 
 @cython.final
 cdef class UnreadRows:
-    """A RESULT with rows, none of it decoded, not even what its columns are; in memory of its own."""
+    """A RESULT with rows, entirely undecoded, including its column metadata; it owns its memory."""
 
     cdef readonly object paging_state
     cdef bytes _body
@@ -11,10 +11,10 @@ cdef class UnreadRows:
     cdef int _version
 
     def __init__(self):
-        raise TypeError("they come from ResultDecoder.unread()")
+        raise TypeError("use ResultDecoder.unread() to make UnreadRows")
 
     def page(self):
-        """Its rows."""
+        """Return its rows."""
         cdef Result result = Result.__new__(Result)
         fill_result(result, self._body, 0, self._version, self._context, None, 0, False)
         return result.page
@@ -23,7 +23,7 @@ cdef class UnreadRows:
 cdef UnreadRows new_unread(Cursor* c, bytes body, int version, TypeContext context):
     cdef UnreadRows unread = UnreadRows.__new__(UnreadRows)
     cdef int flags = take_int(c)
-    take_int(c)  # how many columns
+    take_int(c)  # number of columns
     unread.paging_state = take_bytes(c) if flags & HAS_MORE_PAGES else None
     unread._body = body
     unread._context = context

@@ -1,10 +1,10 @@
-# What others hand over by Arrow's capsules: schemas, arrays and streams.
+# Input by Arrow's capsules: schemas, arrays and streams.
 
 cdef ArrowSchema* schema_of(capsule) except NULL:
-    """Still the capsule's."""
+    """Return the schema; the capsule keeps it."""
     cdef ArrowSchema* schema
     if not PyCapsule_IsValid(capsule, "arrow_schema"):
-        raise TypeError(f"a capsule of an Arrow schema is needed, not {type(capsule).__name__}")
+        raise TypeError(f"expected a capsule of an Arrow schema, got {type(capsule).__name__}")
     schema = <ArrowSchema*>PyCapsule_GetPointer(capsule, "arrow_schema")
     if schema.release == NULL:
         raise ValueError("the Arrow schema was released already")
@@ -12,9 +12,9 @@ cdef ArrowSchema* schema_of(capsule) except NULL:
 
 
 cdef ArrowArray* array_of(capsule) except NULL:
-    """Still the capsule's, until somebody takes it over."""
+    """Return the array; the capsule keeps it until it is taken over."""
     if not PyCapsule_IsValid(capsule, "arrow_array"):
-        raise TypeError(f"a capsule of an Arrow array is needed, not {type(capsule).__name__}")
+        raise TypeError(f"expected a capsule of an Arrow array, got {type(capsule).__name__}")
     return <ArrowArray*>PyCapsule_GetPointer(capsule, "arrow_array")
 
 
@@ -23,7 +23,7 @@ def column_names(schema):
     cdef list names = []
     cdef int64_t i
     if found.format == NULL or <bytes>found.format != b"+s" or found.n_children < 0:
-        raise ValueError("rows are needed, a struct of columns, not any array")
+        raise ValueError("expected the Arrow schema of rows (a struct of columns)")
     for i in range(found.n_children):
         if found.children == NULL or found.children[i] == NULL:
             raise ValueError(f"the Arrow schema lacks column {i}")
@@ -33,16 +33,16 @@ def column_names(schema):
 
 
 cdef class ArrowReader:
-    """A stream that is read; see the stub."""
+    """An Arrow stream as an iterator of arrays; see the stub."""
 
     cdef ArrowArrayStream native
     cdef readonly object schema
-    cdef bint busy  # a thread is in it without the GIL
+    cdef bint busy  # a thread is in a call without the GIL
 
     def __cinit__(self, stream):
         cdef ArrowArrayStream* found
         if not PyCapsule_IsValid(stream, "arrow_array_stream"):
-            raise TypeError(f"a capsule of an Arrow stream is needed, not {type(stream).__name__}")
+            raise TypeError(f"expected a capsule of an Arrow stream, got {type(stream).__name__}")
         found = <ArrowArrayStream*>PyCapsule_GetPointer(stream, "arrow_array_stream")
         if found.release == NULL:
             raise ValueError("the Arrow stream was read already")

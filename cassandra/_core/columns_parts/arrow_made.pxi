@@ -1,4 +1,4 @@
-# Columns that lie in buffers of Python as Arrow arrays, which keep those.
+# Columns in Python buffers as Arrow arrays, which keep the buffers.
 
 from cpython.memoryview cimport PyMemoryView_GET_BUFFER
 
@@ -25,7 +25,7 @@ cdef extern from "ingest/lent.h" namespace "fastcql::ingest" nogil:
         vector[Lent] columns, int64_t length, void* owner, void (*let_go)(void*) noexcept, ArrowSchema& schema, ArrowArray& array
     ) except +
 
-#: Bytes of a value, of formats with values of one size.
+#: Size of a value in bytes, of formats with values of fixed size.
 _WIDTHS = {
     "c": 1, "C": 1, "s": 2, "S": 2, "e": 2, "i": 4, "I": 4, "f": 4, "l": 8, "L": 8, "g": 8, "tdD": 4, "tdm": 8,
     "tss:": 8, "tsm:": 8, "tsu:": 8, "tsn:": 8, "tDs": 8, "tDm": 8, "tDu": 8, "tDn": 8,
@@ -33,7 +33,7 @@ _WIDTHS = {
 
 
 def batch_of(columns, int64_t length):
-    """Columns that lie in buffers as rows of Arrow's; see the stub."""
+    """Return columns in buffers as Arrow rows; see the stub."""
     cdef vector[Lent] lent
     cdef list kept = []
     cdef Kept* owner
@@ -53,13 +53,13 @@ def batch_of(columns, int64_t length):
 
 
 cdef int set_lent(Lent* lent, str format, list buffers, int64_t length, list kept) except -1:
-    """Of *buffers* the first one says which values are there, if not all are."""
+    """Describe a column. The first of *buffers* holds the validity bits; None if no value is null."""
     cdef const uint8_t* offsets
     lent.format = format.encode()
     lent.length = length
     lent.has_nulls = buffers[0] is not None
     if length < 0 or length > INT32_MAX:
-        raise ValueError(f"{length} rows")
+        raise ValueError(f"length must be from 0 to {INT32_MAX}, got {length}")
     if format.startswith("+w:"):
         size = int(format[3:format.index(":", 3)])
         lent.format = f"+w:{size}".encode()
@@ -71,9 +71,9 @@ cdef int set_lent(Lent* lent, str format, list buffers, int64_t length, list kep
     if format in ("u", "z"):
         needs = [needs[0], (length + 1) * 4, 0]
     elif format != "b" and format not in _WIDTHS:
-        raise ValueError(f"{format!r} is no format of a column of buffers")
+        raise ValueError(f"invalid format of a column in buffers: {format!r}")
     if len(buffers) != len(needs):
-        raise ValueError(f"{len(buffers)} buffers for the format {format!r}")
+        raise ValueError(f"format {format!r} needs {len(needs)} buffers, got {len(buffers)}")
     for buffer, need in zip(buffers, needs):
         lent.buffers.push_back(memory_of(buffer, need, kept))
     if len(needs) == 3:
@@ -94,6 +94,6 @@ cdef const void* memory_of(buffer, int64_t needed, list kept) except? NULL:
         return NULL
     view = memoryview(buffer)
     if view.nbytes < needed or not view.c_contiguous:
-        raise ValueError(f"a buffer of {view.nbytes} bytes where {needed} are needed")
+        raise ValueError(f"a contiguous buffer of {needed} bytes is needed, got {view.nbytes} bytes")
     kept.append(view)
     return PyMemoryView_GET_BUFFER(view).buf

@@ -1,17 +1,17 @@
-# RecordBatch: finished columns, or some rows of them. ColumnBuilder: what makes one of several pages.
+# RecordBatch: finished columns, or some rows of them. ColumnBuilder: builds one from several pages.
 
 cdef enum:
     LARGE = 64 << 10  # bytes of a page that are decoded without the GIL
 
 
 cdef class RecordBatch:
-    cdef Batch* native  # whose rows from *offset* on, *num_rows* of them, these are
+    cdef Batch* native  # the rows are *num_rows* of its rows, from *offset* on
     cdef readonly ColumnPlan plan
     cdef readonly int64_t offset
     cdef readonly int64_t num_rows
 
     def __init__(self):
-        raise TypeError("batches are made by decode() and ColumnBuilder.finish()")
+        raise TypeError("use decode() or ColumnBuilder.finish() to make batches")
 
     def __dealloc__(self):
         if self.native != NULL:
@@ -39,7 +39,7 @@ cdef class RecordBatch:
         cdef int64_t first = min(max(offset, 0), self.num_rows)
         cdef int64_t rows = self.num_rows - first
         if offset < 0 or (length is not None and length < 0):
-            raise ValueError(f"a slice has an offset and a length, not {offset!r} and {length!r}")
+            raise ValueError(f"offset and length of a slice must not be negative, got {offset!r} and {length!r}")
         self.native.retain()
         return new_slice(self.plan, self.native, self.offset + first, rows if length is None else min(rows, length))
 
@@ -79,7 +79,7 @@ cdef class RecordBatch:
 
 
 cdef RecordBatch new_slice(ColumnPlan plan, Batch* native, int64_t first, int64_t rows):
-    """Takes over the reference."""
+    """Make a slice; take over the reference to *native*."""
     cdef RecordBatch batch
     try:
         batch = RecordBatch.__new__(RecordBatch)
@@ -94,12 +94,12 @@ cdef RecordBatch new_slice(ColumnPlan plan, Batch* native, int64_t first, int64_
 
 
 cdef object empty_array():
-    """A capsule of a released array, to be filled."""
+    """Return a capsule of a released array, to be filled."""
     return owned_by_capsule(calloc(1, sizeof(ArrowArray)), "arrow_array", free_array)
 
 
 cdef object owned_by_capsule(void* memory, const char* name, PyCapsule_Destructor destructor):
-    """A capsule that frees *memory*, also where it cannot be made; MemoryError for no memory."""
+    """Return a capsule that frees *memory*, which is freed too if that fails; MemoryError if *memory* is NULL."""
     if memory == NULL:
         raise MemoryError()
     try:
@@ -196,7 +196,7 @@ cdef class ColumnBuilder:
 
 
 def decode(ColumnPlan plan not None, page):
-    """All rows of a page as one batch; see the stub."""
+    """Return all rows of a page as one batch; see the stub."""
     cdef Batch* native
     cdef Page at
     cdef Py_buffer view
@@ -221,7 +221,7 @@ def decode(ColumnPlan plan not None, page):
 
 
 def decode_arrays(ColumnPlan plan not None, page):
-    """Numbers of all rows, in memory that is the caller's; see the stub."""
+    """Return the numbers of all rows, in memory owned by the caller; see the stub."""
     cdef RecordBatch batch = decode(plan, page)
     cdef const Column* column
     cdef const Column* numbers
@@ -238,7 +238,7 @@ def decode_arrays(ColumnPlan plan not None, page):
 
 
 cdef class _Array:
-    """Exports a buffer, writable, and keeps nothing else of its batch."""
+    """Exports a writable buffer; it keeps only the buffer's block, not its batch."""
 
     cdef Shared* shared
     cdef uint8_t* data
@@ -288,7 +288,7 @@ cdef cbool read_page(Batch* native, Page* at, const RowCount& in_all, Failure* f
 
 
 cdef RecordBatch finished(ColumnPlan plan, Batch* native):
-    """Takes over the reference."""
+    """Finish the batch; take over the reference to *native*."""
     cdef Failure failure
     cdef RecordBatch batch = new_slice(plan, native, 0, native.rows())
     if not native.finish(failure):

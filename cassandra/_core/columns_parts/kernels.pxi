@@ -1,8 +1,8 @@
-# Groups: what rows come to, natively but for numbers that are kept as text. top: the first rows by a column.
+# Groups: aggregates of rows, natively except for numbers stored as text. top: the first rows by a column.
 
 import decimal
 
-#: Sums of decimals are exact or an error: a few hostile ones might otherwise have more digits than there is memory.
+#: Sums of decimals are exact or an error: a few hostile numbers might otherwise produce digits without bound.
 _DIGITS = 100_000
 _AGGREGATES = {
     "count": <int>Aggregate.Count,
@@ -26,13 +26,13 @@ cdef bint is_number_text(const Type* type) noexcept:
 
 
 cdef class Groups:
-    cdef ColumnPlan plan  # None: came out of a pickle, and takes the plan of the first batch
+    cdef ColumnPlan plan  # None after unpickling; set by the first batch
     cdef NativeGroups native
     cdef list keys  # (column, form)
-    cdef list measures  # (aggregate, column, form, place among the native ones, or -1 - that in numbers)
+    cdef list measures  # (aggregate, column, form, index of the native measure, or -1 - the index in numbers)
     cdef readonly tuple fields
-    cdef list numbers  # of each measure of numbers that are text a list, by group, of Decimals or None
-    cdef bint busy  # a thread is in it without the GIL
+    cdef list numbers  # per measure of numbers stored as text: a list, by group, of Decimals or None
+    cdef bint busy  # a thread is in a call without the GIL
 
     def __cinit__(self, ColumnPlan plan, keys, measures):
         cdef list wanted = []
@@ -70,7 +70,7 @@ cdef class Groups:
         for aggregate, column, form, _ in wanted:
             measures.push_back(Wanted(<Aggregate><int>aggregate, column, <Form><int>form))
         if not self.native.make(keys, measures):
-            raise TypeError("there is no such aggregate of values of this type")
+            raise TypeError("the aggregate is not supported for values of this type")
         return 0
 
     def __len__(self):
@@ -89,7 +89,7 @@ cdef class Groups:
         self._need(batch)
         if mask is not None:
             if mask.native.rows != batch.num_rows:
-                raise ValueError(f"a mask of {mask.native.rows} rows, for a batch of {batch.num_rows}")
+                raise ValueError(f"a mask of {mask.native.rows} rows does not fit a batch of {batch.num_rows}")
             selected = &mask.native
         if rows.rows < MANY:
             done = self.native.add(rows, selected)
@@ -110,7 +110,7 @@ cdef class Groups:
         if self.plan is None:
             for column, form in [*self.keys, *[(column, form) for _, column, form, _ in self.measures if column >= 0]]:
                 if <int>form_of(need_column(batch.plan, column)[0]) != form:
-                    raise ValueError(f"these groups are not of batches of {batch.plan!r}")
+                    raise ValueError(f"the groups do not fit batches of {batch.plan!r}")
             self.plan = batch.plan
         return need_plan(self.plan, batch)
 
@@ -153,7 +153,7 @@ cdef class Groups:
         if self.busy or other.busy or self is other:
             raise RuntimeError("these groups are in use")
         if self.keys != other.keys or self.measures != other.measures:
-            raise ValueError("groups by other keys, or of other measures")
+            raise ValueError("the groups have different keys or measures")
         done = self.native.merge(other.native)
         if not done:
             raise MemoryError("no memory for more groups, or their keys are more than 2 GiB")
@@ -212,12 +212,12 @@ cdef object python_value(const NativeResult& result):
 
 cdef const Type* need_column(ColumnPlan plan, int column) except NULL:
     if plan is None or not 0 <= column < plan.native.columns:
-        raise IndexError(f"there is no column {column}")
+        raise IndexError(f"column index out of range: {column}")
     return &plan.native.types[column]
 
 
 def _load_groups(keys, measures, fields, bytes data not None, numbers):
-    """What a pickle has of groups."""
+    """Rebuild pickled groups."""
     cdef Groups groups = Groups.__new__(Groups, None, (), ())
     groups.keys, groups.measures, groups.fields, groups.numbers = keys, measures, fields, numbers
     groups._make([measure for measure in measures if measure[3] >= 0])
@@ -227,7 +227,7 @@ def _load_groups(keys, measures, fields, bytes data not None, numbers):
 
 
 def top(sources, int column, Py_ssize_t count, bint descending):
-    """The first rows of batches by a column; see the stub."""
+    """Return the first rows of batches by a column; see the stub."""
     cdef vector[Candidates] candidates
     cdef vector[Pick] picks
     cdef vector[Run] runs
@@ -239,7 +239,7 @@ def top(sources, int column, Py_ssize_t count, bint descending):
     cdef Form form
     cdef list batches = []
     cdef ColumnPlan plan = None
-    sources = list(sources)  # which keeps them
+    sources = list(sources)  # keeps the batches and masks alive
     for found, selected in sources:
         batch = <RecordBatch?>found
         if plan is None:
@@ -250,17 +250,17 @@ def top(sources, int column, Py_ssize_t count, bint descending):
         if selected is not None:
             mask = <Mask?>selected
             if mask.native.rows != batch.num_rows:
-                raise ValueError(f"a mask of {mask.native.rows} rows, for a batch of {batch.num_rows}")
+                raise ValueError(f"a mask of {mask.native.rows} rows does not fit a batch of {batch.num_rows}")
             candidate.mask = &mask.native
         candidates.push_back(candidate)
         batches.append(batch)
     if not batches:
-        raise ValueError("of no batch there are no rows")
+        raise ValueError("sources must contain at least one batch")
     form = form_of(need_column(plan, column)[0])
     if form == Form.Other:
         raise TypeError(f"values of {plan.names[column]!r} have no order")
     if count < 0:
-        raise ValueError(f"{count} rows")
+        raise ValueError(f"count must not be negative: {count}")
     with nogil:
         picks = first_rows(candidates, column, form, <size_t>count, descending)
     batch = <RecordBatch>batches[0]
@@ -275,7 +275,7 @@ def top(sources, int column, Py_ssize_t count, bint descending):
 
 
 cdef bint are_in_order(const vector[Pick]& picks) noexcept:
-    """Whether they are all rows of the first batch as it is."""
+    """True if they are all rows of the first batch in their order."""
     cdef size_t i
     for i in range(picks.size()):
         if picks[i].source != 0 or picks[i].row != <int64_t>i:

@@ -1,4 +1,4 @@
-# Masks, tests, groups and the first rows, as Cython sees them.
+# Cython declarations of masks, tests, groups and the first rows.
 
 from libcpp.memory cimport unique_ptr
 from libcpp.utility cimport move
@@ -150,7 +150,7 @@ cdef extern from "columns/saved.h" namespace "fastcql::columns" nogil:
 cdef extern from *:
     """
     namespace {
-    // Rows that a mask has, as pairs of the first one and their number.
+    // Returns the selected rows of a mask, as pairs of the first one and their number.
     std::vector<int64_t> runs_of(const fastcql::columns::Mask& mask) {
         std::vector<int64_t> found;
         found.reserve(static_cast<size_t>(mask.run_count()) * 2);
@@ -160,7 +160,7 @@ cdef extern from *:
         });
         return found;
     }
-    // The text of a row of a column that has offsets.
+    // Returns the text of a row of a column with offsets.
     std::string_view text_at(const fastcql::columns::Batch& batch, int32_t column, int64_t row) noexcept {
         const auto& found = batch.column(column);
         return fastcql::columns::Strings{fastcql::columns::offsets_of(found),

@@ -1,9 +1,9 @@
-# Mask: which rows of a batch are meant. ColumnTest: what makes one of a column. select: the rows of one as a batch.
+# Mask: a selection of rows of a batch. ColumnTest: makes one from a column. select: the rows of one as a batch.
 
 from sys import modules
 
 cdef enum:
-    MANY = 4096  # rows that kernels run over without the GIL
+    MANY = 4096  # from this number of rows on kernels run without the GIL
 
 
 cdef Slice slice_of(RecordBatch batch) noexcept:
@@ -18,7 +18,7 @@ cdef class Mask:
     cdef NativeMask native
 
     def __init__(self):
-        raise TypeError("masks are made by tests of columns and Mask.of()")
+        raise TypeError("use a ColumnTest or Mask.of() to make masks")
 
     def __len__(self):
         return self.native.rows
@@ -56,7 +56,7 @@ cdef class Mask:
         return made
 
     def __bool__(self):
-        raise TypeError("a mask is neither true nor false: combine masks with &, | and ~, and look at their count")
+        raise TypeError("a mask has no truth value: combine masks with &, | and ~, and use their count")
 
     def runs(self):
         cdef vector[int64_t] found = runs_of(self.native)
@@ -77,7 +77,7 @@ cdef class Mask:
         cdef Mask made
         made = <Mask>values if isinstance(values, Mask) else mask_of(values)
         if made.native.rows != rows:
-            raise ValueError(f"a mask of {made.native.rows} rows, for a batch of {rows}")
+            raise ValueError(f"a mask of {made.native.rows} rows does not fit a batch of {rows}")
         return made
 
 
@@ -111,14 +111,14 @@ cdef Mask mask_of(values):
 
 
 cdef Mask only_known(Mask values, Mask known):
-    """*values* where *known* is true; elsewhere neither true nor false."""
+    """Return *values* where *known* is true, null elsewhere."""
     cdef Mask made = new_mask()
     made.native.set_known(values.native, known.native)
     return made
 
 
 cdef bint is_boolean(schema) except -1:
-    """Of booleans, or of nothing but nulls."""
+    """True for a schema of booleans, or of nulls only."""
     cdef const char* format = schema_of(schema).format
     return format != NULL and <bytes>format in (b"b", b"n")
 
@@ -128,7 +128,7 @@ cdef Mask mask_of_arrow(schema, capsule):
     cdef ArrowArray* array = array_of(capsule)
     cdef const uint8_t* known = NULL
     if not is_boolean(schema):
-        raise TypeError("a mask is an array of booleans")
+        raise TypeError("a mask must be an array of booleans")
     if array.release == NULL or array.length < 0 or array.offset < 0:
         raise ValueError("the Arrow array of a mask is broken")
     if <bytes>schema_of(schema).format == b"n":
@@ -146,7 +146,7 @@ cdef Mask mask_of_arrow(schema, capsule):
 
 
 cdef Mask mask_of_stream(values):
-    """Of chunks; None of anything else than booleans, which may be items that are 0 and 1."""
+    """Return the mask of a stream of chunks; None for other types than booleans, such as items 0 and 1."""
     cdef Mask made = new_mask()
     cdef ArrowReader reader
     try:
@@ -162,18 +162,18 @@ cdef Mask mask_of_stream(values):
 
 
 cdef Mask mask_of_buffer(values):
-    """Of bytes or booleans side by side; None of anything else."""
+    """Return the mask of contiguous bytes or booleans; None for any other object."""
     cdef Mask made
     cdef Py_buffer view
     try:
         PyObject_GetBuffer(values, &view, PyBUF_FORMAT | PyBUF_ND)
-    except (TypeError, ValueError, BufferError):  # none, or not side by side
+    except (TypeError, ValueError, BufferError):  # no buffer, or not contiguous
         return None
     try:
         if view.ndim == 1 and view.format != NULL and view.format == b"O":
             return None
         if view.ndim != 1 or view.itemsize != 1 or (view.format != NULL and view.format[0] not in b"?Bb"):
-            raise TypeError("a mask is booleans, one for each row")
+            raise TypeError("a mask must have one boolean per row")
         made = new_mask()
         made.native.set_bytes(<const uint8_t*>view.buf, view.len)
         return made
@@ -191,7 +191,7 @@ cdef Mask mask_of_items(values):
         elif item == True or item == False:  # noqa: E712 - booleans of other libraries
             yes[i] = 1 if item else 0
         else:
-            raise TypeError(f"a mask is booleans and None, one for each row, not {item!r}")
+            raise TypeError(f"a mask must have booleans and None, one per row, got {item!r}")
     made = mask_of_buffer(yes)
     return made if all(known) else only_known(made, mask_of_buffer(known))
 
@@ -202,7 +202,7 @@ cdef class ColumnTest:
 
     def __cinit__(self, ColumnPlan plan not None, int column, *, within=None, among=None):
         if not 0 <= column < plan.native.columns:
-            raise IndexError(f"there is no column {column}")
+            raise IndexError(f"column index out of range: {column}")
         self.plan = plan
         self.native.column = column
         self.native.form = form_of(plan.native.types[column])
@@ -292,13 +292,13 @@ cdef int need_plan(ColumnPlan plan, RecordBatch batch) except -1:
 
 
 def select(RecordBatch batch not None, Mask mask not None):
-    """The rows that *mask* is true for as a batch of their own; see the stub."""
+    """Return the rows for which *mask* is true as a new batch; see the stub."""
     cdef vector[int64_t] found
     cdef vector[Run] runs
     cdef Run run
     cdef size_t i
     if mask.native.rows != batch.num_rows:
-        raise ValueError(f"a mask of {mask.native.rows} rows, for a batch of {batch.num_rows}")
+        raise ValueError(f"a mask of {mask.native.rows} rows does not fit a batch of {batch.num_rows}")
     found = runs_of(mask.native)
     runs.reserve(found.size() // 2)
     run.from_ = 0
@@ -310,7 +310,7 @@ def select(RecordBatch batch not None, Mask mask not None):
 
 
 cdef RecordBatch gathered(ColumnPlan plan, list batches, const vector[Run]& runs):
-    """Runs count from the beginnings of the whole batches."""
+    """Copy runs of rows into a new batch. Runs count from the beginning of the whole batches."""
     cdef vector[const Batch*] sources
     cdef Failure failure
     cdef Batch* native
@@ -328,10 +328,10 @@ cdef RecordBatch gathered(ColumnPlan plan, list batches, const vector[Run]& runs
 
 
 def uuid_place(bytes value not None, bint by_time):
-    """Where it stands among those of a column; see the stub."""
+    """Return the rank of a UUID among those of a column; see the stub."""
     cdef Id found
     if len(value) != 16:
-        raise ValueError(f"a UUID has 16 bytes, not {len(value)}")
+        raise ValueError(f"a UUID must have 16 bytes, got {len(value)}")
     found = id_of(<const uint8_t*><const char*>value)
     found = by_time_order(found) if by_time else by_version(found)
     return int(found.high) << 64 | int(found.low)

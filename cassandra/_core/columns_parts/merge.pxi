@@ -1,15 +1,15 @@
-# Merge: batches of many sources in one order. gather: runs of rows as a new batch. Both are in cpp/columns.
+# Merge: batches of many sources in one order. gather: runs of rows as a new batch. Both are implemented in cpp/columns.
 
 cdef class Merge:
     cdef ColumnPlan plan
     cdef NativeMerge* native
-    cdef bint busy  # a thread is in it without the GIL
+    cdef bint busy  # a thread is in a call without the GIL
 
     def __cinit__(self, ColumnPlan plan not None, order, int sources, int64_t slice_rows=64):
         cdef vector[OrderColumn] columns
         cdef OrderColumn added
         if sources < 0 or slice_rows < 1:
-            raise ValueError(f"{sources} sources, slices of {slice_rows} rows")
+            raise ValueError(f"invalid sources or slice_rows: {sources}, {slice_rows}")
         for column, descends in order:
             added.column = range(len(plan))[column]
             added.descends = descends
@@ -19,7 +19,7 @@ cdef class Merge:
                 )
             columns.push_back(added)
         if columns.empty():
-            raise ValueError("rows are put in the order of one column at least")
+            raise ValueError("order must have at least one column")
         self.plan = plan
         self.native = new NativeMerge(plan.native[0], plan.blocks[0], columns, sources, slice_rows)
 
@@ -56,7 +56,7 @@ cdef class Merge:
         self._mine()
         self._must_be(source)
         if not self.native.is_hungry(source):
-            raise RuntimeError(f"source {source} has rows, or none any more")
+            raise RuntimeError(f"source {source} is not hungry: it has rows left, or has ended")
         self._must_fit(batch)
         self.busy = True
         with nogil:
@@ -100,22 +100,22 @@ cdef class Merge:
 
     cdef int _must_be(self, int source) except -1:
         if not 0 <= source < self.native.source_count():
-            raise IndexError(f"there are {self.native.source_count()} sources, and no {source}")
+            raise IndexError(f"source {source} is out of range: there are {self.native.source_count()} sources")
         return 0
 
     cdef int _must_fit(self, RecordBatch batch) except -1:
         if batch.plan is not self.plan and not batch.plan.native.same_as(self.plan.native[0]):
-            raise ValueError(f"a batch of {batch.plan!r} in a merge of {self.plan!r}")
+            raise ValueError(f"a batch of {batch.plan!r} does not fit a merge of {self.plan!r}")
         return 0
 
     cdef int _mine(self) except -1:
         if self.busy:
-            raise RuntimeError("another thread is at this merge")
+            raise RuntimeError("another thread is using this merge")
         return 0
 
 
 def gather(runs, ColumnPlan plan not None):
-    """Rows of several batches as one; see the stub."""
+    """Copy rows of several batches into one; see the stub."""
     cdef vector[const Batch*] batches
     cdef vector[Run] wanted
     cdef Run run
@@ -128,9 +128,9 @@ def gather(runs, ColumnPlan plan not None):
     for found, first, count in kept:
         batch = <RecordBatch?>found
         if first < 0 or count < 0 or first > batch.num_rows - count:
-            raise ValueError(f"rows {first} to {first + count} of {batch!r}")
+            raise ValueError(f"rows {first} to {first + count} are out of range of {batch!r}")
         if batch.plan is not plan and not batch.plan.native.same_as(plan.native[0]):
-            raise ValueError(f"rows of {batch.plan!r} in a batch of {plan!r}")
+            raise ValueError(f"rows of {batch.plan!r} do not fit a batch of {plan!r}")
         if id(batch) not in known:
             known[id(batch)] = batches.size()
             batches.push_back(batch.native)

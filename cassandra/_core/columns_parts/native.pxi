@@ -1,4 +1,4 @@
-# The C++ half as Cython sees it.
+# Cython declarations of the C++ part.
 
 cdef extern from "columns/abi.h" nogil:
     cdef struct ArrowSchema:
@@ -193,7 +193,7 @@ cdef extern from "columns/counters.h" namespace "fastcql::columns" nogil:
 
 
 def debug_counters():
-    """Native objects of this extension that exist in the process."""
+    """Return the numbers of native objects of this extension in the process."""
     return {
         "column_batches": counters().batches.load(),
         "column_blocks": counters().blocks.load(),

@@ -1,4 +1,4 @@
-# Plans and batches that go over to other processes, and checkpoints: there they have plain memory.
+# Pickling of plans and batches, for other processes and checkpoints: unpickled ones have plain memory.
 
 _FORMS = {
     <int>Form.Bits: "integer",
@@ -42,7 +42,7 @@ cdef tuple state_of(const Type* type):
 
 
 def _load_plan(types):
-    """What a pickle has of a plan."""
+    """Rebuild a pickled plan."""
     cdef ColumnPlan plan = ColumnPlan.__new__(ColumnPlan, (), None)
     cdef Type* type
     plan.native.separate = False
@@ -62,14 +62,14 @@ def _load_plan(types):
 
 cdef bytes save_batch(RecordBatch batch):
     cdef string data
-    if batch.num_rows != batch.native.rows() or batch.plan.native.has_views:  # what is left out stays where it is
+    if batch.num_rows != batch.native.rows() or batch.plan.native.has_views:  # copies only the rows of the slice
         batch = gather([(batch, 0, batch.num_rows)], batch.plan)
     save_native(batch.native[0], data)
     return <bytes>data
 
 
 def _load_batch(ColumnPlan plan not None, bytes data not None):
-    """What a pickle has of a batch."""
+    """Rebuild a pickled batch."""
     cdef Failure failure
     cdef Batch* native = new_batch(plan)
     if not native.load(<const uint8_t*><const char*>data, len(data), failure):

@@ -1,4 +1,4 @@
-# ColumnPlan: the columns of a result as Arrow types, and where their memory is from.
+# ColumnPlan: the columns of a result as Arrow types, and the pool of their memory.
 
 cdef class ColumnPlan:
     cdef Plan* native
@@ -69,14 +69,14 @@ cdef class ColumnPlan:
 
 
 class _Entries:
-    """The pairs of a map, a type of its own to Arrow."""
+    """The pairs of a map, a separate type in Arrow."""
 
     def __init__(self, codec):
         self.children = codec.children
 
 
 cdef list add_type(Plan* plan, _Choices choices, name, codec, int parent, bint nullable):
-    """Add a field, and give (name, codec, parent, whether null is allowed) of each of its children."""
+    """Add a field, and return (name, codec, parent, nullable) of each of its children."""
     cdef int index = <int>plan.types.size()
     cdef Type* type = &plan.add(parent)
     type.name = name.encode()
@@ -143,7 +143,7 @@ cdef object schema_capsule(Plan* plan):
 
 
 cdef object empty_schema():
-    """A capsule of a released schema, to be filled."""
+    """Return a capsule of a released schema, to be filled."""
     return owned_by_capsule(calloc(1, sizeof(ArrowSchema)), "arrow_schema", free_schema)
 
 
@@ -152,7 +152,7 @@ cdef ArrowSchema* native_schema(capsule) except NULL:
 
 
 cdef void free_schema(capsule) noexcept:
-    """Of a capsule that nobody took the schema out of."""
+    """Free the schema of a capsule, and release it unless it was taken over."""
     cdef ArrowSchema* schema = <ArrowSchema*>PyCapsule_GetPointer(capsule, "arrow_schema")
     if schema.release != NULL:
         schema.release(schema)

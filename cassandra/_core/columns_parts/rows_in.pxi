@@ -64,24 +64,24 @@ cdef extern from "ingest/rows.h" namespace "fastcql::ingest" nogil:
 cdef class IngestPlan:
     cdef shared_ptr[WritePlan] native
     cdef readonly tuple names
-    cdef tuple ciphers  # of encrypted columns; else None
-    cdef RowReader last  # the reader that was made last
+    cdef tuple ciphers  # of encrypted columns; None for others
+    cdef RowReader last  # the last reader
 
     def __cinit__(self, columns, *, partition_key=(), clustering=(), nulls="unset", tokens=True):
         cdef TargetColumn* column
         cdef ClusteringColumn part
         cdef WritePlan* plan
         if nulls not in ("unset", "null"):
-            raise ValueError(f'nulls is "unset" or "null", not {nulls!r}')
+            raise ValueError(f'nulls must be "unset" or "null", got {nulls!r}')
         columns = list(columns)
         partition_key, clustering = list(partition_key), list(clustering)
         required = set(partition_key).union(clustering)
         self.names = tuple([name for name, _ in columns])
         if len(set(self.names)) < len(self.names):
-            raise ValueError(f"columns have different names, not {self.names!r}")
+            raise ValueError(f"columns must have different names, got {self.names!r}")
         missing = sorted(required.difference(self.names))
         if missing:
-            raise ValueError(f"columns of the primary key are not written: {', '.join(missing)}")
+            raise ValueError(f"columns of the primary key are missing: {', '.join(missing)}")
         self.native = make_shared[WritePlan]()
         plan = self.native.get()
         plan.columns.resize(len(columns))
@@ -110,7 +110,7 @@ cdef class IngestPlan:
         cdef RowReader reader = self.last
         cdef ArrowSchema* found = schema_of(schema)
         if others not in ("error", "ignore"):
-            raise ValueError(f'others is "error" or "ignore", not {others!r}')
+            raise ValueError(f'others must be "error" or "ignore", got {others!r}')
         cdef bint ignored = others == "ignore"
         if reader is not None and reader.ignores == ignored and reader.native.get().is_of(found[0]):
             return reader
@@ -130,7 +130,7 @@ cdef str text_at_index(const vector[string]& texts, size_t i):
 
 
 cdef int set_target(Target* target, name, codec) except -1:
-    """The CQL type of *codec*."""
+    """Set *target* to the CQL type of *codec*."""
     cdef size_t i = 0
     inner = None if codec.stored is None else getattr(codec.cipher, "inner", None)
     target.name = name.encode()
@@ -162,7 +162,7 @@ cdef class RowReader:
     cdef shared_ptr[const Reading] native
 
     def __init__(self):
-        raise TypeError("readers are made by IngestPlan.reader()")
+        raise TypeError("use IngestPlan.reader() to make readers")
 
     def rows(self, array, *, int64_t first=0):
         cdef string problem
@@ -185,11 +185,11 @@ cdef class RowReader:
 cdef cbool seal_value(
     void* owner, size_t column, const uint8_t* p, size_t n, ByteBuffer& out, string& why
 ) noexcept with gil:
-    """What is stored of a value of an encrypted column."""
+    """Append the stored form of a value of an encrypted column."""
     try:
         sealed = (<tuple>owner)[column].seal(PyBytes_FromStringAndSize(<const char*>p, <Py_ssize_t>n))
         if not isinstance(sealed, bytes):
-            raise TypeError(f"it gave {type(sealed).__name__} instead of bytes")
+            raise TypeError(f"seal() returned {type(sealed).__name__} instead of bytes")
         out.put(<const char*>sealed, <size_t>len(sealed))
         return True
     except BaseException as error:
@@ -205,7 +205,7 @@ cdef class Rows:
     cdef tuple ciphers
 
     def __init__(self):
-        raise TypeError("rows are made by RowReader.rows()")
+        raise TypeError("use RowReader.rows() to make rows")
 
     def __dealloc__(self):
         del self.source
@@ -217,7 +217,7 @@ cdef class Rows:
         cdef ByteBuffer out
         cdef int64_t token = 0
         if not 0 <= row < len(self):
-            raise IndexError(f"row {row} of {len(self)}")
+            raise IndexError(f"row {row} is out of range: there are {len(self)} rows")
         if not self.source.write(<size_t>row, out, token):
             problem = self.source.failure()
             if problem.empty():
@@ -228,9 +228,9 @@ cdef class Rows:
 
     def same_partition(self, Py_ssize_t left, Py_ssize_t right):
         if not 0 <= min(left, right) <= max(left, right) < len(self):
-            raise IndexError(f"rows {left} and {right} of {len(self)}")
+            raise IndexError(f"rows {left} and {right} are out of range: there are {len(self)} rows")
         return self.source.same_partition(<size_t>left, <size_t>right)
 
     def _source(self):
-        """The RowSource, which lives as long as this, for the transport."""
+        """Return a capsule of the RowSource, valid as long as this object lives, for the transport."""
         return PyCapsule_New(self.source, "fastcql_row_source", NULL)

@@ -1,5 +1,6 @@
-# The C stream: batches of a Python source, which is called with the GIL. The consumer asks for one batch after the other
-# and may be any thread; it may release the stream from any thread, without the GIL, whatever has become of Python.
+# The C stream: batches of a Python source, which is called with the GIL. The consumer requests one batch after the
+# other and may be any thread; it may release the stream from any thread, without the GIL, in any state of the
+# interpreter.
 
 from libc.errno cimport EINVAL, EIO, ENOMEM
 
@@ -21,8 +22,8 @@ cdef extern from *:
 
     namespace {
 
-    // An object of Python that native memory keeps. Any thread lets go of it; where it has not the GIL, the object waits in
-    // a list for the interpreter to drop it. The list needs no memory of its own.
+    // A Python object held by native memory. Any thread may release it; without the GIL the object is put into a list,
+    // and the interpreter drops it later. The list needs no allocation.
     struct Kept {
         PyObject* object;
         Kept* next;
@@ -51,7 +52,7 @@ cdef extern from *:
         return 0;
     }
 
-    // A new reference. Throws without memory.
+    // Returns a new reference. Throws without memory.
     Kept* keep(PyObject* object) {
         auto* kept = new Kept{object, nullptr};
         Py_INCREF(object);
@@ -59,7 +60,7 @@ cdef extern from *:
     }
 
     void let_go(Kept* kept) noexcept {
-        if (!python_is_there()) return;  // the process ends: nothing frees it any more
+        if (!python_is_there()) return;  // the process ends: it is not freed
         if (PyGILState_Check()) {
             drop(kept);
             return;
@@ -69,7 +70,7 @@ cdef extern from *:
             kept->next = waiting;
             waiting = kept;
         }
-        Py_AddPendingCall(drop_waiting, nullptr);  // when it cannot be noted, the next stream drops them
+        Py_AddPendingCall(drop_waiting, nullptr);  // if that fails, the next stream drops them
     }
 
     class Streamed {
@@ -85,7 +86,7 @@ cdef extern from *:
             plan.release();
             fastcql::columns::counters().streams.fetch_sub(1);
         }
-        // Cut at a whole character.
+        // Stores the text, cut at a whole character.
         void fail(const char* text, size_t size) noexcept {
             if (size >= sizeof error) {
                 size = sizeof error - 1;
@@ -117,7 +118,7 @@ cdef extern from *:
 
 
 def stream(ColumnPlan plan not None, source):
-    """A stream over the batches that *source* gives; see the stub."""
+    """Return a stream over the batches that *source* returns; see the stub."""
     cdef ArrowArrayStream* found
     drop_waiting(NULL)
     made = owned_by_capsule(calloc(1, sizeof(ArrowArrayStream)), "arrow_array_stream", free_stream)
@@ -164,7 +165,7 @@ cdef int pull(Streamed* streamed, ArrowArray* out) noexcept with gil:
         batch = <RecordBatch?>found
         if not batch.plan.native.same_as(streamed.plan):
             code = EINVAL
-            raise ValueError(f"a batch of {batch.plan!r} in a stream of another schema")
+            raise ValueError(f"a batch of {batch.plan!r} does not fit the schema of the stream")
         if not batch.native.export_array(out, batch.offset, batch.num_rows):
             code = ENOMEM
             raise MemoryError()
@@ -179,13 +180,13 @@ cdef int pull(Streamed* streamed, ArrowArray* out) noexcept with gil:
 cdef bytes text_of_error(error):
     try:
         return f"{type(error).__name__}: {error}".encode(errors="replace")
-    except Exception:  # its own text fails
+    except Exception:  # str(error) failed
         return type(error).__name__.encode(errors="replace")
 
 
 cdef int raise_again(error) noexcept:
-    """For an error that native code replaces by one of its own: Ctrl-C and the like come again in this thread, as soon as it
-    is back in Python."""
+    """Schedule an interrupt (Ctrl-C and the like) that native code replaces by its own error: it is raised again in
+    this thread, as soon as the thread is back in Python."""
     if not isinstance(error, Exception):
         kind = type(error)
         PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), <PyObject*>kind)

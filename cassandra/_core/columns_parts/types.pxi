@@ -1,10 +1,10 @@
-# Which Arrow type a CQL type becomes.
+# Mapping of CQL types to Arrow types.
 
 cdef enum:
     MAX_DECIMAL128 = 38
     MAX_DECIMAL256 = 76
 
-# Wire id of the CQL type: what holds it, Arrow's format, bytes of an element of a vector where those are packed.
+# Wire id of the CQL type: native kind, Arrow format.
 _PLAIN = {
     0x01: (<int>Kind.Ascii, b"u"),
     0x02: (<int>Kind.Eight, b"l"),
@@ -31,7 +31,7 @@ _TEXTS = (0x01, 0x0A, 0x0D)
 
 
 cdef class _Choices:
-    """The options of a plan, checked."""
+    """The checked options of a plan."""
 
     cdef str strings
     cdef object decimals  # "utf8" or (precision, scale)
@@ -40,9 +40,9 @@ cdef class _Choices:
 
     def __cinit__(self, strings, decimals, varints, uuids):
         if strings not in ("utf8", "view", "dictionary"):
-            raise ValueError(f'strings is "utf8", "view" or "dictionary", not {strings!r}')
+            raise ValueError(f'strings must be "utf8", "view" or "dictionary", got {strings!r}')
         if uuids not in ("arrow.uuid", "binary"):
-            raise ValueError(f'uuids is "arrow.uuid" or "binary", not {uuids!r}')
+            raise ValueError(f'uuids must be "arrow.uuid" or "binary", got {uuids!r}')
         self.strings = strings
         self.tagged_uuids = uuids == "arrow.uuid"
         self.decimals = decimals
@@ -51,17 +51,17 @@ cdef class _Choices:
             try:
                 precision, scale = (int(number) for number in decimals)
             except (TypeError, ValueError):
-                raise ValueError(f'decimals is "utf8" or a pair of precision and scale, not {decimals!r}') from None
+                raise ValueError(f'decimals must be "utf8" or (precision, scale), got {decimals!r}') from None
             if not 1 <= precision <= MAX_DECIMAL256 or not 0 <= scale <= precision:
                 raise ValueError(
-                    f"a decimal has a precision of 1 to {MAX_DECIMAL256} digits, and a scale within it, not {decimals!r}"
+                    f"decimals must have a precision of 1 to {MAX_DECIMAL256} and a scale up to that, got {decimals!r}"
                 )
             self.decimals = (precision, scale)
         if varints not in ("utf8", "int64") and not (type(varints) is int and 1 <= varints <= MAX_DECIMAL256):
-            raise ValueError(f'varints is "utf8", "int64" or a precision of 1 to {MAX_DECIMAL256} digits, not {varints!r}')
+            raise ValueError(f'varints must be "utf8", "int64" or precision 1 to {MAX_DECIMAL256}, got {varints!r}')
 
     cdef int set_scalar(self, Type& type, int kind, bint is_nested) except -1:
-        """What *type* is for values of a CQL type without parameters; unknown ones are bytes."""
+        """Set *type* for values of a CQL type without parameters; unknown ones are bytes."""
         cdef int found
         if kind == _DECIMAL:
             self.set_decimal(type, self.decimals, Kind.DecimalText, Kind.Decimal)

@@ -1,8 +1,8 @@
-# What keeps a block where it is: a view of a live one, and the buffer of one that is being written.
+# Objects that keep a block in place: a view of a live block, and the buffer of a block that is being written.
 
 cdef class _View:
-    """Exports the bytes of a live block, read-only; the block is pinned as long as this object lives, which is as long as
-    a buffer of it is out: nobody else holds it."""
+    """Exports the bytes of a live block, read-only. The block is pinned while this object lives, which is as long as a
+    buffer of it exists: there are no other references to it."""
 
     cdef Pool* pool
     cdef Entry* entry
@@ -73,11 +73,11 @@ cdef class WritableBuffer:
         self._writing()
         cdef size_t wanted = _size_of(size)
         if wanted < self.size and self.exports:
-            raise BufferError(f"cannot shrink to {wanted} bytes: {self.exports} views of the buffer are out")
-        # In place when it can be; with views out it must be.
+            raise BufferError(f"cannot shrink to {wanted} bytes: {self.exports} views of the buffer exist")
+        # In place if possible; with existing views it must be.
         if not self.pool.resize(self.entry, wanted, self.size, self.exports == 0):
             if self.exports:
-                raise BufferError(f"cannot grow to {wanted} bytes where it is, and {self.exports} views of it are out")
+                raise BufferError(f"cannot grow to {wanted} bytes in place while {self.exports} views of it exist")
             raise MemoryError(f"the pool has no room to grow the buffer from {self.size} to {wanted} bytes")
         cdef size_t before = self.size
         self.size = wanted
@@ -101,7 +101,7 @@ cdef class WritableBuffer:
         self.pool.abandon(entry)
 
     cdef void clear(self, size_t begin) noexcept:
-        """Zeros from *begin* on, if they are wanted: the block may have held other data."""
+        """Zero the bytes from *begin* on, if requested: the block may have held other data."""
         if self.zero and begin < self.size:
             memset(self.entry.data + begin, 0, self.size - begin)
 
@@ -112,12 +112,12 @@ cdef class WritableBuffer:
 
     cdef int _unshared(self, str what) except -1:
         if self.exports:
-            raise BufferError(f"cannot {what} while {self.exports} views of the buffer are out; release them first")
+            raise BufferError(f"cannot {what} while {self.exports} views of the buffer exist; release them first")
         return 0
 
 
 cdef size_t _size_of(object size) except? 0:
     cdef Py_ssize_t value = size
     if value < 0:
-        raise ValueError(f"a size is not negative: {value}")
+        raise ValueError(f"size must not be negative: {value}")
     return <size_t>value

@@ -1,4 +1,4 @@
-# The C++ pool as Cython sees it.
+# Cython declarations of the C++ pool.
 
 cdef extern from "memory/frames.h" namespace "fastcql::memory" nogil:
     cdef cppclass FramePool:

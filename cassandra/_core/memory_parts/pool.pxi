@@ -1,8 +1,8 @@
-# MemoryPool: the pool's Python face. Nothing here takes a Python lock; the C++ pool has its own.
+# MemoryPool: the Python wrapper of the pool. It takes no Python lock; the C++ pool has its own.
 
 DEFAULT_RETAIN = 32 << 20
 
-MAX_BYTES = 1 << 62  # far beyond any machine, and sums of sizes stay within 64 bits
+MAX_BYTES = 1 << 62  # far above the memory of any machine, and sums of sizes stay within 64 bits
 
 
 cdef class MemoryPool:
@@ -17,14 +17,14 @@ cdef class MemoryPool:
     def __cinit__(self, max_bytes, *, str name="", alignment=64, retain_bytes=None, bint strict=False):
         cdef Options options
         if not 0 < max_bytes <= MAX_BYTES:
-            raise ValueError(f"max_bytes must be positive, and at most {MAX_BYTES}: {max_bytes}")
+            raise ValueError(f"max_bytes must be positive and at most {MAX_BYTES}, got {max_bytes}")
         self.max_bytes = options.max_bytes = _size_of(max_bytes)
         self.retain_bytes = options.retain_bytes = _size_of(
             min(DEFAULT_RETAIN, max_bytes) if retain_bytes is None else min(retain_bytes, MAX_BYTES)
         )
         self.alignment = options.alignment = _size_of(alignment)
         if not 64 <= self.alignment <= 4096 or self.alignment & (self.alignment - 1):
-            raise ValueError(f"alignment must be a power of two from 64 to 4096, not {alignment}")
+            raise ValueError(f"alignment must be a power of two from 64 to 4096, got {alignment}")
         self.strict = options.strict = strict
         self.name = name
         self.pool = new Pool(options)
@@ -93,7 +93,7 @@ cdef class MemoryPool:
         cdef int64_t handle = _ref_of(ref)
         cdef uint8_t small[512]
         cdef int64_t length
-        if not zero_copy and not latch:  # small ones in one visit to the pool
+        if not zero_copy and not latch:  # small blocks with one lock of the pool
             length = self.pool.copy(handle, small, sizeof(small))
             if 0 <= length <= <int64_t>sizeof(small):
                 return PyBytes_FromStringAndSize(<const char*>small, <Py_ssize_t>length)
@@ -191,15 +191,15 @@ cdef int64_t _ref_of(object ref) except? -1:
         value = PyLong_AsLongLongAndOverflow(ref, &overflow)
         return 0 if overflow else value  # 0 is never given
     if not isinstance(ref, int):
-        raise TypeError(f"a block's reference is an int, not {type(ref).__name__}")
+        raise TypeError(f"a block reference must be an int, not {type(ref).__name__}")
     return _ref_of(int(ref))
 
 
 cdef int _unknown(object ref) except -1:
-    raise ValueError(f"no live block has the reference {ref}: it was released, or is another pool's")
+    raise ValueError(f"no live block has the reference {ref}: it was released or belongs to another pool")
 
 
 def debug_counters():
-    """Pools, arenas and frames that exist in this process."""
+    """Return the numbers of pools, arenas and frames in this process."""
     cdef PoolCounters counters = pool_counters()
     return {"pools": counters.pools, "pool_arenas": counters.arenas, "pool_frames": counters.frames}

@@ -10,7 +10,6 @@ cdef class Statements:
         self.statements = {}
 
 
-@cython.auto_pickle(False)
 cdef class ConnectionFields:
     """Base of connections."""
 

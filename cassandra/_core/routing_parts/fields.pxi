@@ -1,42 +1,41 @@
-# What every request looks at in objects of the upper layers, as fields in C: to look an attribute up by its name takes 200
-# instructions, and a request looked a dozen of them up.
+# Attributes of objects of the upper layers that every request reads, as C fields: a lookup of an attribute by name
+# takes 200 instructions, and a request had a dozen of them.
 #
-# The classes there derive from these, and write the fields as the attributes that they are to Python. An attribute of such
-# a class must not have the name of a field: it would be found in the place of it. Copies and pickles are those classes' own
-# affair. A prepared statement is none of them: whoever gives a statement another class, as HostTargetingStatement does, needs
-# it to be an ordinary object.
+# The classes there derive from these, and write the fields, which are attributes in Python. Such a class must not have
+# another attribute with the name of a field: it would be found in place of the field. Those classes define their own
+# copying and pickling. A prepared statement does not derive from these: a program that changes the class of a
+# statement, as HostTargetingStatement does, needs an object without C fields.
 
 
-@cython.auto_pickle(False)
 cdef class SessionFields:
     cdef object kept_so_far(self):
         return self._kept if self._kept_in is not None and self._kept_in is self._scope else None
 
     def kept(self):
-        """What was kept since anything was set on the session last; None if nothing was."""
+        """Return the object cached since the last change of a session setting; None if there is none."""
         return self.kept_so_far()
 
     def keep(self, found):
         self._kept = found
         self._kept_in = self._scope
 
+    cpdef object _resolve_profile(self, key):
+        raise NotImplementedError
 
-@cython.auto_pickle(False)
+
 cdef class PoolSetFields:
     pass
 
 
-@cython.auto_pickle(False)
 cdef class PoolFields:
-    pass
+    cpdef object pick(self, token=None, shard=None):
+        raise NotImplementedError
 
 
-@cython.auto_pickle(False)
 cdef class MetadataFields:
     pass
 
 
-@cython.auto_pickle(False)
 cdef class ProfileFields:
     pass
 

@@ -1,9 +1,9 @@
-# What routing reads of a host on every request, as C fields: ``Host`` is made on top of it.
+# The fields of a host that routing reads on every request, in C: base of ``Host``.
 cdef enum:
     UNKNOWN = 0
     DOWN = 1
     UP = 2
-    SUSPECT = 3  # up, and silent just now: last in plans
+    SUSPECT = 3  # up, and silent at present: last in plans
 
 
 cdef class HostState:

@@ -1,4 +1,4 @@
-# Plans that built-in policies give for make_query_plan() and after a failure: iterators of hosts.
+# Plans of built-in policies for make_query_plan() and for retries after a failure: iterators of hosts.
 
 
 @cython.final
@@ -70,9 +70,9 @@ cdef class TierPlan:
 cdef class ReplicasFirst:
     cdef list replicas
     cdef object policy, wanted, plan_of, rest
-    cdef object first  # that was given
+    cdef object first  # the first host given
     cdef Py_ssize_t number
-    cdef set tried  # once there are more
+    cdef set tried  # set from the second host on
 
     def __init__(self, list replicas not None, plan_of, policy, wanted):
         self.replicas = replicas

@@ -19,8 +19,8 @@ from time import monotonic
 
 
 cdef double WEIGHT = 0.2  # of a new measurement
-cdef double CLEARLY = 1.5  # times another's load; those closer together share the requests
-cdef double QUICK = 1e-4  # seconds; what is quicker counts as this
+cdef double CLEARLY = 1.5  # times another's load; hosts with closer loads share the requests
+cdef double QUICK = 1e-4  # seconds; lower latencies count as this
 
 
 cdef enum:
@@ -28,19 +28,19 @@ cdef enum:
     NOWHERE = -1
     IGNORED = -1
     NO_SHARD = -1
-    MANY = 255  # replicas that are looked at
-    SHARDS = 1024  # what places are kept of
+    MANY = 255  # replicas considered at most
+    SHARDS = 1024  # places are cached for shards below this
 
 
-# A moving average of latencies. It halves with every half_life in which nothing was measured: what was slow is tried
-# again in the end.
+# A moving average of latencies. It halves with every half_life without a measurement: a slow host is tried again
+# eventually.
 @cython.final
 cdef class Meter:
     cdef double half_life, estimate, measured_at
 
     def __init__(self, double half_life):
         if not half_life > 0:
-            raise ValueError("half_life must be above 0")
+            raise ValueError("half_life must be positive")
         self.half_life = half_life
 
     def add(self, double seconds, double now):
@@ -75,7 +75,7 @@ cdef class RouteHosts:
     cdef vector[int] numbered  # positions by the numbers of the tablet map
     cdef vector[vector[uint16_t]] tiers
     cdef Dice dice
-    cdef object meter_of, in_flight  # None: latency does not count
+    cdef object meter_of, in_flight  # None: latency is ignored
     cdef list meters
 
     def __cinit__(
@@ -107,7 +107,8 @@ cdef class RouteHosts:
     def is_current(self):
         return self.epoch.value == self.made_in
 
-    # Where *host* is in the lists. What may run foreign code, making objects too, is done before they are touched.
+    # Return the position of *host* in the lists. Steps that may run foreign code, also object creation, come before
+    # they are changed.
     cdef int position(self, host) except -1:
         cdef object known = self.positions.get(id(host))
         cdef Meter meter = None
@@ -123,7 +124,7 @@ cdef class RouteHosts:
             meter = <Meter?> self.meter_of(host)
         places = [Place(host)]
         known = self.positions.get(id(host))
-        if known is not None:  # another thread was faster
+        if known is not None:  # added by another thread meanwhile
             return known
         at = len(self.hosts)
         if at > 65535:
@@ -135,7 +136,7 @@ cdef class RouteHosts:
         self.positions[id(host)] = at
         return at
 
-    # The position of the host with this number of the tablet map; NOWHERE if it is no member.
+    # Return the position of the host with this number of the tablet map; NOWHERE if it is not a member.
     cdef int position_of(self, uint16_t number) except -3:
         cdef int found
         while self.numbered.size() <= number:
@@ -150,7 +151,7 @@ cdef class RouteHosts:
     cdef Place place(self, size_t position, int shard):
         cdef list known = <list> self.places[position]
         cdef Place place
-        if shard >= SHARDS:  # servers may tell anything
+        if shard >= SHARDS:  # the server's value is not trusted
             return Place(self.hosts[position], shard)
         while shard >= len(known) - 1:
             place = Place.__new__(Place)
@@ -168,8 +169,8 @@ cdef class RouteHosts:
                 return False
         return True
 
-    # The index in *positions* of the replica to ask: one of the nearest whose state is *wanted* (UP, SUSPECT), by chance
-    # or, if *ordered*, the first one. NOWHERE if there is none.
+    # Return the index in *positions* of the replica to use: one of the nearest whose state is *wanted* (UP, SUSPECT),
+    # at random or, if *ordered*, the first one. NOWHERE if there is none.
     cdef int choose(self, const int* positions, size_t count, bint ordered, signed char wanted) except -2:
         cdef uint8_t nearest[MANY]
         cdef size_t found = 0, i
@@ -197,7 +198,7 @@ cdef class RouteHosts:
         found = (i + 1 + self.dice.below(found - 1)) % found
         return nearest[i] if self.is_fit(positions[nearest[i]], positions[nearest[found]]) else nearest[found]
 
-    # Whether the first is not clearly slower than the second. Where nothing was measured, it may be as the other.
+    # True unless the first is clearly slower than the second. A host without a measurement takes the other's.
     cdef bint is_fit(self, size_t first, size_t second) except -1:
         cdef double now = monotonic()
         cdef double one = (<Meter> self.meters[first]).read(now), other = (<Meter> self.meters[second]).read(now)
@@ -208,8 +209,8 @@ cdef class RouteHosts:
     cdef double waiting(self, size_t position) except -1:
         return 1 if self.in_flight is None else 1 + <double> self.in_flight(self.hosts[position])
 
-    # The next in turn of the nearest hosts, or the quicker one of it and another; None if there are none. Not a suspect,
-    # unless *any_state*.
+    # Return the next in turn of the nearest hosts, or the faster one of it and another; None if there are none. Not a
+    # suspect, unless *any_state*.
     cdef Place next_in_turn(self, bint any_state):
         cdef uint64_t turn = self.turn.value, skipped
         cdef size_t i, j, count
@@ -230,14 +231,14 @@ cdef class RouteHosts:
                 position = self.tiers[i][(turn + j if j == 0 else turn + 1 + (skipped + j - 1) % (count - 1)) % count]
                 if not any_state and self.is_suspect(position):
                     if j == 0:
-                        skipped = turn // count  # so that all others have its turns in turn
+                        skipped = turn // count  # so that the others take its turns in rotation
                     continue
                 if not self.predicates or self.allows(position):
                     return self.place(position, NO_SHARD)
         return None
 
 
-# The replicas of the ranges of a ring among some hosts. Without a ring nothing is known of any token.
+# The replicas of the ranges of a ring among some hosts. Without a ring no token has known replicas.
 @cython.final
 cdef class RouteRing:
     cdef readonly RouteHosts hosts
@@ -251,7 +252,7 @@ cdef class RouteRing:
         self.replicas = replicas
         self.lists = RangeLists(0 if ring is None else ring.ring.size())
 
-    # The positions of the replicas of *token*; how many.
+    # Write the positions of the replicas of *token*; return their number.
     cdef int find(self, int64_t token, int* positions) except -1:
         cdef uint16_t made[MANY]
         cdef const uint16_t* known
@@ -292,8 +293,8 @@ cdef class RoutePlan:
             routes = self.routes = <RouteRing?> self.make()
         return routes
 
-    # The replica of *token* to ask, of those whose state is *wanted*, and its tablet if that is known. None if no such
-    # replica is known.
+    # Return the replica of *token* to use, of those whose state is *wanted*, and its tablet if that is known. None if
+    # no such replica is known.
     cdef Place replica(
         self, RouteRing routes, int64_t token, FoundTablet* found, bint* has_tablet, signed char wanted
     ):
@@ -315,7 +316,7 @@ cdef class RoutePlan:
         at = hosts.choose(positions, count, self.ordered, wanted)
         return None if at == NOWHERE else hosts.place(positions[at], NO_SHARD)
 
-    # First the hosts that are up, and only for want of them the suspects.
+    # Try the hosts that are up first, and the suspects only if there are none.
     cdef Place first(self, RouteRing routes, bint routed, int64_t token, FoundTablet* found, bint* has_tablet):
         cdef Place place = None
         if routed:

@@ -1,4 +1,4 @@
-# Shards of a ScyllaDB node: how tokens map to them, and picking among what is kept for each.
+# Shards of a ScyllaDB node: the mapping of tokens to them, and selection among objects kept per shard.
 
 
 cdef extern from "routing/shard.h" namespace "fastcql" nogil:
@@ -30,9 +30,9 @@ cdef class ShardingInfo:
         shard_aware_port_ssl=None,
     ):
         if not 1 <= int(shards_count) < 1 << 32:
-            raise ValueError(f"a node has at least one shard, not {shards_count}")
+            raise ValueError(f"shards_count must be positive, got {shards_count}")
         if not 0 <= int(sharding_ignore_msb) < 64:
-            raise ValueError(f"0 to 63 bits of a token can be ignored, not {sharding_ignore_msb}")
+            raise ValueError(f"sharding_ignore_msb must be from 0 to 63, got {sharding_ignore_msb}")
         self.shards_count = int(shards_count)
         self.sharding_ignore_msb = int(sharding_ignore_msb)
         self.partitioner = partitioner
@@ -77,12 +77,12 @@ cdef object port_number(port):
 cdef class ShardPicker:
     cdef readonly tuple places
     cdef uint32_t ignore_msb
-    cdef uint32_t turn  # whose it is; two threads that count at once do no harm
+    cdef uint32_t turn  # round-robin counter; a race of two threads is harmless
 
     def __init__(self, ShardingInfo sharding not None, places):
         self.places = tuple(places)
         if PyTuple_GET_SIZE(self.places) != <Py_ssize_t> sharding.shards_count:
-            raise ValueError(f"{len(self.places)} places for {sharding.shards_count} shards")
+            raise ValueError(f"places must be one per shard: got {len(self.places)} for {sharding.shards_count} shards")
         self.ignore_msb = sharding.sharding_ignore_msb
 
     def pick(self, token=None, shard=None):

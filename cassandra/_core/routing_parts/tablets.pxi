@@ -9,11 +9,11 @@ cdef extern from "Python.h":
 @cython.final
 @cython.no_gc
 cdef class _TabletHosts:
-    """What stands for the numbers of hosts in Python. Host ids are made when somebody asks for them."""
+    """Python ids of the numbered hosts. They are made on first use."""
 
     cdef shared_ptr[NativeHosts] native
-    cdef list known  # by number; None: not asked for yet
-    cdef dict numbers  # of hosts that were asked about: of a UUID by its int, for that hashes without Python code
+    cdef list known  # by number; None: not made yet
+    cdef dict numbers  # of hosts looked up before: of a UUID by its int, which is hashed without Python code
     cdef dict others  # of host ids that are not UUIDs
 
     def __cinit__(self):
@@ -30,7 +30,7 @@ cdef class _TabletHosts:
         if name is None:
             id = self.native.get().id(number)
             name = UUID(bytes=(<const char*> id.data())[:16])
-            if self.known[number] is None:  # another thread may have been faster
+            if self.known[number] is None:  # another thread may have set it meanwhile
                 self.known[number] = name
             name = self.known[number]
         return name
@@ -41,7 +41,7 @@ cdef class _TabletHosts:
         if self.known[number] is None:
             self.known[number] = name
 
-    # The number of *name*, -1 if it has none.
+    # Return the number of *name*, -1 if it has none.
     cdef int look_up(self, object name) except -2:
         cdef uint16_t number = 0
         cdef HostId id
@@ -85,15 +85,15 @@ cdef class Tablet:
     cdef readonly int64_t first_token
     cdef readonly int64_t last_token
     cdef int64_t version
-    cdef _TabletHosts hosts  # None: made by a user, who gave made_replicas
+    cdef _TabletHosts hosts  # None: made by a user, with made_replicas
     cdef uint8_t count, flags
-    cdef Replica few[INLINE]  # of a tablet found in a map that has no more; else there are made_replicas from the start
+    cdef Replica few[INLINE]  # of a tablet found in a map, if it has no more; else made_replicas is set from the start
     cdef tuple made_replicas
     cdef dict made_dict
 
     def __init__(self, first_token=0, last_token=0, replicas=None, tablet_version=None):
         if self.hosts is not None:
-            raise TypeError("a tablet that was found in a map cannot be made again")
+            raise TypeError("cannot initialise a tablet again that was found in a map")
         self.first_token = first_token
         self.last_token = last_token
         self.made_dict = None
@@ -143,7 +143,7 @@ cdef class Tablet:
         if self.made_dict is None:
             made = {}
             for host_id, shard in self.replicas or ():
-                made.setdefault(host_id, shard)  # of a host that is there twice the first one counts, as everywhere
+                made.setdefault(host_id, shard)  # the first entry of a repeated host counts, as everywhere
             self.made_dict = made
         return self.made_dict
 

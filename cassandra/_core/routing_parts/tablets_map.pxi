@@ -3,7 +3,7 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object number, int* beyond) except? -1
 
 
-# Lets *name* point into *keyspace* and *table*. False: they are not strings, so they name nothing.
+# Let *name* point into *keyspace* and *table*. False if they are not strings: such a table does not exist.
 cdef inline int set_name(TableName* name, object keyspace, object table) except -1:
     cdef Py_ssize_t keyspace_size = 0, table_size = 0
     cdef const char* keyspace_text
@@ -33,7 +33,7 @@ cdef enum:
     SELDOM = 16
 
 
-# A table with the very objects that it was asked for by, which are kept, as the table is held.
+# A table with the very name objects of a look-up, which are kept, as the table is held.
 cdef struct NamedTable:
     PyObject* keyspace
     PyObject* table
@@ -47,7 +47,7 @@ cdef inline bint is_named(NamedTable* known, object keyspace, object table) noex
 cdef class TabletMap:
     cdef NativeMap* native
     cdef _TabletHosts hosts
-    cdef NamedTable named[NAMED]  # names are mostly the same objects: then they need not be hashed and compared
+    cdef NamedTable named[NAMED]  # names are mostly the same objects: these need no hashing or comparison
     cdef unsigned int asked
 
     def __cinit__(self, *args, **kwargs):
@@ -61,7 +61,7 @@ cdef class TabletMap:
             Py_XDECREF(self.named[i].table)
         del self.native
 
-    # Only the value of *t* may be foreign code: tables may come and go meanwhile.
+    # Only the value of *t* may run foreign code: tables may be added or removed meanwhile.
     @cython.binding(False)
     @cython.embedsignature(False)
     def get_tablet_for_key(self, keyspace, table, t):
@@ -83,7 +83,7 @@ cdef class TabletMap:
             return None
         return found_tablet(self.hosts, found)
 
-    # By the names themselves; now and then the table takes the place of another one as *known*.
+    # Look up by the names themselves; every SELDOM calls the table replaces the one cached in *known*.
     cdef bint find_named(
         self, object keyspace, object table, int64_t token, FoundTablet& found, NamedTable* known
     ) except -1:
@@ -154,7 +154,7 @@ cdef class TabletMap:
     cdef int fill(self, Tablet tablet, TabletRow* row, Replica* replicas) except -1:
         cdef size_t count = 0
         if tablet is None:
-            raise TypeError("None is not a Tablet")
+            raise TypeError("tablet must be a Tablet, not None")
         if tablet.hosts is self.hosts and tablet.is_native():
             count = tablet.count
             memcpy(replicas, tablet.few, count * sizeof(Replica))
@@ -231,7 +231,7 @@ cdef class TabletMap:
 
 
 @cython.final
-@cython.no_gc_clear  # its owner is needed to the end
+@cython.no_gc_clear  # __dealloc__ needs its owner
 cdef class TabletTable:
     cdef TabletMap owner
     cdef NativeTable* native

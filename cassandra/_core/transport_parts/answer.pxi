@@ -18,6 +18,10 @@ cdef class Answer:
     cdef public object _plan
     cdef public object _paging_state
     cdef public object _beside
+    cdef public object _page_iter  # over its rows; None until they are iterated
+    cdef public object _fetching  # the number of the next page while it is asked for
+    cdef public object _ahead  # when it was asked for, if no thread waited for it then
+    cdef public bint _turned  # to a later page
 
     @classmethod
     def _of(cls, future, tuple outcome not None):
@@ -60,8 +64,16 @@ cdef class Answer:
         self._fetching = self._ahead = None
         self._turned = True
 
-    def _future_of(self, Flight flight):
-        """Override. The future of a request that had none."""
+    cpdef object _future_of(self, Flight flight):
+        raise NotImplementedError
+
+    cpdef object _go_ahead(self):
+        raise NotImplementedError
+
+    cpdef bint _turn_page(self) except -1:
+        raise NotImplementedError
+
+    cpdef object _turn_to_rows(self, result):
         raise NotImplementedError
 
 
@@ -70,12 +82,12 @@ cdef class RowsOfPages:
     """The rows of page after page of *result*. What asking for a page raises, or the handler of a signal meanwhile, leaves it
     where it was: it goes on from there when it is asked again."""
 
-    cdef object result
+    cdef Answer result
     cdef object page
     cdef int taken  # of the page: no row, one, or more
     cdef bint ended
 
-    def __init__(self, result):
+    def __init__(self, Answer result not None):
         self.result = result
         self.page = result._page_iter or iter(())
 

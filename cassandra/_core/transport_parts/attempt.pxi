@@ -9,7 +9,7 @@ cdef class Attempt:
 
     cdef readonly object host
     cdef readonly object pool
-    cdef readonly object connection
+    cdef readonly ConnectionBase connection
     cdef readonly object reprepares
     cdef readonly int64_t page
     cdef public object plan
@@ -17,9 +17,8 @@ cdef class Attempt:
     cdef public int64_t stream
     cdef public double started
     cdef public bint answered
-    cdef object results  # who reads the answer, where that is known before it comes
 
-    def __init__(self, host, pool, connection, int64_t page, reprepares=None, int64_t number=-1, plan=None):
+    def __init__(self, host, pool, ConnectionBase connection, int64_t page, reprepares=None, int64_t number=-1, plan=None):
         self.host = host
         self.pool = pool
         self.connection = connection
@@ -30,14 +29,14 @@ cdef class Attempt:
         self.stream = -1
 
     cdef object reader(self):
-        return self.connection.results if self.results is None else self.results
+        return self.connection.results
 
     def abandon(self, Operation request not None):
         if self.stream >= 0:
             self.connection.orphan(self.stream, request, self.number)
 
 
-cdef Attempt first_attempt(host, pool, connection, plan):
+cdef Attempt first_attempt(host, pool, ConnectionBase connection, plan):
     cdef Attempt attempt = Attempt.__new__(Attempt)
     attempt.host = host
     attempt.pool = pool

@@ -52,7 +52,7 @@ cdef bint waits_in_turn(reactor) except -1:
     return True
 
 
-def may_wait(connection):
+def may_wait(ConnectionBase connection not None):
     return waits_in_turn(connection.reactor)
 
 

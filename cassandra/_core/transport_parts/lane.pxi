@@ -2,22 +2,14 @@
 # keep a session alive.
 
 
-cdef object connection_of(pool, picks, bint routed, int64_t token, shard):
+cdef ConnectionBase connection_of(PoolFields pool, bint routed, int64_t token, shard):
+    cdef ConnectionBase connection = None
+    picks = pool.picks
     if type(picks) is Picks:
         connection = (<Picks> picks).usable(routed, token, shard)
-        if connection is not None:
-            return connection
-    return pool.pick(token if routed else None, shard)
-
-
-cdef inline Outlet outlet_of(connection, picks):
-    if type(picks) is Picks and (<Picks> picks).sole is connection:
-        return (<Picks> picks).outlet
-    return connection.outlet
-
-
-cdef inline object dialect_of(connection, Outlet outlet):
-    return connection.dialect if outlet is None else outlet.dialect
+    if connection is None:
+        connection = <ConnectionBase?> pool.pick(token if routed else None, shard)
+    return connection
 
 
 cdef inline double limit_of(timeout) except *:
@@ -28,7 +20,7 @@ cdef inline double limit_of(timeout) except *:
 cdef class Lane:
     """Encodes requests of one compiled statement, picks host and connection, and submits."""
 
-    cdef readonly object compiled
+    cdef readonly RequestSource compiled
     cdef readonly bint direct
     cdef object prepared
     cdef object profile
@@ -39,11 +31,12 @@ cdef class Lane:
     cdef object scope
     cdef MetadataFields metadata
     cdef object state
-    cdef object metrics
+    cdef PageObserver metrics
     cdef object kind
     cdef object template
     cdef TimestampClock clock
     cdef object timestamps
+    cdef object on_ahead  # called when the clock is ahead of the time
     cdef object route
     cdef object dialect
     cdef object timeout
@@ -56,29 +49,34 @@ cdef class Lane:
     cdef readonly object meter
 
     def __init__(
-        self, session, compiled, state, route, bint direct, default, kind not None, not_sent, unset, own_options, meter
+        self, *, RequestSource compiled not None, prepared, profile, dict profiles, default_key,
+        ProfileFields default_profile, int64_t default_version, scope, MetadataFields metadata not None, state,
+        metrics, bint direct, kind not None, template, TimestampClock clock, timestamps, on_ahead, route, dialect,
+        timeout, row_factory, int prefetch, result_plan, not_sent, unset, own_options, meter,
     ):
         self.compiled = compiled
-        self.direct = direct
-        self.prepared = compiled.prepared
-        self.profile = compiled.profile
-        if default is not None:
-            self.profiles = session.cluster.profile_manager.profiles
-            self.default_key, self.default_profile, self.default_version = default
-        self.scope = compiled.scope
-        self.metadata = session.cluster.metadata
+        self.prepared = prepared
+        self.profile = profile
+        self.profiles = profiles
+        self.default_key = default_key
+        self.default_profile = default_profile
+        self.default_version = default_version
+        self.scope = scope
+        self.metadata = metadata
         self.state = state
-        self.metrics = session.cluster.metrics
+        self.metrics = metrics
+        self.direct = direct
         self.kind = kind
-        self.template = compiled.template
-        self.clock = compiled.clock
-        self.timestamps = compiled.timestamps
+        self.template = template
+        self.clock = clock
+        self.timestamps = timestamps
+        self.on_ahead = on_ahead
         self.route = route
-        self.dialect = compiled.dialect
-        self.timeout = compiled.profile.request_timeout
-        self.row_factory = compiled.profile.row_factory
-        self.prefetch = compiled.profile.prefetch
-        self.result_plan = compiled.result_plan
+        self.dialect = dialect
+        self.timeout = timeout
+        self.row_factory = row_factory
+        self.prefetch = prefetch
+        self.result_plan = result_plan
         self.not_sent = not_sent
         self.unset = unset
         self.own_options = own_options
@@ -100,13 +98,13 @@ cdef class Lane:
         if self.profiles is not None and key is self.default_key and self.profiles.get(key) is self.default_profile:
             if self.default_profile._version == self.default_version:
                 return True
-        return session._resolve_profile(key) is self.profile
+        return (<SessionFields?> session)._resolve_profile(key) is self.profile
 
     cdef object timestamp(self):
         if self.clock is None:
             return None if self.timestamps is None else self.timestamps()
         if self.clock.ahead:
-            self.timestamps._asked_natively()
+            self.on_ahead()
         return self.clock
 
     # ---- requests with a future each
@@ -151,7 +149,7 @@ cdef class Lane:
             for name, value in own.items():
                 setattr(request, name, value)
         if not self.launch(request):
-            request._execution.sending.send(request, 0)
+            request.hooks().send(request, 0)
         return request
 
     def try_launch(self, Request request not None):
@@ -159,7 +157,7 @@ cdef class Lane:
 
     cdef bint launch(self, Request request) except -1:
         cdef Attempt attempt
-        cdef Outlet outlet
+        cdef ConnectionBase connection
         cdef Submitted submitted
         cdef PoolSetFields pool_set
         cdef Place place = place_of(self.route, request.routed, request.hashed)
@@ -171,23 +169,20 @@ cdef class Lane:
         if pool is None:
             return False
         try:
-            picks = (<PoolFields?> pool).picks
-            connection = connection_of(pool, picks, request.routed, request.hashed, place.shard)
-            outlet = outlet_of(connection, picks)
-            if dialect_of(connection, outlet) is not self.dialect:  # the frame is not for it
+            connection = connection_of(<PoolFields?> pool, request.routed, request.hashed, place.shard)
+            if connection.dialect is not self.dialect:  # the frame is not for it
                 request._picked = place
-                return request._execution.sending.send_to(request, place, request._page)
+                return request.hooks().send_to(request, place, request._page)
             attempt = first_attempt(host, pool, connection, request.result_plan)
             request.launched(attempt, host)
             request._picked = place
-            if outlet is None:
-                later = may_wait(connection)
+            if connection.direct is None:
+                later = waits_in_turn(connection.reactor)
                 attempt.started = seconds_now()
                 attempt.stream = connection.submit(request._frame, request, 0, request.timeout, later)
             else:
-                attempt.results = outlet.results
-                later = waits_in_turn(outlet.channel.reactor)
-                submitted = outlet.channel.put(request._frame, request, 0, limit_of(request.timeout), later)
+                later = waits_in_turn(connection.direct.reactor)
+                submitted = connection.direct.put(request._frame, request, 0, limit_of(request.timeout), later)
                 attempt.stream = submitted.stream
                 attempt.started = <double> submitted.started / <double> SECOND
         except self.not_sent:
@@ -202,7 +197,7 @@ cdef class Lane:
 
     cdef bint fly(self, Flights volley, int64_t index, values) except -1:
         cdef Flight flight
-        cdef Outlet outlet
+        cdef ConnectionBase connection
         cdef Submitted submitted
         cdef int64_t stream
         cdef double started
@@ -218,18 +213,16 @@ cdef class Lane:
         if pool is None or volley.aloft(slot) is not None:
             return False
         try:
-            picks = (<PoolFields?> pool).picks
-            connection = connection_of(pool, picks, routed, hashed, place.shard)
-            outlet = outlet_of(connection, picks)
-            if dialect_of(connection, outlet) is not self.dialect:
+            connection = connection_of(<PoolFields?> pool, routed, hashed, place.shard)
+            if connection.dialect is not self.dialect:
                 return False
-            if outlet is None:
+            if connection.direct is None:
                 started = seconds_now()
                 volley.reactor = connection.reactor
                 stream = connection.submit(frame, volley, slot, self.timeout, True)
             else:
-                submitted = outlet.channel.put(frame, volley, slot, limit_of(self.timeout), True)
-                volley.reactor = outlet.channel.reactor
+                submitted = connection.direct.put(frame, volley, slot, limit_of(self.timeout), True)
+                volley.reactor = connection.direct.reactor
                 started = <double> submitted.started / <double> SECOND
                 stream = submitted.stream
         except self.not_sent:
@@ -247,7 +240,6 @@ cdef class Lane:
         flight.connection = connection
         flight.stream = stream
         flight.started = started
-        flight.results = connection.results if outlet is None else outlet.results
         volley.take_off(slot, flight)
         return True
 

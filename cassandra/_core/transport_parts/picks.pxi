@@ -5,15 +5,11 @@
 cdef class Picks:
     """The connections of one node, as they are now."""
 
-    cdef object sole
-    cdef Channel channel  # of that one
-    cdef Outlet outlet  # of that one, too
+    cdef ConnectionBase sole
     cdef object picker
 
-    def __init__(self, sole, picker):
+    def __init__(self, ConnectionBase sole, picker):
         self.sole = sole
-        self.channel = None if sole is None else sole.channel
-        self.outlet = None if sole is None else sole.outlet
         self.picker = picker
 
     def at(self, token=None, shard=None):
@@ -22,21 +18,20 @@ cdef class Picks:
     def pick(self, token=None, shard=None):
         return self.usable(token is not None, 0 if token is None else <int64_t> token, shard)
 
-    cdef object wanted(self, bint routed, int64_t token, shard):
-        if self.sole is not None:
-            return self.sole
-        return None if self.picker is None else self.picker.pick(token if routed else None, shard)
+    cdef ConnectionBase wanted(self, bint routed, int64_t token, shard):
+        cdef ConnectionBase picked = self.sole
+        if picked is None and self.picker is not None:
+            picked = self.picker.pick(token if routed else None, shard)
+        return picked
 
-    cdef object usable(self, bint routed, int64_t token, shard):
-        connection = self.wanted(routed, token, shard)
-        if connection is None:
-            return None
-        cdef Channel channel = connection.channel if self.channel is None else self.channel
-        return connection if takes_requests(connection, channel) else None
+    cdef ConnectionBase usable(self, bint routed, int64_t token, shard):
+        cdef ConnectionBase connection = self.wanted(routed, token, shard)
+        return connection if connection is not None and takes_requests(connection) else None
 
 
-cdef bint takes_requests(connection, Channel channel) except -1:
+cdef bint takes_requests(ConnectionBase connection) noexcept:
     """Whether nothing says that another connection would be better."""
+    cdef Channel channel = connection.channel
     if channel is None or channel.core.closed() or channel.core.reactor().foreign():
         return False
     cdef int given_up = channel.core.orphaned()

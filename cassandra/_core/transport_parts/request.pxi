@@ -213,7 +213,7 @@ cdef class Request(Operation):
     cdef public object session
     cdef public object timeout
     cdef public double _start_time
-    cdef public object _metrics
+    cdef public PageObserver _metrics
     # of its page
     cdef readonly int64_t _page
     cdef public object _outcome
@@ -227,7 +227,7 @@ cdef class Request(Operation):
     cdef readonly bint _blocked
     cdef bint attached
     # what it is made of
-    cdef public object _compiled
+    cdef public RequestSource _compiled
     cdef public object _frame
     cdef bint routed
     cdef int64_t hashed  # its token
@@ -235,24 +235,24 @@ cdef class Request(Operation):
     cdef object result_plan
     cdef public object row_factory
     cdef public int _prefetch  # pages that are asked for while the one before is consumed
-    cdef object execution  # what is out of the ordinary; None: nothing so far
+    cdef RequestHooks execution  # the slow path; None until it is needed
     # where it went
     cdef object first_host
     cdef list hosts  # None until somebody asks, or there is another one
     cdef public object coordinator_host
     cdef public object _picked
     # who wants to hear of it; None: nobody
-    cdef public object _tracking
+    cdef public PageObserver _tracking
     cdef public object _meter
     cdef public object _ending  # is asked in the place of ``_end``
 
-    def _begin(self, session, timeout, double start, factory, plan, token):
-        self.begin(session, session.cluster.metrics, timeout, start)
+    def _begin(self, session, metrics, timeout, double start, factory, plan, token):
+        self.begin(session, metrics, timeout, start)
         self.row_factory = factory
         self.result_plan = plan
         self.routed, self.hashed = token is not None, 0 if token is None else token
 
-    cdef void begin(self, session, metrics, timeout, double start_time):
+    cdef void begin(self, session, PageObserver metrics, timeout, double start_time):
         catch_up()
         self.session = session
         self._metrics = metrics
@@ -270,17 +270,21 @@ cdef class Request(Operation):
 
     @property
     def _execution(self):
-        """What is out of the ordinary about it; made when it is needed."""
+        return self.hooks()
+
+    @_execution.setter
+    def _execution(self, RequestHooks execution):
+        self.execution = execution
+
+    cdef RequestHooks hooks(self):
+        """The slow path, made when it is needed."""
+        cdef RequestHooks made
         if self.execution is None:
             made = self._compiled.execution(self)
             with cython.critical_section(self):
                 if self.execution is None:  # two threads may ask at a time
                     self.execution = made
         return self.execution
-
-    @_execution.setter
-    def _execution(self, execution):
-        self.execution = execution
 
     @property
     def _is_ordinary(self):
@@ -323,7 +327,7 @@ cdef class Request(Operation):
             self.arrived = <double> batch.at(index).arrived / <double> SECOND
             try:
                 if attempt is None:
-                    self._execution.sending.look(self)
+                    self.hooks().look(self)
                     continue
                 self.settle(attempt, wrap_outcome(batch.at(index)))
             except BaseException as error:  # a policy, a row factory or a malformed body: this request's error only
@@ -409,7 +413,7 @@ cdef class Request(Operation):
                 if self._compiled is not None:
                     plain = plain_of(&frame.native, frame, attempt.reader(), attempt.plan, self.row_factory)
                 if plain is None:
-                    plain = self._execution.read_plain(self, attempt, frame)
+                    plain = self.hooks().read_plain(self, attempt, frame)
                     if plain is None:
                         return False
                     rows, came = plain
@@ -487,7 +491,7 @@ cdef class Request(Operation):
                     rows = rows.rows()
                 self.conclude(attempt.page, rows, None, came)
                 return 0
-        self._execution.process(self, attempt, answer)
+        self.hooks().process(self, attempt, answer)
         return 0
 
     def _measured_by(self, meter):
@@ -511,7 +515,7 @@ cdef class Request(Operation):
         """On the I/O thread: the peer of an attempt gives no sign of life. If it does no harm the request is sent to
         another host too, by the thread that processes its outcomes."""
         attempt = self.all_attempts().get(attempt_number)
-        if attempt is not None and (<Attempt> attempt).reprepares is None and self._execution.content.is_idempotent:
+        if attempt is not None and (<Attempt> attempt).reprepares is None and self.hooks().is_repeatable():
             self._inject(NOTHING_ELSE, LOOK)
 
     def _on_forked(self):
@@ -593,7 +597,7 @@ cdef class Request(Operation):
         """Nobody waits for the answer of *attempt* any more."""
         attempt.abandon(self)
         if self.execution is not None:
-            self.execution.sending.gave_up(self, attempt)
+            self.execution.gave_up(self, attempt)
 
     def _remaining(self):
         """Seconds until its deadline; None if there is none."""
@@ -715,20 +719,19 @@ cdef class Request(Operation):
     cdef Reactor driver(self):
         """The reactor on whose thread the rest is done; None if there is none (any more)."""
         cdef Reactor reactor = self.home
-        if reactor is None:
-            try:
-                reactor = self.session.cluster.reactor
-            except Exception:  # it is shut down; or a test's
-                return None
-        return None if reactor.core.foreign() else reactor
+        if reactor is None and isinstance(self.session, SessionFields):
+            known = (<SessionFields> self.session)._reactor
+            if isinstance(known, Reactor):
+                reactor = <Reactor> known
+        return None if reactor is None or reactor.core.foreign() else reactor
 
     cdef int finish_up(self, _Rest rest) except -1:
         """Count the page, and tell who keeps track of it."""
         cdef object error = (<tuple> rest.outcome)[1]
         if self._tracking is not None:
-            self._tracking.over(self, error, rest.elapsed)
+            self._tracking.page_ended(self, error, rest.elapsed)
         if self._metrics is not None:
-            self._metrics.request_timer.addValue(rest.elapsed)
+            self._metrics.page_ended(self, error, rest.elapsed)
         return 0
 
     cdef int clear_up(self, _Rest rest) except -1:
@@ -783,19 +786,19 @@ cdef class Request(Operation):
         if self.execution is None:
             error.maybe_executed = self.has_attempts()
         else:
-            error.maybe_executed = self.execution.sending.may_be_executed(self)
+            error.maybe_executed = self.execution.may_be_executed(self)
         return error
 
     # ---- the next page
 
-    def _fetch(self, paging_state, asker=None):
+    def _fetch(self, paging_state, Answer asker=None):
         """Ask for the page at *paging_state*; its number, which is *asker*'s ``_fetching`` from the moment on in which the
         page is pending. Errors of sending are the page's, and so is what the handler of a signal raises meanwhile."""
         cdef object before = self._outcome
         cdef int64_t page = self._page + 1
         cdef object number = page
         cdef bint begun
-        self._execution  # made now, if it was not
+        self.hooks()  # made now, if it was not
         with cython.critical_section(self):
             begun = before is not None and self._outcome is before
             if begun:
@@ -872,7 +875,8 @@ cdef class Request(Operation):
     cdef tuple settled(self):
         if self._outcome is not None:
             return self._outcome
-        if self.session._on_io_thread() if self.home is None else self.home.core.on_role():
+        cdef Reactor reactor = self.driver()
+        if reactor is not None and reactor.core.on_role():
             raise error_class("DriverException")(
                 "a request cannot be waited for on the driver's I/O thread (in a callback): its answer would never "
                 "be read; add a callback to it, or hand the work to another thread"

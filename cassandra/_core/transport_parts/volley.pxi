@@ -135,10 +135,9 @@ cdef class Flight:
     cdef readonly object values
     cdef readonly object host
     cdef readonly object pool
-    cdef readonly object connection
+    cdef readonly ConnectionBase connection
     cdef readonly int64_t stream
     cdef readonly double started
-    cdef object results
 
     @property
     def compiled(self):
@@ -207,7 +206,7 @@ cdef class Flights(Operation):
     def _begin(self, session, type result_type not None, type entry_type not None):
         catch_up()
         self.session = session
-        self.pool_set = session._pool_set
+        self.pool_set = <PoolSetFields?> (<SessionFields?> session)._pool_set
         self.result_type = result_type
         self.entry_type = entry_type
 
@@ -273,7 +272,7 @@ cdef class Flights(Operation):
                 else:
                     frame = &small
                 try:
-                    plain = plain_of(frame, outcome, flight.results, flight.lane.result_plan, flight.lane.row_factory)
+                    plain = plain_of(frame, outcome, flight.connection.results, flight.lane.result_plan, flight.lane.row_factory)
                 except Exception as error:
                     if not isinstance(error, error_class("ProtocolError")):  # a row factory: of this request only
                         self.put_failure(results, failed, flight.index, error)

@@ -30,8 +30,7 @@ cdef class Way:
 
     cdef readonly object host
     cdef readonly object pool
-    cdef readonly object connection
-    cdef Outlet outlet
+    cdef readonly ConnectionBase connection
     cdef HostWindow window
     cdef uint32_t number
     cdef readonly Py_ssize_t in_flight
@@ -52,6 +51,7 @@ cdef class Writes(Operation):
     cdef object dialect
     cdef object block
     cdef object timestamps
+    cdef object on_ahead  # called when the clock is ahead of the time
     cdef TimestampClock clock
     cdef int64_t stamp  # of the last write
     cdef bint counts_on
@@ -80,7 +80,7 @@ cdef class Writes(Operation):
         import collections
 
         catch_up()
-        self.pools_of = session._pool_set
+        self.pools_of = <PoolSetFields?> (<SessionFields?> session)._pool_set
         self.not_sent = not_sent
         self.kept = []
         self.ways = []
@@ -111,13 +111,14 @@ cdef class Writes(Operation):
         self.frames = new WriteFrames(parts)
         self.repeated = new WriteFrames(parts)
 
-    def _direct(self, route, dialect, block, timeout, timestamps, clock, uint32_t most_of_host):
+    def _direct(self, route, dialect, block, timeout, timestamps, clock, on_ahead, uint32_t most_of_host):
         self.route = route
         self.dialect = dialect
         self.block = block
         self.timeout = limit_of(timeout)
         self.timestamps = timestamps
         self.clock = clock
+        self.on_ahead = on_ahead
         self.most_of_host = most_of_host
 
     # ---- sources
@@ -234,7 +235,7 @@ cdef class Writes(Operation):
         if self.clock is not None:
             now = self.clock.step()
             if self.clock.ahead:
-                self.timestamps._asked_natively()
+                self.on_ahead()
         else:
             now = self.timestamps()
         self.stamp = now if now > self.stamp else self.stamp + 1
@@ -252,24 +253,21 @@ cdef class Writes(Operation):
         if pool is None:
             return None
         try:
-            connection = connection_of(pool, (<PoolFields?> pool).picks, self.routed, token, place.shard)
+            connection = connection_of(<PoolFields?> pool, self.routed, token, place.shard)
         except self.not_sent:
             return None
         return self.way_by(place.host, pool, connection)
 
-    cdef Way way_by(self, host, pool, connection):
+    cdef Way way_by(self, host, pool, ConnectionBase connection):
         cdef Way way = <Way> self.way_of.get(connection)
-        cdef Outlet outlet
         if way is not None:
             return way
-        outlet = connection.outlet
-        if dialect_of(connection, outlet) is not self.dialect:
+        if connection.dialect is not self.dialect:
             return None
         way = Way.__new__(Way)
         way.host = host
         way.pool = pool
         way.connection = connection
-        way.outlet = outlet
         if self.windows is not None:
             way.window = self.windows.get(host)
             if way.window is None:
@@ -282,7 +280,7 @@ cdef class Writes(Operation):
         cdef Way old
         for index in range(len(self.ways)):
             old = <Way> self.ways[index]
-            if old.in_flight == 0 and old.connection.is_closed:
+            if old.in_flight == 0 and old.connection.closed():
                 del self.way_of[old.connection]
                 self.ways[index] = way
                 way.number = <uint32_t> index
@@ -301,7 +299,7 @@ cdef class Writes(Operation):
         write.attempts += 1
         write.stream = -1
         try:
-            if way.outlet is None:
+            if way.connection.direct is None:
                 frame = PyBytes_FromStringAndSize(<const char*> frames.data(), <Py_ssize_t> frames.size())
                 self.reactor = way.connection.reactor
                 write.sent = monotonic_now()
@@ -309,8 +307,8 @@ cdef class Writes(Operation):
                     frame, self, number, None if self.timeout == NO_TIMEOUT else self.timeout, True
                 )
             else:
-                self.reactor = way.outlet.channel.reactor
-                submitted = way.outlet.channel.put_bytes(
+                self.reactor = way.connection.direct.reactor
+                submitted = way.connection.direct.put_bytes(
                     frames.data(), frames.size(), self, number, self.timeout, True
                 )
                 write.stream = submitted.stream
@@ -320,7 +318,7 @@ cdef class Writes(Operation):
             self.ended.append((number, error, way))
             return NOT_SENT
         except Exception as error:
-            if way.outlet is None or isinstance(error, MemoryError):  # else it is the handler of a signal that raised
+            if way.connection.direct is None or isinstance(error, MemoryError):  # else it is the handler of a signal that raised
                 write.state = WriteState.Held
             raise
         finally:  # what the handler of a signal raises comes when the request is on its way already

@@ -1,1 +1,1 @@
-"""Columns: what a model declares, what a value has to be, and how it is stored."""
+"""Columns: declaration in a model, validation of values, conversion to and from the stored form."""

@@ -1,10 +1,10 @@
-"""The column: what all of them have.
+"""Base class of all columns.
 
-Which value may be stored is ``validate``, how it is stored ``to_database``, and what becomes of what was stored
-``to_python``. A subclass, a program's too, overrides any of the three.
+``validate`` decides which values may be stored, ``to_database`` converts a value for storage, and ``to_python``
+converts a stored value. Subclasses, also those of programs, may override any of the three.
 
 To type checkers a column of a model is a descriptor: ``columns.Integer()`` is ``int`` on an instance. At run time the
-class of a model puts descriptors of its own where its columns were declared.
+model class replaces declared columns by its own descriptors.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cassandra._wire.types.base import cqltypes
 C = TypeVar("C")
 T = TypeVar("T")
 
-#: Values in messages are cut off after as many characters.
+#: Values in error texts are truncated to this number of characters.
 SHOWN = 200
 
 if TYPE_CHECKING:
@@ -49,39 +49,39 @@ else:
 class Column(_Described[T]):
     """A column of a table, or a field of a user type."""
 
-    #: Its CQL type.
+    #: CQL type of the column.
     db_type: str = None  # type: ignore[assignment]
     value_manager: ClassVar[type[BaseValueManager]] = BaseValueManager
-    #: How many columns were made: they are ordered as they are.
+    #: Number of columns created so far; columns are ordered by creation.
     instance_counter: ClassVar[int] = 0
 
-    #: Values of exactly this class ``to_database`` and ``to_python`` return as they are; None if there is none.
+    #: ``to_database`` and ``to_python`` return values of exactly this class unchanged; None if there is no such class.
     stored_as: ClassVar[type | None] = None
-    #: The same of ``to_python`` alone, where that differs.
+    #: The same for ``to_python`` alone, if it differs.
     read_as: ClassVar[type | None] = None
-    #: Whether values change without being assigned.
+    #: True if values can change without being assigned.
     changes_in_place: ClassVar[bool] = False
     _python_type_hashable: ClassVar[bool] = True
 
     #: Part of the primary key: the first such column is the partition key, the others are clustering keys.
     primary_key: bool = False
-    #: Part of the partition key; so several columns can be.
+    #: Part of the partition key. More than one column may set it: the partition key is then composite.
     partition_key: bool = False
-    #: Whether the column gets a secondary index.
+    #: True if the column gets a secondary index.
     index: bool = False
-    #: Whether it has an index that was not made by the mapper, so that queries may filter by it.
+    #: True if an index exists that the mapper did not create, so that queries may filter by the column.
     custom_index: bool = False
-    #: Its name in the table, if that is another one.
+    #: Name of the column in the table, if it differs from the attribute.
     db_field: str | None = None
-    #: A value, or a function without arguments that makes one.
+    #: A value, or a function without arguments that returns one.
     default: Any = None
-    #: Whether None is refused.
+    #: True if None is rejected.
     required: bool = False
-    #: "asc" or "desc", of a clustering key.
+    #: "asc" or "desc" for a clustering key.
     clustering_order: str | None = None
-    #: Whether it tells which of the models that share a table a row is of.
+    #: True if the value selects the model of a row among the models that share a table.
     discriminator_column: bool = False
-    #: Whether the rows of a partition share one value.
+    #: True if all rows of a partition share one value.
     static: bool = False
 
     _positions: ClassVar[Iterator[int]] = itertools.count()
@@ -119,7 +119,7 @@ class Column(_Described[T]):
     def __class_getitem__(cls, value_type: Any) -> Any:
         return cls
 
-    # Columns are compared by the order in which they were made, which is that of their declaration.
+    # Columns compare by creation order, which is the order of their declaration.
 
     def __hash__(self) -> int:
         return id(self)
@@ -140,23 +140,23 @@ class Column(_Described[T]):
         return self.position >= other.position if isinstance(other, Column) else NotImplemented
 
     def validate(self, value: Any) -> Any:
-        """*value* as it may be stored; ``ValidationError`` if it may not."""
+        """Return *value* as it may be stored; raise ``ValidationError`` if it is not valid."""
         if value is None and self.required:
             raise self._refusal("- None values are not allowed", value)
         return value
 
     def to_python(self, value: Any) -> Any:
-        """What a program gets of *value*, which the driver read."""
+        """Convert *value*, decoded by the driver, to the value that a program reads."""
         return value
 
     def to_database(self, value: Any) -> Any:
-        """What the driver writes of *value*."""
+        """Convert *value* to the value that the driver encodes."""
         return value
 
     @classmethod
     def unconverted(cls, method: str) -> type | None:
-        """The class whose exact instances *method* (``to_python``, ``to_database``) returns as they are; None if there
-        is none, or a subclass overrides what is called."""
+        """Return the class whose exact instances *method* (``to_python`` or ``to_database``) returns unchanged; None if
+        there is none, or if a subclass overrides the method or ``validate``."""
         says = "read_as" if method == "to_python" and cls.read_as is not None else "stored_as"
 
         def depth(name: str) -> int:
@@ -166,7 +166,7 @@ class Column(_Described[T]):
         return found if depth(says) <= min(depth(method), depth("validate")) else None
 
     def _refusal(self, what: str, value: Any, kind: type[ValidationError] = ValidationError) -> ValidationError:
-        """An error that says of which column, and if that is known of which model, the *value* is not taken."""
+        """Return an error for the rejected *value* that names the column and, if it is known, the model."""
         text = f"{self.column_name} {what}"
         if self._model_name is not None:
             shown = repr(value)
@@ -179,7 +179,7 @@ class Column(_Described[T]):
         return self.default is not None
 
     def get_default(self) -> Any:
-        """The default, made anew if it is a function."""
+        """Return the default; a function is called each time."""
         return self.default() if callable(self.default) else self.default
 
     @property
@@ -188,7 +188,7 @@ class Column(_Described[T]):
 
     @property
     def can_delete(self) -> bool:
-        """Whether a row can be without a value of it."""
+        """True if a row can lack a value of this column."""
         return not self.primary_key
 
     @property
@@ -196,16 +196,16 @@ class Column(_Described[T]):
         return self.index or self.custom_index
 
     def set_column_name(self, name: str) -> None:
-        """Called with the name of the attribute that it was assigned to."""
+        """Set the name of the attribute that the column is assigned to."""
         self.column_name = name
 
     def belongs_to(self, model_name: str) -> None:
-        """Called with the name of the class that it is a column of, for messages."""
+        """Set the name of the class that the column belongs to, for error texts."""
         self._model_name = model_name
 
     @property
     def db_field_name(self) -> str:
-        """Its name in the table."""
+        """Name of the column in the table."""
         return self.db_field or self.column_name  # type: ignore[return-value]
 
     @property
@@ -217,11 +217,11 @@ class Column(_Described[T]):
         return self.get_cql()
 
     def get_cql(self) -> str:
-        """Its name in quotes."""
-        return escape_name(str(self.db_field_name))  # None where it was not assigned yet
+        """Return the column name in quotes."""
+        return escape_name(str(self.db_field_name))  # None before the column is assigned to an attribute
 
     def get_column_def(self) -> str:
-        """Its line in ``CREATE TABLE``."""
+        """Return the line of the column in ``CREATE TABLE``."""
         return f"{self.cql} {self.db_type} {'static' if self.static else ''}"
 
     def cql_parameterized_type(self) -> str:
@@ -229,19 +229,19 @@ class Column(_Described[T]):
 
     @property
     def column(self: C) -> C:
-        """Itself. An attribute of a user type's class is its column, and programs ask such an attribute for that."""
+        """The column itself. A class attribute of a user type is its column, and programs read ``.column`` of it."""
         return self
 
     @property
     def sub_types(self) -> list[Column[Any]]:
-        """The columns of its parts."""
+        """Columns of the parts of a value."""
         return []
 
     @property
     def cql_type(self) -> Any:
-        """The class of its CQL type, as in ``cassandra.cqltypes``."""
+        """Class of the CQL type, as in ``cassandra.cqltypes``."""
         return cqltypes[self.db_type]
 
     def _val_is_null(self, val: Any) -> bool:
-        """Whether *val* is stored as nothing."""
+        """True if *val* is stored as null."""
         return val is None

@@ -17,28 +17,28 @@ T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 
-#: What one value may hold.
+#: Maximum number of elements of one value.
 MOST_ELEMENTS = 65535
 
-#: How a program says which values a container holds: a column, or its class.
+#: Type of the values of a container: a column, or its class.
 Inner = Column[T] | type[Column[T]]
 
 
 def _freeze(column: Column[Any]) -> None:
-    """A collection or tuple in another one is stored whole."""
+    """Make the type frozen: a collection or tuple inside another one is stored whole."""
     if not column.db_type.startswith("frozen"):
         column.db_type = f"frozen<{column.db_type}>"
 
 
 @public(HOME)
 class BaseCollectionColumn(Column[T]):
-    """Of values that have parts."""
+    """Base of columns whose values have parts."""
 
-    #: The name of the type in CQL, before its parameters.
+    #: Name of the CQL type, before its parameters.
     cql_name: ClassVar[str] = ""
 
     def __init__(self, types: Sequence[Any], **kwargs: Any) -> None:
-        """*types*: columns, or classes of columns, of its parts."""
+        """*types*: columns of the parts, or classes of columns."""
         self.types: list[Column[Any]] = [self._made(inner) for inner in types]
         super().__init__(**kwargs)
         self.db_type = f"{self.cql_name}<{', '.join(column.db_type for column in self.types)}>"
@@ -57,7 +57,7 @@ class BaseCollectionColumn(Column[T]):
     def _freeze_db_type(self) -> None:
         _freeze(self)
 
-    # Parts have no names: their errors name the column that they are of.
+    # Parts have no names: their errors name the containing column.
 
     def set_column_name(self, name: str) -> None:
         super().set_column_name(name)
@@ -89,12 +89,12 @@ class BaseCollectionColumn(Column[T]):
 
 @public(HOME)
 class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
-    """``tuple<...>``: as many values as columns, or fewer."""
+    """``tuple<...>``: at most as many values as columns."""
 
     cql_name = "tuple"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """*args*: a column, or a class of columns, per place."""
+        """*args*: one column, or class of columns, per position."""
         if not args:
             raise ValueError("Tuple must specify at least one inner type")
         super().__init__(args, **kwargs)
@@ -124,11 +124,11 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
 
 @public(HOME)
 class BaseContainerColumn(BaseCollectionColumn[T]):
-    """Of any number of values. What a program changes in place is noticed, and only that is written."""
+    """Base of columns with any number of values. In-place changes are detected, and only the changes are written."""
 
     changes_in_place = True
 
-    #: Whether a value is stored whole, so that it can be part of a key.
+    #: True if a value is stored whole, so that it can be part of a key.
     frozen: bool = False
 
     def __init__(self, types: Sequence[Any], frozen: bool = False, **kwargs: Any) -> None:
@@ -156,7 +156,7 @@ class Set(BaseContainerColumn[set[T]]):
         frozen: bool = False,
         **kwargs: Any,
     ) -> None:
-        """*strict*: whether only sets are taken; else lists and tuples are, too."""
+        """*strict*: accept only sets; otherwise lists and tuples are accepted, too."""
         self.strict = strict
         super().__init__((value_type,), frozen=frozen, default=default, **kwargs)
         self.value_col = self.types[0]
@@ -258,7 +258,7 @@ class Map(BaseContainerColumn[dict[K, V]]):
 
 @public(HOME)
 class Vector(BaseCollectionColumn[list[T]]):
-    """``vector<type, dimensions>``: a list of as many values as it has dimensions, none of them null.
+    """``vector<type, dimensions>``: a list with exactly *dimensions* values, none of them null.
 
     .. versionadded:: 4.0
     """
@@ -268,16 +268,16 @@ class Vector(BaseCollectionColumn[list[T]]):
     _python_type_hashable = False
 
     def __init__(self, value_type: Inner[T], dimensions: int, **kwargs: Any) -> None:
-        """*value_type*: a column, or a class of columns, of the elements."""
+        """*value_type*: a column of the elements, or a class of columns."""
         if not isinstance(dimensions, int) or dimensions < 1:
-            raise ValueError(f"a vector has at least one dimension, not {dimensions!r}")
+            raise ValueError(f"dimensions must be a positive int, got {dimensions!r}")
         super().__init__((value_type,), **kwargs)
         self.value_col = self.types[0]
         self.dimensions = dimensions
         self.db_type = f"vector<{self.value_col.db_type}, {dimensions}>"
 
     def _freeze_db_type(self) -> None:
-        """It is stored whole anyway."""
+        """Do nothing: a vector is always stored whole."""
 
     def validate(self, value: Any) -> Any:
         value = super().validate(value)

@@ -1,4 +1,4 @@
-"""Counters: numbers that are added to."""
+"""Counter columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cassandra._mapper.columns.tracking import HOME, CounterValueManager
 
 @public(HOME)
 class Counter(Integer):
-    """``counter``. What a program assigns is written as the difference to what was read."""
+    """``counter``. An assigned value is written as the difference to the value that was read."""
 
     db_type = "counter"
     value_manager = CounterValueManager

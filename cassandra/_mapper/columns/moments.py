@@ -1,4 +1,4 @@
-"""Columns of moments, days, times of day and durations."""
+"""Columns of timestamps, dates, times of day and durations."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from cassandra._mapper.columns.tracking import HOME
 from cassandra._mapper.errors import InvalidType
 from cassandra._mapper.functions import milliseconds
 
-#: What stands for the epoch where days are whole numbers without a sign.
+#: Value of the epoch where days are unsigned integers.
 DAY_ZERO = 2**31
 
 
 @public(HOME)
 class DateTime(Column[datetime]):
-    """``timestamp``: a moment in milliseconds. One without a zone is taken for UTC; read ones are UTC, without one."""
+    """``timestamp``: milliseconds since the epoch. Datetimes without a zone are taken as UTC; read ones are UTC,
+    naive."""
 
     db_type = "timestamp"
     read_as = datetime
 
-    #: Whether read moments lose what the database could not store of them: all but three digits of the second.
+    #: True if read datetimes are truncated to milliseconds, the precision of the database.
     truncate_microseconds: ClassVar[bool] = False
 
     @classmethod
@@ -53,7 +54,7 @@ class DateTime(Column[datetime]):
 
 @public(HOME)
 class Date(Column[temporal.Date]):
-    """``date``: a day, as :class:`cassandra.util.Date`; made of whatever that is made of."""
+    """``date``: a day, as :class:`cassandra.util.Date`; also accepts the arguments of that class."""
 
     db_type = "date"
     read_as = temporal.Date
@@ -72,7 +73,7 @@ class Date(Column[temporal.Date]):
 
 @public(HOME)
 class Time(Column[temporal.Time]):
-    """``time``: a time of day, as :class:`cassandra.util.Time`; made of whatever that is made of."""
+    """``time``: a time of day, as :class:`cassandra.util.Time`; also accepts the arguments of that class."""
 
     db_type = "time"
     stored_as = temporal.Time

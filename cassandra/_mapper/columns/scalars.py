@@ -1,4 +1,4 @@
-"""Columns of bytes, texts, numbers, booleans, addresses and UUIDs."""
+"""Columns of bytes, text, numbers, booleans, addresses and UUIDs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Text(Column[str]):
     stored_as = str
 
     def __init__(self, min_length: int | None = None, max_length: int | None = None, **kwargs: Any) -> None:
-        """*min_length*, *max_length*: in characters. A required text is not empty, unless *min_length* is 0."""
+        """*min_length*, *max_length*: in characters. A required text must not be empty, unless *min_length* is 0."""
         self.min_length = 1 if min_length is None and kwargs.get("required", False) else min_length
         self.max_length = max_length
         if self.min_length is not None and self.min_length < 0:
@@ -74,7 +74,7 @@ class Text(Column[str]):
 
 @public(HOME)
 class Ascii(Text):
-    """``ascii``: text of ASCII letters."""
+    """``ascii``: text of ASCII characters."""
 
     db_type = "ascii"
     stored_as = str
@@ -87,7 +87,7 @@ class Ascii(Text):
 
 
 class _Converted(Column[T]):
-    """Of values that are converted as they are validated, whichever way they go."""
+    """Base of columns that convert values by validating them, in both directions."""
 
     def to_python(self, value: Any) -> Any:
         return self.validate(value)
@@ -97,7 +97,7 @@ class _Converted(Column[T]):
 
 
 class _Whole(_Converted[int]):
-    """Of whole numbers."""
+    """Base of integer columns."""
 
     stored_as = int
 
@@ -189,7 +189,7 @@ class Boolean(Column[bool]):
 
 @public(HOME)
 class BaseFloat(_Converted[float]):
-    """Of binary fractions."""
+    """Base of binary floating-point columns."""
 
     stored_as = float
 
@@ -222,7 +222,7 @@ class Double(BaseFloat):
 
 @public(HOME)
 class Decimal(_Converted[decimal.Decimal]):
-    """``decimal``. A ``float`` becomes what is written for it: 1.1 is ``Decimal("1.1")``."""
+    """``decimal``. A ``float`` is converted by its ``repr``: 1.1 becomes ``Decimal("1.1")``."""
 
     db_type = "decimal"
     stored_as = decimal.Decimal

@@ -1,6 +1,6 @@
-"""What became of one value of an instance since it was loaded: the *value manager* of a column.
+"""Changes of one value of an instance since it was loaded: the *value manager* of a column.
 
-User types keep their fields in them; models do not, but make them for programs that look.
+User types store their fields in value managers. Models do not; they create value managers for programs that read them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HOME = "cassandra.cqlengine.columns"
 
 @public(HOME)
 class BaseValueManager:
-    """``value``, ``previous_value`` (as it was loaded or saved), and whether a program assigned it (``explicit``)."""
+    """``value``, ``previous_value`` (as loaded or saved), and ``explicit``: True if a program assigned the value."""
 
     def __init__(self, instance: Any, column: Column[Any], value: Any) -> None:
         self.instance = instance
@@ -29,13 +29,14 @@ class BaseValueManager:
 
     @property
     def deleted(self) -> bool:
-        """Whether the column is to be deleted: the value is null, and was not, or was made so."""
+        """True if the column must be deleted: the value is null, and it was not null before or null was assigned."""
         is_null = self.column._val_is_null
         return is_null(self.value) and (self.explicit or not is_null(self.previous_value))
 
     @property
     def changed(self) -> bool:
-        """Whether the value is to be written. What nobody assigned is, if it is a container and differs."""
+        """True if the value must be written. A value that was not assigned is written if it is a container and
+        differs."""
         if self.explicit:
             return bool(self.value != self.previous_value)
         if not self.column.changes_in_place:
@@ -48,7 +49,7 @@ class BaseValueManager:
         return bool(self.value != self.previous_value)
 
     def reset_previous_value(self) -> None:
-        """The value is as it is stored."""
+        """Take the current value as the stored one."""
         self.previous_value = deepcopy(self.value)
 
     def getval(self) -> Any:
@@ -62,13 +63,13 @@ class BaseValueManager:
         self.value = None
 
     def get_property(self) -> property:
-        """A property that reads, assigns and deletes the value."""
+        """Return a property that reads, assigns and deletes the value."""
         return property(lambda _: self.getval(), lambda _, value: self.setval(value), lambda _: self.delval())
 
 
 @public(HOME)
 class CounterValueManager(BaseValueManager):
-    """Of a counter, which is 0 before anybody counted."""
+    """Value manager of a counter, whose first value is 0."""
 
     def __init__(self, instance: Any, column: Column[Any], value: Any) -> None:
         super().__init__(instance, column, value or 0)
@@ -77,7 +78,7 @@ class CounterValueManager(BaseValueManager):
 
 @public(HOME)
 class UDTValueManager(BaseValueManager):
-    """Of a user type, whose fields change in place."""
+    """Value manager of a user type, whose fields change in place."""
 
     @property
     def changed(self) -> bool:

@@ -1,4 +1,4 @@
-"""The column of a user type."""
+"""Column of a user type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Fields(Protocol):
-        """As much of a class of ``cassandra.cqlengine.usertype`` as a column asks for."""
+        """The part of a class of ``cassandra.cqlengine.usertype`` that a column uses."""
 
         _fields: ClassVar[Any]
 
@@ -36,7 +36,7 @@ class UserDefinedType(Column[U]):
     changes_in_place = True
 
     def __init__(self, user_type: type[U], **kwargs: Any) -> None:
-        """*user_type*: the class of its values."""
+        """*user_type*: class of the values."""
         self.user_type = user_type
         self.db_type = f"frozen<{protect_name(user_type.type_name())}>"
         super().__init__(**kwargs)
@@ -61,22 +61,22 @@ class UserDefinedType(Column[U]):
         return value
 
     def to_python(self, value: Any) -> Any:
-        """The value itself, its fields converted in place. Rows that were read before the type was registered have
-        tuples, which become instances."""
+        """Return the value itself, with its fields converted in place. Rows read before the type was registered have
+        tuples, which are converted to instances."""
         if value is None:
             return None
         if isinstance(value, tuple):
-            if not hasattr(value, "_asdict"):  # the type has a name that no class can have
+            if not hasattr(value, "_asdict"):  # the type has a name that is not valid for a class
                 raise self._refusal(
-                    f"{value} has no names of fields: it was read before {self.user_type.__name__} was registered, "
-                    "which sync_type() and register_for_keyspace() do",
+                    f"{value} has no names of fields: it was read before {self.user_type.__name__} was registered; "
+                    "call sync_type() or register_for_keyspace() first",
                     value,
                 )
             value = self.user_type(**value._asdict())
         return self._convert(value, "to_python")
 
     def to_database(self, value: Any) -> Any:
-        """A copy, its fields converted."""
+        """Return a copy with converted fields."""
         return None if value is None else self._convert(deepcopy(value), "to_database")
 
     def _convert(self, value: Any, method: str) -> Any:
@@ -89,7 +89,7 @@ class UserDefinedType(Column[U]):
 
 @public(HOME)
 def resolve_udts(col_def: Column[Any], out_list: list[Any]) -> None:
-    """Append the user types that *col_def* is made of to *out_list*, each after those that it is made of itself."""
+    """Append the user types in *col_def* to *out_list*, each after the user types of its own fields."""
     for column in col_def.sub_types:
         resolve_udts(column, out_list)
     if isinstance(col_def, UserDefinedType):

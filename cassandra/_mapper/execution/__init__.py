@@ -1,9 +1,9 @@
-"""The one place that runs a statement: by a thread that waits, or by a task that awaits; prepared, or by its text.
+"""The only place that executes statements: from a blocking thread or from a task; prepared, or by text.
 
-* ``text``: a statement as literals, and ``execute()`` of programs
-* ``applied``: whether a write with a condition was applied
-* ``requests``: a statement to be run
-* ``batches``: many of them at once
-* ``steps``: what is done in which order, written once for threads and tasks
-* ``explained``: what would be run
+* ``text``: statements with literals, and the public ``execute()``
+* ``applied``: whether a conditional write was applied
+* ``requests``: execution of one statement
+* ``batches``: execution of many statements as one batch
+* ``steps``: sequences of requests, written once for threads and tasks
+* ``explained``: what a request would execute
 """

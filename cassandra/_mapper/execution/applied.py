@@ -1,4 +1,4 @@
-"""Lightweight transactions: whether a write with a condition was applied."""
+"""Lightweight transactions: check that a conditional write was applied."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from cassandra._mapper.errors import LWTException
 
 @public("cassandra.cqlengine.query")
 def check_applied(result: Any) -> None:
-    """LWTException with the row that prevented it, if a write with a condition was not applied."""
+    """Raise LWTException with the row that prevented it if a conditional write was not applied."""
     try:
         applied = result.was_applied
     except Exception:
-        applied = True  # a result that has no such thing
+        applied = True  # the result does not support was_applied
     if not applied:
         raise LWTException(result.one())

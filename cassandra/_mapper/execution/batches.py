@@ -19,12 +19,12 @@ from .order import wait_for_later, wait_for_later_async
 from .requests import REFUSED, is_outdated
 from .text import by_text, by_text_async, can_prepare, check_rounding
 
-#: A batch of so many statements goes by its text: the protocol has no more.
+#: Batches of more statements are sent by text: the protocol allows no more.
 MOST = 0xFFFF
 
 
 class BatchRequest:
-    """Statements that are executed as one. *text* writes all of them, with their context."""
+    """Statements that are executed as one batch. *text* returns the text of the whole batch and its context."""
 
     __slots__ = ("_connection", "_consistency", "_kind", "_queries", "_text", "_timeout")
 
@@ -37,7 +37,7 @@ class BatchRequest:
         timeout: Any,
         connection: Any,
     ) -> None:
-        """*kind*: None for what only a text can tell."""
+        """*kind*: None if the batch can only be expressed as text."""
         self._queries = queries
         self._kind = kind
         self._text = text
@@ -58,7 +58,7 @@ class BatchRequest:
                     if part[2] is None:
                         part[2] = known.add(part[0], session.prepare(part[0].cql))
             except REFUSED:
-                pass  # the server says of the text what is wrong, if that is
+                pass  # the batch is sent by text, and the server reports the error, if any
             else:
                 if any(shape.is_conditional for shape, _, _ in gathered):
                     wait_for_later(session)
@@ -112,7 +112,8 @@ class BatchRequest:
         return result
 
     def _gathered(self, session: Any) -> list[list[Any]] | None:
-        """Shape, values and what is prepared already, of each; None if the batch goes by its text."""
+        """Return shape, values and prepared statement (None if not prepared yet) of each; None to send the batch by
+        text."""
         if self._kind is None or len(self._queries) > MOST or not can_prepare(session):
             return None
         known = prepared_of(session)
@@ -120,7 +121,7 @@ class BatchRequest:
         before = prepared = None
         for query in self._queries:
             shape, values = shape_and_values(query)
-            if shape is not before:  # as it often is
+            if shape is not before:  # consecutive statements often share a shape
                 if not known.takes(shape):
                     return None
                 before, prepared = shape, known.find(shape)
@@ -132,7 +133,7 @@ class BatchRequest:
         inside = batch._prepared
         try:
             for _, values, prepared in gathered:
-                if prepared.query_id in inside:  # what it says of the batch is known
+                if prepared.query_id in inside:  # the batch has already taken the properties of this statement
                     bound = prepared._bind_plan.bind(values, prepared.protocol_version, want_token=False)
                     batch._append(True, prepared.query_id, bound)
                 else:
@@ -140,7 +141,7 @@ class BatchRequest:
         except (TypeError, ValueError, OverflowError) as error:
             check_rounding(error)
             if any(prepared._encrypts for _, _, prepared in gathered):
-                raise  # their text would have the values as they are
+                raise  # the text would contain the values unencrypted
             return None
         options: Any = {} if self._timeout is NOT_SET else {"timeout": self._timeout}
         future = session.execute_async(batch, **options)

@@ -1,4 +1,4 @@
-"""What would be run: the CQL of a request, what goes with it, and where."""
+"""Explanations: the CQL of a request, its parameters, and its target hosts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .text import PREPARING, can_prepare, simple
 
 @public("cassandra.cqlengine.query")
 class Explanation:
-    """``cql``, its ``parameters``, whether it is ``prepared`` (else ``reason`` says why not), and where it goes:
-    ``token`` of its partition, None if it is of several, and ``replicas`` that have that."""
+    """``cql``, its ``parameters``, ``prepared`` (if False, ``reason`` is set), and the routing: ``token`` of the
+    partition, None if there are several, and ``replicas`` of that token."""
 
     def __init__(
         self,
@@ -40,15 +40,15 @@ class Explanation:
     def __str__(self) -> str:
         hosts = ", ".join(str(host.endpoint) for host in self.replicas) or "unknown replicas"
         routed = "to any node" if self.token is None else f"to the replicas of token {self.token}: {hosts}"
-        how = "prepared" if self.prepared else f"by text, as {self.reason}"
+        how = "prepared" if self.prepared else f"by text: {self.reason}"
         return f"{self.cql}\n  parameters: {self.parameters!r}\n  {how}\n  routed {routed}"
 
 
 def explain(request: Request) -> Explanation:
-    """Of a request; it is prepared, but not executed."""
+    """Return the explanation of a request, which is prepared but not executed."""
     session: Any = get_session(request.connection)
     if not can_prepare(session):
-        reason = "somebody looks at what is executed" if PREPARING else "CQLENG_PREPARE=0 says so"
+        reason = "execute() of the session or the mapper is replaced" if PREPARING else "CQLENG_PREPARE=0 is set"
         return _by_text(request, session, reason)
     shape, values = request.shaped()
     known = prepared_of(session)
@@ -57,7 +57,7 @@ def explain(request: Request) -> Explanation:
         try:
             prepared = known.add(shape, session.prepare(shape.cql), request.consistency, request.fetch_size)
         except REFUSED as error:
-            return _by_text(request, session, f"it cannot be prepared: {error}")
+            return _by_text(request, session, f"preparing failed: {error}")
     try:
         bound = prepared.bind(values)
     except (TypeError, ValueError, OverflowError) as error:

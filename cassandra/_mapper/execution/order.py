@@ -1,10 +1,11 @@
-"""Conditional writes are not older than the plain ones before them.
+"""Conditional writes are not older than the plain writes before them.
 
-Cassandra gives a conditional write whole milliseconds of its own clock as its time (a Paxos ballot), while a plain one
-has microseconds of the client's. One that is executed in the millisecond of a plain write of the same row is therefore
-older: it is applied, and has no effect. So a conditional write that would be sent in the millisecond of the last plain
-one waits for the next. Reads have timestamps, too, and are waited for as well: to tell them apart would be for every
-request to pay. Where the clocks of servers and clients differ by more than that, nothing can be done here.
+Cassandra gives a conditional write whole milliseconds of its own clock as its timestamp (a Paxos ballot), while a plain
+write has microseconds of the client's clock. A conditional write executed in the same millisecond as a plain write of
+the same row is therefore older: it is applied, and has no effect. So a conditional write that would be sent in the
+millisecond of the last plain write waits for the next millisecond. Reads have timestamps, too, and cause the same wait:
+telling them apart would cost every request. If the clocks of servers and clients differ by more than that, the client
+cannot correct it.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
-#: A clock that is not going must not keep a write back.
+#: Limit of attempts, so that a stopped clock does not block a write forever.
 TRIES = 64
 
 
 def left_of_millisecond(session: Any) -> float:
-    """Seconds until a conditional write may be sent: none, unless the last timestamp of *session* is of this
-    millisecond. Never more than one, however the clock is set."""
+    """Return the seconds until a conditional write may be sent: 0, unless the last timestamp of *session* is in the
+    current millisecond. At most one millisecond, for any setting of the clock."""
     generator = getattr(session, "timestamp_generator", None)
     last = getattr(generator, "last", None)
     if type(last) is not int or not getattr(session, "use_client_timestamp", False):
@@ -28,7 +29,7 @@ def left_of_millisecond(session: Any) -> float:
 
 
 def wait_for_later(session: Any) -> None:
-    """Until a conditional write may be sent."""
+    """Wait until a conditional write may be sent."""
     left = left_of_millisecond(session)
     if left:
         time.sleep(left)
@@ -39,10 +40,10 @@ async def wait_for_later_async(session: Any) -> None:
     left = left_of_millisecond(session)
     if not left:
         return
-    import asyncio  # which this program has, and others do without
+    import asyncio  # already imported in a program with a running loop; other programs do not load it
 
     over = time.monotonic() + left
-    for _ in range(TRIES):  # a timer of a loop may be early by a millisecond, which is how exact some are
+    for _ in range(TRIES):  # a timer of a loop may fire up to a millisecond early, the resolution of some loops
         await asyncio.sleep(left)
         left = over - time.monotonic()
         if left <= 0:

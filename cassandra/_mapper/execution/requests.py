@@ -1,4 +1,4 @@
-"""A statement to be run, and how."""
+"""Execution of one statement."""
 
 from __future__ import annotations
 
@@ -21,23 +21,25 @@ from .applied import check_applied
 from .order import wait_for_later, wait_for_later_async
 from .text import PLAIN, by_text, by_text_async, can_prepare, check_rounding, simple
 
-#: What is sent without a :class:`Request`.
+#: Fast path that sends a statement without a :class:`Request`.
 READY = ReadyStatements(PLAIN, PREPARED, connections._connections, DEFAULT_CONNECTION, vars(text))
 REFUSED = (InvalidRequest, SyntaxException)
 
 
 def is_outdated(error: Exception, used: Iterable[Any]) -> bool:
-    """Whether it says that a table was made again, with other types, since the statements that were *used* were
-    prepared. Such a request was not executed; one whose answer cannot be read was, which is another error."""
+    """True if *error* reports that a table was recreated with other types after the *used* statements were prepared.
+    Such a request was not executed. A request whose response cannot be decoded was executed, and raises another
+    error."""
     reasons = [one._outdated for one in used if one is not None and one._outdated is not None]
     return type(error) is DriverException and any(reason in str(error) for reason in reasons)
 
 
 class Request:
-    """A statement to be run, and how.
+    """One statement to execute, with its options.
 
-    *statement* may be what makes it, where *shape* and *values* are given: it is written when it is needed. *rows*: its
-    rows become instances, and are wanted as tuples. *conditional*: LWTException if it was not applied.
+    *statement* may be a function that returns it if *shape* and *values* are given: it is called when the text is
+    needed. *rows*: the rows become instances, and are fetched as tuples. *conditional*: raise LWTException if the write
+    was not applied.
     """
 
     __slots__ = (
@@ -78,22 +80,22 @@ class Request:
         self.fetch_size: Any = FETCH_SIZE_UNSET
 
     def written(self) -> BaseCQLStatement:
-        """The statement itself."""
+        """Return the statement, built on first use."""
         if not isinstance(self.statement, BaseCQLStatement):
             self.statement = self.statement()
         return self.statement
 
     def shaped(self) -> tuple[Shape, Any]:
-        """Its shape, and what is bound."""
+        """Return the shape of the statement and the values to bind."""
         if self.shape is None:
             statement = self.written()
             self.shape, self.values = shape_and_values(statement)
-            if type(statement) is not WrittenLater:  # which reads nothing
+            if type(statement) is not WrittenLater:  # a WrittenLater statement reads nothing
                 self.fetch_size = statement.fetch_size
         return self.shape, self.values
 
     def execute(self) -> Any:
-        """Its result."""
+        """Execute the statement and return its result."""
         session = get_session(self.connection)
         if self.conditional:
             wait_for_later(session)
@@ -117,7 +119,7 @@ class Request:
             except DriverException as error:
                 if not is_outdated(error, [prepared]):
                     raise
-            return self.execute()  # nothing was executed; it is prepared for the table that is there now
+            return self.execute()  # nothing was executed; prepare again for the current table
         statement = self.written()
         query = simple(self.model, statement, self.consistency, session)
         result = by_text(query, statement.get_context(), self.consistency, self.timeout, self.connection)
@@ -163,7 +165,7 @@ class Request:
         return self._applied(result)
 
     def _sent(self, session: Session, prepared: Any, values: Any) -> Any:
-        """The future of the request that was sent; None if its values cannot be bound."""
+        """Send the request and return its future; None if its values cannot be bound."""
         try:
             if self.timeout is NOT_SET:
                 future = session.execute_async(prepared, values)
@@ -172,7 +174,7 @@ class Request:
         except (TypeError, ValueError, OverflowError) as error:
             check_rounding(error)
             if prepared._encrypts:
-                raise  # its text would have the values as they are
+                raise  # the text would contain the values unencrypted
             return None
         future.row_factory = tuple_factory if self.rows else dict_factory
         return future

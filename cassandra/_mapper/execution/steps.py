@@ -1,6 +1,6 @@
-"""What is done in which order: generators that yield requests and are sent their results.
+"""Sequences of requests: generators that yield requests and receive their results.
 
-So that is written once; :func:`run` and :func:`arun` differ in how they wait.
+Each sequence is written once; :func:`run` and :func:`arun` differ in how they wait.
 """
 
 from __future__ import annotations

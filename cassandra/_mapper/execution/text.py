@@ -1,11 +1,11 @@
-"""Statements by their text, with what their placeholders stand for as literals.
+"""Statements executed by text, with literals in place of placeholders.
 
-So goes a statement where
+A statement is executed by text if
 
-* the session is none of the driver's own, or somebody has put another ``execute`` in its place or in that of
-  ``cassandra.cqlengine.connection.execute``, to see what is executed;
-* ``CQLENG_PREPARE=0`` says so;
-* the server does not prepare it, or a value is none that could be bound: then the server says what is wrong with it.
+* the session is not a session of the driver, or a program has replaced its ``execute`` or
+  ``cassandra.cqlengine.connection.execute``, to see the executed statements;
+* ``CQLENG_PREPARE=0`` is set;
+* the server does not prepare it, or a value cannot be bound: then the server reports the error.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from cassandra._session.statements.sentinels import NOT_SET
 from cassandra._session.statements.statements import SimpleStatement
 from cassandra._wire.rows import dict_factory
 
-#: Sessions of the driver in which nobody wants to see texts.
+#: Check for sessions of the driver whose ``execute`` and ``execute_async`` are not replaced.
 PLAIN = Untouched(Session, ("execute", "execute_async"))
 
-#: Whether statements are prepared at all; read once per process.
+#: True if statements are prepared; the variable is read once per process.
 PREPARING = os.environ.get("CQLENG_PREPARE", "1") != "0"
 
 
 def can_prepare(session: Any) -> bool:
-    """Whether it is a session of the driver, in which nobody wants to see texts."""
+    """True for a session of the driver if no ``execute`` was replaced (see the module) and preparing is enabled."""
     return PREPARING and executed_by is execute and PLAIN.of(session)
 
 
 def check_rounding(error: Exception) -> None:
-    """ValidationError if a number that could not be bound is too great for its column: servers read its literal as
-    infinity."""
-    if "floating point" in str(error):  # of an element of a collection it is a TypeError
+    """Raise ValidationError if a number that could not be bound is out of the range of its column: servers read its
+    literal as infinity."""
+    if "floating point" in str(error):  # for an element of a collection it is a TypeError
         raise ValidationError(str(error)) from error
 
 
 def by_text(query: Any, context: Any, consistency: int | None, timeout: Any, connection: Any) -> Any:
-    """The result of *query*, by whatever is ``cassandra.cqlengine.connection.execute`` now."""
+    """Execute *query* by the current ``cassandra.cqlengine.connection.execute``, and return its result."""
     return executed_by(query, context, consistency, timeout=timeout, connection=connection)
 
 
@@ -60,7 +60,7 @@ async def by_text_async(session: Any, query: Any, context: Any, consistency: int
 
 
 def simple(model: Any, statement: BaseCQLStatement, consistency: int | None, session: Any) -> SimpleStatement:
-    """*statement* as one of the driver's."""
+    """Return *statement* as a ``SimpleStatement`` of the driver."""
     return SimpleStatement(
         str(statement),
         consistency_level=consistency,
@@ -70,7 +70,7 @@ def simple(model: Any, statement: BaseCQLStatement, consistency: int | None, ses
 
 
 def _routing_of(model: Any, statement: Any, session: Any) -> dict[str, Any]:
-    """Routing key and keyspace, where the partition key is told."""
+    """Return routing key and keyspace if the statement sets the whole partition key; otherwise an empty dictionary."""
     places = getattr(model, "_partition_key_index", None)
     if not places or not model.__compute_routing_key__:
         return {}
@@ -79,11 +79,11 @@ def _routing_of(model: Any, statement: Any, session: Any) -> dict[str, Any]:
         return {}
     try:
         parts = model._routing_key_from_values(values, session.cluster.protocol_version)
-    except Exception:  # values that are none of their types: the server says so
+    except Exception:  # invalid values: the server reports the error
         return {}
     keyspace, version = model._get_keyspace(), session.cluster.protocol_version
     if keyspace != getattr(session, "keyspace", None) and not ProtocolVersion.uses_keyspace_flag(version):
-        return {"routing_key": parts}  # a keyspace cannot be sent, and so none is said; it is in the text
+        return {"routing_key": parts}  # this protocol version cannot send a keyspace; the text contains it
     return {"routing_key": parts, "keyspace": keyspace}
 
 
@@ -95,8 +95,8 @@ def execute(
     timeout: Any = NOT_SET,
     connection: Any = None,
 ) -> Any:
-    """Execute *query*, a text, a statement of the driver or one of ``cassandra.cqlengine.statements``, and return its
-    ``ResultSet``. *connection* is the name of one."""
+    """Execute *query* (a text, a statement of the driver or one of ``cassandra.cqlengine.statements``), and return its
+    ``ResultSet``. *connection* is the name of a connection."""
     found = connections.get_connection(connection)
     if found.session is None:
         raise CQLEngineException("It is required to setup() cqlengine before executing queries")
@@ -108,5 +108,5 @@ def execute(
     return found.session.execute(query, params, timeout=timeout)
 
 
-#: What executes a text: ``cassandra.cqlengine.connection.execute``, where programs put something else.
+#: Current function for execution by text: ``cassandra.cqlengine.connection.execute``, or a program's replacement.
 executed_by: Any = execute

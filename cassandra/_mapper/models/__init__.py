@@ -1,8 +1,8 @@
-"""Models: classes that are tables, and their instances, which are rows.
+"""Models: classes for tables, with instances for rows.
 
-* ``naming``: where a table is
-* ``descriptors``: what class attributes lead to
-* ``metaclass``: how a class becomes a model
-* ``base``: what instances do
-* ``model``: the base class of programs' models
+* ``naming``: keyspace and name of a table
+* ``descriptors``: class attributes of models
+* ``metaclass``: creation of model classes
+* ``base``: methods of instances
+* ``model``: base class of the models of programs
 """

@@ -1,4 +1,4 @@
-"""BaseModel: what instances of models do."""
+"""BaseModel: methods of model instances."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from .naming import full_name_of, keyspace_of, known_table_of
 
 M = TypeVar("M", bound="BaseModel")
 
-# Methods of native classes: to look one up for each call is 400 instructions more.
+# Methods of native classes: looking one up for each call costs 400 more instructions.
 _insert_of, _update_of, _read_of = INSERTS.find, UPDATES.find, READS.find
 _read = READS.read
 
@@ -50,13 +50,14 @@ left_out(Instance.update)
 
 @public("cassandra.cqlengine.models")
 class BaseModel(Instance):
-    """What all models have. Values are attributes, items, and what ``keys()``, ``values()`` and ``items()`` tell."""
+    """Base of all models. Values are accessible as attributes, as items, and by ``keys()``, ``values()``,
+    ``items()``."""
 
     class DoesNotExist(_DoesNotExist):
-        """No row of the model is what was asked for."""
+        """No row of the model matches the query."""
 
     class MultipleObjectsReturned(_MultipleObjectsReturned):
-        """More than one row of the model is what was asked for."""
+        """More than one row of the model matches the query."""
 
     objects = QuerySetDescriptor()
     ttl = TTLDescriptor()
@@ -88,7 +89,7 @@ class BaseModel(Instance):
     _if_not_exists: bool = False
     _if_exists: bool = False
 
-    # Made by the metaclass.
+    # Set by the metaclass.
     _blueprint: ClassVar[Any]
     _columns: ClassVar[Any]
     _primary_keys: ClassVar[Any]
@@ -126,7 +127,7 @@ class BaseModel(Instance):
     __hash__ = None  # type: ignore[assignment]
 
     def __iter__(self) -> Iterator[str]:
-        """Over the names of the columns."""
+        """Iterate over the names of the columns."""
         yield from self._columns
 
     def __getitem__(self, key: str) -> Any:
@@ -140,19 +141,19 @@ class BaseModel(Instance):
         setattr(self, key, val)
 
     def __len__(self) -> int:
-        """How many columns there are."""
+        """Return the number of columns."""
         return len(self._columns)
 
     def keys(self) -> list[str]:
-        """Names of the columns."""
+        """Return the names of the columns."""
         return list(self._columns)
 
     def values(self) -> list[Any]:
-        """Values, in the order of the columns."""
+        """Return the values, in the order of the columns."""
         return [getattr(self, name) for name in self._columns]
 
     def items(self) -> list[tuple[str, Any]]:
-        """Names and values."""
+        """Return pairs of name and value."""
         return [(name, getattr(self, name)) for name in self._columns]
 
     # ---- names
@@ -167,7 +168,7 @@ class BaseModel(Instance):
 
     @classmethod
     def column_family_name(cls, include_keyspace: bool = True) -> str:
-        """The name of the table, as CQL has it."""
+        """Return the name of the table in CQL."""
         return full_name_of(cls) if include_keyspace else protect_name(known_table_of(cls))
 
     @classmethod
@@ -187,7 +188,7 @@ class BaseModel(Instance):
     @classmethod
     @left_out
     def _construct_instance(cls, values: Any) -> Any:
-        """The instance of a row, told as a mapping of the names of its columns in the database."""
+        """Return the instance of a row, given as a mapping from column names in the database to values."""
         if cls._db_map:
             values = {cls._db_map.get(name, name): value for name, value in values.items()}
         kind = cls._class_of(values.get(cls._discriminator_column_name)) if cls._is_polymorphic else cls
@@ -200,7 +201,7 @@ class BaseModel(Instance):
 
     @classmethod
     def _class_of(cls, value: Any) -> Any:
-        """The model of rows that have this discriminator."""
+        """Return the model of rows with this discriminator."""
         if value is None:
             raise PolymorphicModelException("discriminator value was not found in values")
         base: Any = cls if cls._is_polymorphic_base else cls._polymorphic_base
@@ -228,11 +229,11 @@ class BaseModel(Instance):
     def _get_model_by_discriminator_value(cls, key: Any) -> Any:
         return cls._discriminator_map.get(key)
 
-    # ---- what was changed
+    # ---- changes
 
     @left_out
     def validate(self) -> None:
-        """Check all values, and convert those that can be; ValidationError names the column."""
+        """Check all values, and convert those that can be converted; a ValidationError names the column."""
         now = self._touched
         for name, kind, column in self._blueprint.checked:
             value = now[name] if name in now else getattr(self, name)
@@ -245,7 +246,7 @@ class BaseModel(Instance):
                 now[name] = checked
 
     def get_changed_columns(self) -> list[str]:
-        """Names of the columns whose values differ from those that were loaded or written last."""
+        """Return the names of the columns whose values differ from the last loaded or written ones."""
         return [name for name, column in self._columns.items() if is_changed(self, name, column)]
 
     @left_out
@@ -258,7 +259,7 @@ class BaseModel(Instance):
 
     @left_out
     def _can_update(self) -> bool:
-        """Whether it is a row that exists already: it was loaded or written, and has the same key since."""
+        """True if the row exists already: it was loaded or written, and its key has not changed since."""
         if not self._is_persisted:
             return False
         now = self._touched
@@ -308,7 +309,7 @@ class BaseModel(Instance):
 
     @classmethod
     def _begun(cls: type[M], given: dict[str, Any], defaults: dict[str, Any]) -> M:
-        """An instance of values that were given, and of defaults that were made already."""
+        """Return an instance with the given values, and with defaults that were created before."""
         instance = cls(**given, **defaults)
         instance._given.difference_update(defaults)
         return instance
@@ -320,17 +321,18 @@ class BaseModel(Instance):
 
     @classmethod
     def all(cls: type[M]) -> ModelQuerySet[M]:
-        """A query set of all rows."""
+        """Return a query set of all rows."""
         return cls.objects.all()
 
     @classmethod
     def filter(cls: type[M], *args: Any, **kwargs: Any) -> ModelQuerySet[M]:
-        """A query set of the rows that meet these conditions."""
+        """Return a query set of the rows that meet these conditions."""
         return cls.objects.filter(*args, **kwargs)
 
     @classmethod
     def get(cls: type[M], *args: Any, **kwargs: Any) -> M:
-        """The one row that meets these conditions; ``DoesNotExist`` or ``MultipleObjectsReturned`` of the model."""
+        """Return the only row that meets these conditions; raise the model's ``DoesNotExist`` or
+        ``MultipleObjectsReturned``."""
         made: M | None = None if args else _read(cls, kwargs)
         return cls.objects.get(*args, **kwargs) if made is None else made
 
@@ -341,7 +343,7 @@ class BaseModel(Instance):
         sent = None if found is None else found.send(kwargs)
         if found is not None and sent is not None:
             try:
-                result = await sent[0]  # and not in read_async(): a coroutine within this one costs 2 % of it all
+                result = await sent[0]  # inline, not by read_async(): a nested coroutine costs 2 % of the whole call
             except DriverException as error:
                 if not found._is_done_anew(error, sent[0]):
                     raise
@@ -351,14 +353,14 @@ class BaseModel(Instance):
         return await cls.objects.aget(*args, **kwargs)
 
     def timeout(self: M, timeout: float | None) -> M:
-        """Requests of this instance take that many seconds at most; None: they wait without limit."""
+        """Set the timeout of requests of this instance, in seconds; None: no limit."""
         assert self._batch is None, "Setting both timeout and batch is not supported"
         self._timeout = timeout
         return self
 
     @left_out
     def save(self: M) -> M:
-        """Insert the row, or write what was changed in it."""
+        """Insert the row, or write its changes."""
         self._dml_to_write(self._if_not_exists).save()
         return self._written()
 
@@ -392,7 +394,7 @@ class BaseModel(Instance):
         return self._written()
 
     def delete(self) -> None:
-        """Delete the row. What is saved after that is a new row, with all values of the instance."""
+        """Delete the row. A later save inserts a new row, with all values of the instance."""
         self._dml(False).delete()
         forget(self, self._blueprint)
 
@@ -451,7 +453,7 @@ class BaseModel(Instance):
         queryset = cls.objects
         if not creates_plainly(cls):
             return queryset.batch(batch)
-        queryset._batch = queryset._checked_batch(batch)  # it is nobody else's
+        queryset._batch = queryset._checked_batch(batch)  # the query set is new and not shared, so no copy is needed
         return queryset
 
     def _inst_batch(self: M, batch: Any) -> M:
@@ -475,5 +477,5 @@ class BaseModel(Instance):
     _get_connection = hybrid_classmethod(_class_get_connection, _inst_get_connection)
 
 
-ADDED = {"acreate", "aget", "asave", "aupdate", "adelete"}  # a column of an older program may have such a name
+ADDED = {"acreate", "aget", "asave", "aupdate", "adelete"}  # columns of existing programs may have these names
 RESERVED.update(name for name in dir(BaseModel) if name not in ADDED)

@@ -1,4 +1,4 @@
-"""What class attributes of models lead to: columns, query sets, and options that hold for the next request."""
+"""Class attributes of models: columns, query sets, and options of the next request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ M = TypeVar("M")
 
 @public(HOME)
 class hybrid_classmethod:
-    """One method when it is looked up in the class, another one in an instance."""
+    """One method when accessed on the class, another one when accessed on an instance."""
 
     def __init__(self, clsmethod: Callable[..., Any], instmethod: Callable[..., Any]) -> None:
         self.clsmethod = clsmethod
@@ -32,16 +32,16 @@ class hybrid_classmethod:
         return self.instmethod.__get__(instance, owner)  # type: ignore[no-any-return]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Only for those who read signatures: what is called is what it leads to."""
-        raise NotImplementedError("a hybrid_classmethod is called through a class or an instance")
+        """Not callable; defined for tools that read signatures."""
+        raise NotImplementedError("a hybrid_classmethod must be called through a class or an instance")
 
 
 class _Option:
-    """An option of the next request: of an instance, which is returned, or of a new query set of the class."""
+    """An option of the next request: set on an instance, which is returned, or on a new query set of the class."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Only for those who read signatures: what is called is what it leads to."""
-        raise NotImplementedError(f"a {type(self).__name__} is called through a class or an instance")
+        """Not callable; defined for tools that read signatures."""
+        raise NotImplementedError(f"a {type(self).__name__} must be called through a class or an instance")
 
 
 @public(HOME)
@@ -53,19 +53,19 @@ class QuerySetDescriptor:
     @overload
     def __get__(self, obj: M, model: type[M]) -> ModelQuerySet[M]: ...
     def __get__(self, obj: Any, model: Any) -> ModelQuerySet[Any]:
-        """Of a model that shares its table by a discriminator: of the rows that are of it."""
+        """Return a new query set. For a model that shares its table by a discriminator, only its own rows."""
         if model.__abstract__:
             raise CQLEngineException("cannot execute queries against abstract models")
         queryset: ModelQuerySet[Any] = model.__queryset__(model)
         if model._is_polymorphic and not model._is_polymorphic_base:
             name, column = model._discriminator_column_name, model._discriminator_column
-            if column.partition_key or column.index:  # else the rows of all are read
+            if column.partition_key or column.index:  # otherwise the rows of all models are read
                 return queryset.filter(**{name: model.__discriminator_value__})
         return queryset
 
     def __call__(self, *args: Any, **kwargs: Any) -> ModelQuerySet[Any]:
-        """Only for those who read signatures: what is called is what it leads to."""
-        raise NotImplementedError("a QuerySetDescriptor is called through a class")
+        """Not callable; defined for tools that read signatures."""
+        raise NotImplementedError("a QuerySetDescriptor must be called through a class")
 
 
 @public(HOME)
@@ -87,7 +87,7 @@ class ConditionalDescriptor(_Option):
 
 @public(HOME)
 class TTLDescriptor(_Option):
-    """``ttl(seconds)``: what is written lives that long."""
+    """``ttl(seconds)``: written values expire after this time."""
 
     def __get__(self, instance: Any, model: Any) -> Callable[..., Any]:
         if instance is None:
@@ -102,7 +102,7 @@ class TTLDescriptor(_Option):
 
 @public(HOME)
 class TimestampDescriptor(_Option):
-    """``timestamp(when)``: what is written is of that moment."""
+    """``timestamp(when)``: timestamp of the write."""
 
     def __get__(self, instance: Any, model: Any) -> Callable[..., Any]:
         if instance is None:
@@ -162,7 +162,7 @@ class ConsistencyDescriptor(_Option):
 
 @public(HOME)
 class UsingDescriptor(_Option):
-    """``using(connection=name)``, and of a class ``using(keyspace=name)``: where the request goes."""
+    """``using(connection=name)``, and for a class ``using(keyspace=name)``: target of the request."""
 
     def __get__(self, instance: Any, model: Any) -> Callable[..., Any]:
         if instance is None:
@@ -178,7 +178,7 @@ class UsingDescriptor(_Option):
 
 @public(HOME)
 class ColumnQueryEvaluator(AbstractQueryableColumn):
-    """A column of a class: ``Model.column == value`` and its like are conditions."""
+    """A column as a class attribute: ``Model.column == value`` and other comparisons return conditions."""
 
     def __init__(self, column: Any) -> None:
         self.column = column
@@ -195,7 +195,7 @@ class ColumnQueryEvaluator(AbstractQueryableColumn):
 
 @public(HOME)
 class ColumnDescriptor(ColumnAccess):
-    """A column as an attribute of a model: of an instance its value, of the class what conditions are made of."""
+    """A column as an attribute of a model: on an instance its value, on the class an object to build conditions."""
 
     def __init__(self, column: Any) -> None:
         name = column.column_name

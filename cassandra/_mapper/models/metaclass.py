@@ -1,4 +1,4 @@
-"""How a class becomes a model: its columns are gathered, checked, and made attributes."""
+"""Creation of model classes: columns are collected, checked, and replaced by descriptors."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from .descriptors import ColumnDescriptor
 
 HOME = "cassandra.cqlengine.models"
 
-#: Attributes of models that no column takes the place of.
+#: Attribute names of models that columns must not have.
 RESERVED: set[str] = set()
 
 
 @public(HOME)
 class ModelMetaClass(type):
-    """Makes models of classes with columns."""
+    """Metaclass that makes models of classes with columns."""
 
-    #: Statements of the model by what decides their text. Whatever is set on the class, it may be part of that.
+    #: Shapes of statements of the model, by the properties that determine their text. Setting any class attribute
+    #: clears it, as the attribute may be one of these properties.
     _shapes: dict[Any, Any]
 
     def __new__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> Any:
@@ -40,7 +41,7 @@ class ModelMetaClass(type):
             columns[key] = column
             if column.discriminator_column and key not in discriminators:
                 discriminators.append(key)
-        attrs.setdefault("__module__", HOME)  # of a class that no statement of a program has made
+        attrs.setdefault("__module__", HOME)  # missing if the class was not created by a class statement
         attrs["__abstract__"] = attrs.get("__abstract__", False)
         attrs["__discriminator_value__"] = attrs.get("__discriminator_value__")
         attrs["__default_ttl__"] = (attrs.get("__options__") or {}).get("default_time_to_live")
@@ -52,7 +53,7 @@ class ModelMetaClass(type):
         return made
 
     def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
-        """Also of classes whose columns a metaclass of a program's own has gathered, in a ``__new__`` of its own."""
+        """Initialize the class; also if a program's own metaclass has collected the columns in its ``__new__``."""
         super().__init__(name, bases, attrs)
         type.__setattr__(cls, "_shapes", {})
         type.__setattr__(cls, "_blueprint", Blueprint(getattr(cls, "_columns", {})))
@@ -86,7 +87,7 @@ def _check_column(model: str, key: str, column: Column[Any]) -> None:
 
 
 def _add_keys(name: str, attrs: dict[str, Any], columns: OrderedDict[str, Column[Any]]) -> None:
-    """Which columns are the keys. Without an explicit partition key, the first of the primary key is it."""
+    """Set the key columns. Without an explicit partition key, the first column of the primary key is it."""
     primary: OrderedDict[str, Column[Any]] = OrderedDict(
         (key, column) for key, column in columns.items() if column.primary_key
     )
@@ -114,7 +115,7 @@ def _add_keys(name: str, attrs: dict[str, Any], columns: OrderedDict[str, Column
 
 
 def _no_key(parts: Any, protocol_version: int) -> None:
-    """Of models whose requests by text go to any node."""
+    """Serializer of models without routing keys: requests by text go to any node."""
 
 
 def _key_serializer(columns: list[Column[Any]]) -> Callable[[Any, int], list[bytes]]:
@@ -145,7 +146,7 @@ def _add_columns(name: str, attrs: dict[str, Any], columns: OrderedDict[str, Col
 
 
 def _key_attribute(attrs: Mapping[str, Any], columns: Mapping[str, Column[Any]]) -> Any:
-    """The column of the partition key; a property of their values if it has several."""
+    """Return the column of the partition key; for a composite key, a property of the tuple of its values."""
     if attrs["_pk_name"] is not None:
         return attrs[attrs["_pk_name"]]
     names = list(attrs["_partition_keys"])
@@ -182,7 +183,7 @@ def _add_discriminator(
 
 
 def _add_exceptions(made: Any, bases: tuple[type, ...]) -> None:
-    """Each model has its own, that are those of its bases, too."""
+    """Add exceptions of the model, derived from those of its bases."""
     for name in ("DoesNotExist", "MultipleObjectsReturned"):
         above = [getattr(base, name) for base in bases if hasattr(base, name)]
         above = [kind for i, kind in enumerate(above) if not any(issubclass(other, kind) for other in above[i + 1 :])]

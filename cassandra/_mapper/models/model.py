@@ -1,4 +1,4 @@
-"""Model: the base class of programs' models."""
+"""Model: base class of the models of programs."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ class Model(BaseModel, metaclass=ModelMetaClass):
             id = columns.UUID(primary_key=True, default=uuid4)
             name = columns.Text()
 
-    The class attributes below say what is not said by columns; those of a base class hold for derived ones, but for
-    ``__abstract__``, ``__discriminator_value__`` and ``__default_ttl__``.
+    The class attributes below set the options of the model. Derived models inherit them, except ``__abstract__``,
+    ``__discriminator_value__`` and ``__default_ttl__``.
     """
 
-    #: A model that only others are derived from: it has no table.
+    #: True if the model is only a base of other models: it has no table.
     __abstract__: ClassVar[bool] = True
-    #: The name of the table; made of that of the class if there is none.
+    #: Name of the table; None to derive it from the name of the class.
     __table_name__: ClassVar[str | None] = None
-    #: Whether the name of the table is quoted, else it is in small letters.
+    #: True if the table name is quoted; otherwise it is converted to lower case.
     __table_name_case_sensitive__: ClassVar[bool] = False
-    #: The keyspace, if it is not the default one.
+    #: Keyspace, if it is not the default one.
     __keyspace__: ClassVar[str | None] = None
-    #: The name of the connection, if it is not the default one.
+    #: Name of the connection, if it is not the default one.
     __connection__: ClassVar[Any] = None
-    #: The time to live that the table has for its rows, from ``__options__``.
+    #: Default time to live of the rows of the table, from ``__options__``.
     __default_ttl__: ClassVar[Any] = None
-    #: Of models that share a table: the value of the discriminator column that rows of this one have.
+    #: For models that share a table: value of the discriminator column in the rows of this model.
     __discriminator_value__: ClassVar[Any] = None
-    #: Options of the table, as ``sync_table`` sets them.
+    #: Options of the table, set by ``sync_table``.
     __options__: ClassVar[dict[str, Any] | None] = None
-    #: Whether requests by text are sent to where their rows are; those that were prepared always are.
+    #: True if requests by text are routed to the replicas of their rows; prepared requests always are.
     __compute_routing_key__: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""Where the table of a model is: keyspace and name."""
+"""Keyspace and table name of a model."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from cassandra._base.names import protect_name
 from cassandra._mapper import defaults
 from cassandra._mapper.errors import CQLEngineException
 
-#: Between two words of a name in camel case.
+#: Boundary between two words of a camel-case name.
 BETWEEN = re.compile("([a-z]|^)([A-Z])")
-#: Characters of the name of a table that servers take.
+#: Maximum length of a table name that servers accept.
 LENGTH = 48
 
 
 def name_of_class(name: str) -> str:
-    """The name of the table of a model that says none."""
+    """Return the table name derived from the name of a model class."""
     words = BETWEEN.sub(lambda found: f"{found[1]}_{found[2]}" if found[1] else found[2], name)
     return words.lower()[-LENGTH:].lstrip("_")
 
 
 def table_of(model: Any) -> str:
-    """The name of the table, as it is in the schema."""
+    """Return the name of the table, as it is in the schema."""
     name = model.__table_name__
     if name:
         if not model.__table_name_case_sensitive__ and name != name.lower():
@@ -44,7 +44,7 @@ def table_of(model: Any) -> str:
 
 
 def known_table_of(model: Any) -> str:
-    """As :func:`table_of`, asked once of each model: it may warn."""
+    """As :func:`table_of`, computed once per model: it may warn."""
     name = model.__dict__.get("_table_name") or table_of(model)
     if "_table_name" not in model.__dict__:
         type.__setattr__(model, "_table_name", name)
@@ -56,7 +56,7 @@ def keyspace_of(model: Any) -> str | None:
 
 
 def full_name_of(model: Any) -> str:
-    """Keyspace and table, as CQL has them."""
+    """Return keyspace and table name in CQL."""
     keyspace = keyspace_of(model)
     if not keyspace:
         raise CQLEngineException(

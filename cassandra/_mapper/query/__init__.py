@@ -1,11 +1,11 @@
-"""Query sets, what they are made of, and writing: statements are built here, and run by ``execution``.
+"""Query sets and writes: statements are built here, and executed by ``execution``.
 
-* ``columns``: a column in conditions
-* ``filters``: conditions from what ``filter()`` and ``iff()`` take
+* ``columns``: columns in conditions
+* ``filters``: conditions from the arguments of ``filter()`` and ``iff()``
 * ``loading``: instances from rows
 * ``reading``: rows of a query set, page by page
-* ``batch``: many writes as one
+* ``batch``: many writes as one batch
 * ``base``, ``models``, ``simple``: query sets
-* ``dml``: an instance as statements that write it
-* ``context``: models for a while in another keyspace
+* ``dml``: statements that write an instance
+* ``context``: models temporarily in another keyspace
 """

@@ -1,7 +1,7 @@
-"""AbstractQuerySet: conditions and options, and the rows that they lead to.
+"""AbstractQuerySet: conditions and options, and the selected rows.
 
-A query set is changed by nobody once a program has it: every method returns another one. What it has read it keeps, for
-all that is asked of it later.
+A query set is immutable for programs: every method returns another one. It keeps the rows that it has read for later
+accesses.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .reading import READ, Reading
 T = TypeVar("T")
 S = TypeVar("S", bound="AbstractQuerySet[Any]")
 
-#: Options of a query set that its new instances have.
+#: Options of a query set that are passed to its new instances.
 NEW = ("_batch", "_ttl", "_if_not_exists", "_timestamp", "_if_exists", "_connection")
 
-#: Rows that are read if nobody says how many.
+#: Default of the limit of rows.
 DEFAULT_LIMIT = 10000
 
 
@@ -42,7 +42,7 @@ def _count_from_the_end(what: str) -> None:
 
 @public("cassandra.cqlengine.query")
 class AbstractQuerySet(Reading[T]):
-    """What query sets of models and of named tables have."""
+    """Base of query sets of models and of named tables."""
 
     _allow_filtering = False
     _limit: int | None = DEFAULT_LIMIT
@@ -73,22 +73,22 @@ class AbstractQuerySet(Reading[T]):
         return str(self.model.column_family_name())
 
     def explain(self) -> Explanation:
-        """What would be executed: CQL, parameters, whether it is prepared, and where it goes. Blocks while the
-        server prepares it, if that was not done."""
+        """Return the CQL, its parameters, whether it is prepared, and its routing. Blocks while the server prepares the
+        statement, if it is not prepared yet."""
         return explain(self._select_request())
 
     def __unicode__(self) -> str:
         return str(self._select_query())
 
     def __str__(self) -> str:
-        """CQL, with placeholders."""
+        """Return the CQL, with placeholders."""
         return self.__unicode__()
 
     def __call__(self: S, *args: Any, **kwargs: Any) -> S:
         return self.filter(*args, **kwargs)
 
     def __copy__(self: S) -> S:
-        """With the same conditions and options; nothing was read by it."""
+        """Return a copy with the same conditions and options, and without the rows that were read."""
         clone: S = object.__new__(type(self))
         attributes = self.__dict__.copy()
         attributes["_where"] = self._where.copy()
@@ -108,11 +108,11 @@ class AbstractQuerySet(Reading[T]):
     # ---- the statement
 
     def _select_fields(self) -> list[str]:
-        """Names of the columns that are read, as the table has them; none for all."""
+        """Return the names in the table of the columns to read; an empty list for all."""
         return []
 
     def _validate_select_where(self) -> None:
-        """QueryException if the conditions are none that a server can look for."""
+        """Raise QueryException if the server cannot evaluate the conditions."""
 
     @left_out
     def _select_query(self) -> SelectStatement:
@@ -137,7 +137,7 @@ class AbstractQuerySet(Reading[T]):
         return self._request(self._select_query(), rows=True)
 
     def _write_steps(self, statement: Any) -> Any:
-        """Steps of a write; of one that is part of a batch there are none."""
+        """Yield the request of a write; nothing if the write is part of a batch."""
         if self._batch is not None:
             self._batch._join(statement, self._connection or self.model._get_connection())
             return None
@@ -147,7 +147,7 @@ class AbstractQuerySet(Reading[T]):
     # ---- rows
 
     def __getitem__(self, s: Any) -> Any:
-        """A row, or a list of rows; reads no more than it has to."""
+        """Return a row, or a list of rows; read no more pages than needed."""
         self._execute_query()
         if isinstance(s, slice):
             if (s.start or 0) < 0 or (s.stop or 0) < 0:
@@ -166,7 +166,7 @@ class AbstractQuerySet(Reading[T]):
             raise IndexError(f"row {at} of a query set of {len(rows)} rows") from None
 
     def __eq__(self, q: object) -> bool:
-        """Whether it has the same conditions."""
+        """True if both have the same model and conditions."""
         return isinstance(q, AbstractQuerySet) and self.model is q.model and set(self._where) == set(q._where)
 
     def __ne__(self, q: object) -> bool:
@@ -175,7 +175,7 @@ class AbstractQuerySet(Reading[T]):
     __hash__ = None  # type: ignore[assignment]
 
     def first(self) -> T | None:
-        """The first row; None if there is none."""
+        """Return the first row; None if there is none."""
         rows = self._fill_result_cache_to_idx(0)
         return rows[0] if rows else None
 
@@ -185,11 +185,11 @@ class AbstractQuerySet(Reading[T]):
         return rows[0] if rows else None
 
     def all(self: S) -> S:
-        """The same rows, to be read anew."""
+        """Return a query set of the same rows, to read them again."""
         return self.__copy__()
 
     async def aall(self) -> list[T]:
-        """All rows as a list, without blocking the running loop."""
+        """Return all rows as a list, without blocking the running loop."""
         await self._aexecute_query()
         rows: Any = self._result_cache
         while await self._ahas(len(rows)):
@@ -198,7 +198,7 @@ class AbstractQuerySet(Reading[T]):
 
     @left_out
     def get(self, *args: Any, **kwargs: Any) -> T:
-        """The one row that meets these conditions, too; else ``DoesNotExist`` or ``MultipleObjectsReturned``."""
+        """Return the only row, after adding these conditions; raise ``DoesNotExist`` or ``MultipleObjectsReturned``."""
         if args or kwargs:
             return self.filter(*args, **kwargs).get()
         return self._only_one(self._fill_result_cache_to_idx(1))
@@ -218,13 +218,13 @@ class AbstractQuerySet(Reading[T]):
         return rows[0]  # type: ignore[no-any-return]
 
     def _told(self) -> str:
-        """What was looked for, for messages."""
+        """Return a description of the query, for error texts."""
         name = getattr(self.model, "__name__", None) or self.column_family_name
         where = ", ".join(f"{clause.field} {clause.operator} {clause.value!r}" for clause in self._where)
         return f"No {name} has {where}" if where else f"There is no {name}"
 
     def count(self) -> int:
-        """How many rows there are; the server counts them, unless they were read."""
+        """Return the number of rows; the server counts them, unless they were read."""
         self._refuse_batch()
         if self._count is None:
             self._count = run(self._counting())
@@ -247,24 +247,24 @@ class AbstractQuerySet(Reading[T]):
 
     @left_out
     def filter(self: S, *args: Any, **kwargs: Any) -> S:
-        """Only rows that meet these conditions, too: ``filter(name="x", age__gt=5)``, ``filter(Model.age > 5)``."""
+        """Add conditions on the rows: ``filter(name="x", age__gt=5)``, ``filter(Model.age > 5)``."""
         clone = self.__copy__()
         for clause, column, value in conditions(self.model, args, kwargs):
-            if column is not None:  # it is known, and not read
+            if column is not None:  # the value is known, so the column is not read
                 clone._defer_fields.add(column.db_field_name)
                 clone._deferred_values[column.db_field_name] = value
             clone._where.append(clause)
         return clone
 
     def iff(self: S, *args: Any, **kwargs: Any) -> S:
-        """Write only where the row meets these conditions."""
+        """Write only if the row meets these conditions."""
         clone = self.__copy__()
         clone._conditional.extend(requirements(self.model, args, kwargs))
         return clone
 
     @left_out
     def batch(self: S, batch_obj: Any) -> S:
-        """Writes are part of this batch."""
+        """Make writes part of this batch."""
         return self._with(_batch=self._checked_batch(batch_obj))
 
     def _checked_batch(self, batch_obj: Any) -> Any:
@@ -278,11 +278,11 @@ class AbstractQuerySet(Reading[T]):
         return self._with(_consistency=consistency)
 
     def timeout(self: S, timeout: float | None) -> S:
-        """Requests take that many seconds at most; None: they wait without limit."""
+        """Set the timeout of requests in seconds; None: no limit."""
         return self._with(_timeout=timeout)
 
     def using(self: S, keyspace: str | None = None, connection: Any = None) -> S:
-        """In another keyspace, or by another connection."""
+        """Use another keyspace, or another connection."""
         if connection and self._batch is not None:
             raise CQLEngineException("Cannot specify a connection on model in batch mode.")
         clone = self.__copy__()
@@ -298,7 +298,8 @@ class AbstractQuerySet(Reading[T]):
         return clone
 
     def order_by(self: S, *colnames: str) -> S:
-        """Rows are ordered by these clustering columns, ``-name`` in descending order; without any, as they are."""
+        """Order rows by these clustering columns, ``-name`` in descending order; without arguments, by the table's
+        order."""
         if not colnames:
             return self._with(_order=[])
         clone = self.__copy__()
@@ -311,28 +312,28 @@ class AbstractQuerySet(Reading[T]):
         return colname.removeprefix("-"), "DESC" if colname.startswith("-") else "ASC"
 
     def limit(self: S, v: int | None) -> S:
-        """At most so many rows; None or 0: all there are. 10,000 if nobody says."""
+        """Set the maximum number of rows; None or 0: no limit. The default is 10,000."""
         v = 0 if v is None else v
         if not isinstance(v, int):
-            raise TypeError(f"a limit is an int, not {v!r}")
+            raise TypeError(f"expected an int as limit, got {v!r}")
         if v < 0:
             raise QueryException("Negative limit is not allowed")
         return self._with(_limit=v)
 
     def fetch_size(self: S, v: int) -> S:
-        """Rows are read in pages of so many."""
+        """Set the number of rows per page."""
         if not isinstance(v, int):
-            raise TypeError(f"a fetch size is an int, not {v!r}")
+            raise TypeError(f"expected an int as fetch size, got {v!r}")
         if v < 1:
             raise QueryException("fetch size less than 1 is not allowed")
         return self._with(_fetch_size=v)
 
     def allow_filtering(self: S) -> S:
-        """The server may look through rows that are not asked for."""
+        """Allow the server to read rows that do not match."""
         return self._with(_allow_filtering=True)
 
     def distinct(self: S, distinct_fields: Iterable[str] | None = None) -> S:
-        """One row per partition, or per set of values of these columns of its key."""
+        """Select one row per partition, or per distinct values of these columns of the partition key."""
         if distinct_fields:
             fields = list(distinct_fields)
         else:
@@ -344,13 +345,13 @@ class AbstractQuerySet(Reading[T]):
         return field if column is None else str(column.db_field_name)
 
     def only(self: S, fields: Iterable[str]) -> S:
-        """Read these columns alone."""
+        """Read only these columns."""
         if self._only_fields:
             raise QueryException("QuerySet already has 'only' fields defined")
         return self._with(_only_fields=self._known(fields))
 
     def defer(self: S, fields: Iterable[str]) -> S:
-        """Read all columns but these."""
+        """Read all columns except these."""
         return self._with(_defer_fields=self._defer_fields.union(self._known(fields)))
 
     def _known(self, fields: Iterable[str]) -> list[str]:
@@ -376,16 +377,16 @@ class AbstractQuerySet(Reading[T]):
         return self._with_options(self.model(**values))
 
     def _with_options(self, instance: Any) -> Any:
-        """A new instance, which is written as the query set says."""
+        """Apply the options of the query set to a new instance."""
         for name in NEW:
-            if name in self.__dict__:  # else it is as it is by default
+            if name in self.__dict__:  # otherwise the default holds
                 setattr(instance, name, self.__dict__[name])
         if self._consistency is not None:
             instance.__consistency__ = self._consistency
         return instance
 
     def delete(self) -> None:
-        """Delete the rows that meet the conditions, which have to tell their partition."""
+        """Delete the rows that meet the conditions, which must set the partition key."""
         run(self._deleting())
 
     async def adelete(self) -> None:

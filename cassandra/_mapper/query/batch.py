@@ -20,7 +20,7 @@ from cassandra._session.statements.statements import BatchType as DriversBatchTy
 
 @public("cassandra.cqlengine.query")
 class BatchType:
-    """How a batch is executed; logged if nobody says."""
+    """Types of batches; the default is a logged batch."""
 
     Unlogged = "UNLOGGED"
     Counter = "COUNTER"
@@ -45,13 +45,13 @@ class BatchQuery:
             Product.objects(id=2).batch(batch).delete()
     """
 
-    #: Whether a batch that is executed twice warns.
+    #: True if executing a batch twice warns.
     warn_multiple_exec = True
 
     _consistency: int | None = None
     _connection: Any = None
     _connection_explicit = False
-    _joined = False  # whether statements of models are part of it
+    _joined = False  # True if statements of models are part of it
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class BatchQuery:
         timeout: Any = NOT_SET,
         connection: Any = None,
     ) -> None:
-        """*execute_on_exception*: execute what was collected when the block is left by an exception, too."""
+        """*execute_on_exception*: execute the collected statements also if the block is left by an exception."""
         if timestamp is not None and not isinstance(timestamp, (datetime, timedelta)):
             raise CQLEngineException("timestamp object must be an instance of datetime")
         self.queries: list[Any] = []
@@ -78,20 +78,20 @@ class BatchQuery:
         self._connection_explicit = connection is not None
 
     def add_query(self, query: Any) -> None:
-        """Collect a statement of ``cassandra.cqlengine.statements``."""
+        """Add a statement of ``cassandra.cqlengine.statements``."""
         if not isinstance(query, BaseCQLStatement):
             raise CQLEngineException("only BaseCQLStatements can be added to a batch query")
         self.queries.append(query)
 
     def _join(self, statement: Any, connection: Any) -> None:
-        """Collect a statement of a model that uses this connection."""
+        """Add a statement of a model that uses this connection."""
         if not self._joined or connection != self._connection:
             self._choose(connection)
         self.add_query(statement)
 
     def _choose(self, connection: Any) -> None:
-        """What is for one connection must not go to another because it is in a batch. A model that names none means the
-        default one, if there is one."""
+        """Set the connection of the batch. A statement for one connection must not go to another one because it is in a
+        batch. A model without a connection uses the default one, if there is one."""
         if not self._connection_explicit and self._joined and (connection or self._connection):
             found, chosen = known_connection(connection), known_connection(self._connection)
             both = connection and self._connection
@@ -104,7 +104,7 @@ class BatchQuery:
         self._consistency = consistency
 
     def add_callback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-        """Call ``fn(*args, **kwargs)`` once the batch was executed."""
+        """Call ``fn(*args, **kwargs)`` after the batch was executed."""
         if not callable(fn):
             raise ValueError(f"Value for argument 'fn' is {type(fn)} and is not a callable object.")
         self._callbacks.append((fn, args, kwargs))
@@ -114,7 +114,7 @@ class BatchQuery:
             fn(*args, **kwargs)
 
     def execute(self) -> None:
-        """Execute what was collected, and then the callbacks."""
+        """Execute the collected statements, and then the callbacks."""
         run(self._executing())
 
     async def aexecute(self) -> None:
@@ -133,10 +133,10 @@ class BatchQuery:
         self._execute_callbacks()
 
     def _text(self) -> tuple[str, dict[str, Any]]:
-        """All statements as one, with what their placeholders stand for."""
+        """Return all statements as one text, and the values of the placeholders."""
         kind = f"{self.batch_type} " if str(self.batch_type or "LOGGED") != "LOGGED" else ""
         if kind.strip().upper() not in KINDS:
-            raise CQLEngineException(f"invalid type of batch: {self.batch_type!r}")
+            raise CQLEngineException(f"invalid batch type: {self.batch_type!r}")
         using = ""
         if self.timestamp:
             using = f" USING TIMESTAMP {integer_literal(microseconds(self.timestamp), 'timestamp')}"

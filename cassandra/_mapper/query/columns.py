@@ -1,4 +1,4 @@
-"""A column in conditions: ``Model.age > 5``."""
+"""Columns in conditions: ``Model.age > 5``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cassandra._mapper.operators import (
 
 @public("cassandra.cqlengine.query")
 class AbstractQueryableColumn(UnicodeMixin):
-    """Comparisons of it are conditions, for ``filter()``. ``str()`` of it is the name of the column in the table."""
+    """Comparisons return conditions, for ``filter()``. ``str()`` returns the name of the column in the table."""
 
     def _get_column(self) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no column")
@@ -37,11 +37,11 @@ class AbstractQueryableColumn(UnicodeMixin):
         return WhereClause(self.__unicode__(), operator, value)
 
     def in_(self, item: Any) -> WhereClause:
-        """The column has one of these values."""
+        """Return the condition that the column has one of these values."""
         return self._where(InOperator(), item)
 
     def contains_(self, item: Any) -> WhereClause:
-        """The column is a collection that has this item."""
+        """Return the condition that the column is a collection that contains this item."""
         return self._where(ContainsOperator(), item)
 
     def __eq__(self, other: object) -> WhereClause:  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""Models for a while in another keyspace, or with another connection."""
+"""Models temporarily in another keyspace, or with another connection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cassandra._core.models import Instance
 
 @public("cassandra.cqlengine.query")
 class ContextQuery:
-    """Models of their own, derived from those that are given, that use another keyspace or connection.
+    """Derives models that use another keyspace or connection from the given models.
 
     Example::
 
@@ -38,7 +38,7 @@ class ContextQuery:
 
     @staticmethod
     def model_in(model: Any, keyspace: str) -> Any:
-        """The model, or named table, in another keyspace; of a model one for each, made once."""
+        """Return the model, or named table, in another keyspace; a model is derived once per keyspace."""
         if not isinstance(model, type):
             return type(model)(keyspace, model.name)
         shapes: dict[Any, Any] = model._shapes  # type: ignore[attr-defined]
@@ -49,7 +49,7 @@ class ContextQuery:
 
 
 def derived(model: Any, keyspace: str | None, connection: Any) -> Any:
-    """A model of the same name, table and columns."""
+    """Return a model with the same name, table and columns."""
     attributes: dict[str, Any] = {
         "__module__": model.__module__,
         "__qualname__": model.__qualname__,

@@ -1,4 +1,4 @@
-"""DMLQuery: an instance as the statements that write it."""
+"""DMLQuery: statements that write an instance."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from cassandra._session.statements.sentinels import NOT_SET
 from .batch import BatchQuery
 from .writes import assignments, insert, later, writers_of
 
-#: Tells of a column whether its value is written to another row or partition than before.
+#: True for a column whose value is written to another row or partition than before.
 Moved = Callable[[Any], bool]
 
 
 @public("cassandra.cqlengine.query")
 class DMLQuery:
-    """Writes one instance: what was changed in it, and what was made null."""
+    """Writes one instance: its changes, and its nulls."""
 
     _ttl: int | None = None
     _consistency: int | None = None
@@ -65,7 +65,7 @@ class DMLQuery:
         return str(self.model.column_family_name())
 
     def batch(self, batch_obj: BatchQuery | None) -> DMLQuery:
-        """Writes are part of this batch."""
+        """Make writes part of this batch."""
         if batch_obj is not None and not isinstance(batch_obj, BatchQuery):
             raise CQLEngineException("batch_obj must be a BatchQuery instance or None")
         self._batch = batch_obj
@@ -79,7 +79,7 @@ class DMLQuery:
         await arun(self.saving())
 
     def update(self) -> None:
-        """Write what was changed, and nothing else."""
+        """Write only the changes."""
         run(self.updating())
 
     async def aupdate(self) -> None:
@@ -95,7 +95,7 @@ class DMLQuery:
     # ---- steps
 
     def _execute(self, statement: Any) -> Request | None:
-        """The request of a write; None if it is part of a batch."""
+        """Return the request of a write; None if it is part of a batch."""
         connection = self.instance._get_connection() if self.instance is not None else self.model._get_connection()
         if self._batch is not None:
             self._batch._join(statement, connection)
@@ -106,20 +106,20 @@ class DMLQuery:
     def _of_instance(self) -> Instance:
         if self.instance is None:
             raise CQLEngineException("DML Query instance attribute is None")
-        assert type(self.instance) is self.model, f"{self.instance!r} is no {self.model.__name__}"
+        assert type(self.instance) is self.model, f"{self.instance!r} is not an instance of {self.model.__name__}"
         return self.instance  # type: ignore[no-any-return]
 
     def _has_no_clustering_key(self) -> bool:
-        """Whether it has no values for clustering keys where there are some: it is a partition, not a row."""
+        """True if the model has clustering keys and none has a value: the instance is a partition, not a row."""
         keys = self.model._clustering_keys
         return bool(keys) and all(
             column._val_is_null(getattr(self.instance, name, None)) for name, column in keys.items()
         )
 
     def _moved(self, instance: Instance) -> Moved | None:
-        """Whether a column belongs to a row, or a static one to a partition, that is another than the one that the
-        instance was loaded from or written to. Nothing is known of its value there, so the whole value is written, or
-        a null. To be asked where the key may be another one; None if the instance is new."""
+        """Return the predicate of columns that belong to another row (static ones: to another partition) than the one
+        that the instance was loaded from or written to. Their stored value there is unknown, so the whole value is
+        written, or a null. Call it only if the key may have changed; None if the instance is new."""
         if not instance._is_persisted:
             return None
         partition = self.model._partition_keys.items()
@@ -150,7 +150,7 @@ class DMLQuery:
             if not static_only or writer.static:
                 columns |= writer.bit
                 bound.append(value)
-        # an INSERT of a partition key alone is none
+        # an INSERT of a partition key alone is not valid
         only_nulls = static_only and nulls and len(bound) == len(self.model._partition_keys)
         if not only_nulls and bound and (request := self._execute(insert(self, columns, bound))) is not None:
             yield request
@@ -191,8 +191,8 @@ class DMLQuery:
         yield from self._deleting_nulls(conditions, moved, partition_only)
 
     def _add_change(self, statement: UpdateStatement, name: str, column: Any, moved: Moved | None) -> bool:
-        """Add what was changed in a column, or its whole value where the stored one is not known. False if there is
-        nothing to add."""
+        """Add the change of a column, or its whole value if the stored one is unknown. Return False if there is nothing
+        to add."""
         instance = self._of_instance()
         value = getattr(instance, name, None)
         counter = isinstance(column, Counter)
@@ -210,12 +210,12 @@ class DMLQuery:
         else:
             count = len(statement.assignments)
             statement.add_update(column, value, previous=before)
-            return len(statement.assignments) > count  # of a map that lost keys alone there is nothing to assign
+            return len(statement.assignments) > count  # a map that only lost keys has no assignments
         return True
 
     def _changed_values(self, instance: Instance) -> tuple[int, list[Any], bool] | None:
-        """What was changed: columns, values, and whether all are static; None if there is more to it: conditions,
-        nulls, counters, or containers that change in place."""
+        """Return the changed columns, their values, and whether all are static; None if the fast path does not cover
+        the write: conditions, nulls, counters, or containers that change in place."""
         if self._conditional or self.model._has_counter:
             return None
         touched = instance._touched
@@ -253,7 +253,7 @@ class DMLQuery:
         return later(self, key, write, [*bound, *[column.to_database(value) for column, value in known]])
 
     def _maybe_changed(self, instance: Instance, moved: Moved | None) -> list[tuple[str, Any]]:
-        """Columns that are no keys, and were touched or have moved; counters always."""
+        """Return the non-key columns that were touched or have moved; counters always."""
         touched = instance._touched
         return [
             (name, column)
@@ -268,7 +268,7 @@ class DMLQuery:
             statement.add_where(column, EqualsOperator(), getattr(self.instance, name))
 
     def _deleting_nulls(self, conditions: Any, moved: Moved | None = None, partition_only: bool = False) -> Any:
-        """Delete values that were made null or have moved as nulls, and keys that maps have no more."""
+        """Delete values that became null or have moved as nulls, and keys that were removed from maps."""
         instance = self._of_instance()
         statement = DeleteStatement(
             self.column_family_name,
@@ -288,7 +288,7 @@ class DMLQuery:
                 continue
             elif is_deleted(instance, name, column):
                 statement.add_field(column.db_field_name)
-            elif isinstance(column, Map) and not column.frozen:  # of a frozen one no key can be deleted
+            elif isinstance(column, Map) and not column.frozen:  # single keys of a frozen map cannot be deleted
                 before = previous(instance, name, column)
                 clause = MapDeleteClause(column.db_field_name, getattr(instance, name), before)
                 if not clause.get_context_size():

@@ -1,4 +1,4 @@
-"""Conditions from what ``filter()`` and ``iff()`` take. They know columns and values, and no rows."""
+"""Conditions from the arguments of ``filter()`` and ``iff()``; independent of rows."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ TOKEN = "pk__token"
 
 
 def name_and_operator(argument: str) -> tuple[str, str | None]:
-    """``age__gt`` is a name and what it is compared by."""
+    """Split ``age__gt`` into a column name and an operator symbol; None if there is no symbol."""
     name, found, operator = argument.rpartition("__")
     return (name, operator) if found else (argument, None)
 
 
 def conditions(model: Any, clauses: Sequence[Any], named: Mapping[str, Any]) -> Iterator[tuple[WhereClause, Any, Any]]:
-    """Per condition its clause; and of those that say what a column is equal to, the column and that value."""
+    """Yield each condition as a clause; for equality by keyword, with the column and the value."""
     _no_nulls("filter", clauses, named)
     for clause in clauses:
         if not isinstance(clause, WhereClause):
@@ -43,7 +43,7 @@ def conditions(model: Any, clauses: Sequence[Any], named: Mapping[str, Any]) -> 
 
 
 def requirements(model: Any, clauses: Sequence[Any], named: Mapping[str, Any]) -> Iterator[Any]:
-    """Conditions of a write: ``IF``."""
+    """Yield the conditions of a write: ``IF``."""
     _no_nulls("iff", clauses, named)
     for clause in clauses:
         if not isinstance(clause, (ConditionalClause, WhereClause)):
@@ -59,7 +59,7 @@ def requirements(model: Any, clauses: Sequence[Any], named: Mapping[str, Any]) -
 
 
 def _split(model: Any, argument: str) -> tuple[str, str | None]:
-    if argument in getattr(model, "_columns", ()):  # a name may have two underscores itself
+    if argument in getattr(model, "_columns", ()):  # the name of a column may contain two underscores
         return argument, None
     return name_and_operator(argument)
 
@@ -79,7 +79,7 @@ def column_of(model: Any, name: str) -> Any:
 
 
 def stored(column: Any, operator: BaseWhereOperator, value: Any) -> Any:
-    """What is compared with, as it is stored."""
+    """Return the compared *value* in its stored form."""
     if isinstance(operator, InOperator):
         if not isinstance(value, (list, tuple)):
             raise QueryException("IN queries must use a list/tuple value")

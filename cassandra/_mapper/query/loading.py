@@ -1,4 +1,4 @@
-"""Instances from rows. Rows are tuples and become instances natively, unless a model makes its own of each."""
+"""Instances from rows. Rows are tuples and become instances natively, unless a model overrides the construction."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from cassandra._session.request.result import ResultSet
 
 W = TypeVar("W", bound=WorkedOut)
 
-#: Shapes and layouts per model; programs that select many sets of columns fill no memory.
+#: Limit of shapes and layouts per model: bounds the memory of programs that select many sets of columns.
 KEPT = 512
 NAMES_KEPT = 128
 NATIVE = "native"
-#: Kept where nothing can be worked out.
+#: Cached where no result is possible.
 NONE = object()
 
 
 def keep(model: Any, key: Any, found: Any) -> Any:
-    """What was worked out for *model*, until something is set on that, or too much was kept."""
+    """Cache *found* for *model*, until an attribute of the model is set or the cache is full."""
     shapes = model._shapes
     if len(shapes) >= KEPT:
         shapes.clear()
@@ -30,11 +30,11 @@ def keep(model: Any, key: Any, found: Any) -> Any:
 
 
 def worked_out(of: type[W], kind: str, work_out: Callable[[Any, tuple[str, ...]], Any]) -> W:
-    """An object that finds what *work_out* makes of a model and the names of keywords, a ``Plain`` or None. It is made
-    once, and anew for another default keyspace."""
+    """Return an object that looks up the result of *work_out* for a model and the names of keywords, a ``Plain`` or
+    None. The result is computed once, and again for another default keyspace."""
 
     def work_out_now(model: Any, given: dict[str, Any]) -> Any:
-        found = work_out(model, tuple(given))  # which may keep something, and forget the rest for that
+        found = work_out(model, tuple(given))  # it may call keep(), which may clear the cache
         known = model._shapes.get(kind) or keep(model, kind, ByNames(NAMES_KEPT))
         return known_by.keep(known, given, found)
 
@@ -43,7 +43,7 @@ def worked_out(of: type[W], kind: str, work_out: Callable[[Any, tuple[str, ...]]
 
 
 def is_native(model: Any) -> bool:
-    """Whether nobody sees how instances of *model* are made."""
+    """True if the model does not override instance construction."""
     found = model._shapes.get(NATIVE)
     if found is None:
         methods = (model.__init__, model._construct_instance, model._set_persisted)
@@ -67,8 +67,8 @@ def layout_of(model: Any, names: tuple[str, ...], shared: tuple[str, ...]) -> In
 def from_tuples(
     model: Any, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], deferred: Mapping[str, Any]
 ) -> list[Any]:
-    """Instances of rows with these columns; *deferred* are values of further columns, the same for all, by the names
-    that they have in the table."""
+    """Return the instances of rows with these columns. *deferred* are values of further columns, the same for all rows,
+    by their names in the table."""
     if model._is_polymorphic:
         return _of_several(model, names, rows, deferred)
     if not is_native(model):
@@ -88,7 +88,7 @@ def _shared(model: Any, deferred: Mapping[str, Any]) -> tuple[tuple[str, ...], t
 def _of_several(
     model: Any, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], deferred: Mapping[str, Any]
 ) -> list[Any]:
-    """Of models that share a table: which one a row is of its discriminator says."""
+    """Return the instances of rows of models that share a table: the discriminator of a row selects its model."""
     discriminator = model._discriminator_column.db_field_name
     place = names.index(discriminator) if discriminator in names else None
     common = deferred.get(discriminator)
@@ -104,28 +104,28 @@ def _of_several(
 
 
 def from_dict(model: Any, row: Mapping[str, Any], deferred: Mapping[str, Any]) -> Any:
-    """The instance that the model itself makes of a row."""
+    """Return the instance of a row, built by the model's own methods."""
     return model._construct_instance({**row, **deferred} if deferred else row)
 
 
 class Pages:
-    """Columns and rows of a result, page after page. Of the thread or the task that reads them, which says when it has
-    taken a page: until then it is there again for who asks."""
+    """Columns and rows of a result, page by page. Owned by the thread or task that reads them, which confirms each page
+    by ``taken()``; until then, the same page is returned again."""
 
     __slots__ = ("_result", "_waits", "passed")
 
     def __init__(self, result: Any) -> None:
         self._result = result
         self._waits = True
-        self.passed = 0  # rows of the pages that were taken
+        self.passed = 0  # rows of the confirmed pages
 
     @property
     def has_more(self) -> bool:
-        """Whether there are rows after those that were taken."""
-        return self._waits or getattr(self._result, "has_more_pages", False) is True  # of a mock it is anything
+        """True if there are rows after the confirmed ones."""
+        return self._waits or getattr(self._result, "has_more_pages", False) is True  # a mock may return any object
 
     def next(self) -> tuple[tuple[str, ...], Any]:
-        """The page that was not taken, or the next one, if there is one."""
+        """Return the unconfirmed page, or else the next one, if there is one."""
         if not self._is_here():
             self._result.fetch_next_page()
         self._waits = True
@@ -139,11 +139,11 @@ class Pages:
         return self._rows()
 
     def _is_here(self) -> bool:
-        """Whether a page was fetched that was not taken."""
+        """True if a page was fetched and not confirmed."""
         return self._waits or (type(self._result) is ResultSet and bool(self._result._current_rows))
 
     def taken(self, passed: int) -> None:
-        """The page was read. *passed*: the number of rows up to its end. May be called again after an interrupt."""
+        """Confirm the page. *passed*: number of rows up to its end. May be called again after an interrupt."""
         if type(self._result) is ResultSet:
             self._result._current_rows = []
         self.passed = passed
@@ -153,5 +153,6 @@ class Pages:
         result = self._result
         if type(result) is not ResultSet:
             return tuple(getattr(result, "column_names", None) or ()), list(getattr(result, "current_rows", result))
-        # A copy: instances take the place of its rows, and after an interrupt they are made of the rows again.
+        # A copy: its rows are replaced by instances, and after an interrupt the instances are built from the rows
+        # again.
         return () if result._plan is None else result._plan.names, list(result.current_rows)

@@ -1,4 +1,4 @@
-"""ModelQuerySet: the rows of a model that meet some conditions."""
+"""ModelQuerySet: the rows of a model that meet conditions."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ S = TypeVar("S", bound="ModelQuerySet[Any]")
 
 @public("cassandra.cqlengine.query")
 class ModelQuerySet(AbstractQuerySet[T]):
-    """Rows of a model, as its instances; ``Model.objects`` is one of all rows.
+    """Rows of a model, as its instances; ``Model.objects`` is a query set of all rows.
 
-    Nothing is read before somebody iterates, counts or indexes it; ``async for`` iterates it, too.
+    Nothing is read before it is iterated, counted or indexed; ``async for`` iterates it, too.
     """
 
     # ---- the statement
@@ -66,7 +66,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
     def _column_in(self, clause: Any) -> Any:
         column = self.model._get_column_by_db_name(clause.field)
         if column is None:
-            raise QueryException(f"{self.model.__name__} has no column {clause.field!r}, as the condition {clause} has")
+            raise QueryException(f"{self.model.__name__} has no column {clause.field!r}, used in condition {clause}")
         return column
 
     @left_out
@@ -84,8 +84,8 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return [*kept, *self._missing_clustering_key(kept)]
 
     def _missing_clustering_key(self, fields: list[str]) -> list[str]:
-        """A clustering key that has to be read as well: servers refuse conditions on clustering keys where only static
-        columns are read."""
+        """Return a clustering key to read as well, in a list: servers reject conditions on clustering keys if only
+        static columns are read."""
         clustering = [column.db_field_name for column in self.model._clustering_keys.values()]
         if not any(clause.field in clustering for clause in self._where):
             return []
@@ -120,7 +120,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
 
     @left_out
     def get(self, *args: Any, **kwargs: Any) -> T:
-        """The one row that meets these conditions, too; else ``DoesNotExist`` or ``MultipleObjectsReturned``."""
+        """Return the only row, after adding these conditions; raise ``DoesNotExist`` or ``MultipleObjectsReturned``."""
         made: T | None = READS.read(self.model, kwargs) if kwargs and not args and is_fresh(self) else None
         return super().get(*args, **kwargs) if made is None else made
 
@@ -135,7 +135,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
         rows = rows if isinstance(rows, list) else list(rows)
         if not rows:
             return []
-        if type(rows[0]) is not tuple:  # by text, whose rows are dictionaries
+        if type(rows[0]) is not tuple:  # a query by text returns dictionaries
             if not self._values_list:
                 return [from_dict(self.model, row, self._deferred_values) for row in rows]
             names = tuple(rows[0])
@@ -145,7 +145,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return from_tuples(self.model, names, rows, self._deferred_values)
 
     def _listed(self, names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[Any]:
-        """Values of the columns that were asked for, as the driver has them."""
+        """Return the values of the requested columns, as decoded by the driver."""
         wanted = tuple(self._only_fields)
         if wanted and wanted != names:
             known = self._deferred_values
@@ -156,7 +156,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return [row[0] for row in rows] if self._flat_values_list else [list(row) for row in rows]
 
     def values_list(self: S, *fields: str, **kwargs: Any) -> S:
-        """Lists of values of these columns instead of instances; with ``flat=True`` the values of one column."""
+        """Return lists of values of these columns instead of instances; with ``flat=True`` the values of one column."""
         flat = kwargs.pop("flat", False)
         if kwargs:
             raise TypeError(f"Unexpected keyword arguments to values_list: {kwargs.keys()}")
@@ -170,11 +170,11 @@ class ModelQuerySet(AbstractQuerySet[T]):
     # ---- options
 
     def ttl(self: S, ttl: int | None) -> S:
-        """What is written lives so many seconds."""
+        """Set the time to live of written values, in seconds."""
         return self._with(_ttl=ttl)
 
     def timestamp(self: S, timestamp: Any) -> S:
-        """What is written is of that moment: a ``datetime``, a ``timedelta`` from now, or microseconds."""
+        """Set the timestamp of writes: a ``datetime``, a ``timedelta`` from now, or microseconds."""
         return self._with(_timestamp=timestamp)
 
     def if_not_exists(self: S) -> S:
@@ -184,7 +184,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return self._with(_if_not_exists=True)
 
     def if_exists(self: S) -> S:
-        """Update and delete only rows that exist."""
+        """Update and delete only existing rows."""
         if self.model._has_counter:
             raise IfExistsWithCounterColumn("if_exists cannot be used with tables containing counter columns")
         return self._with(_if_exists=True)
@@ -215,7 +215,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return instance  # type: ignore[no-any-return]
 
     def update(self, **values: Any) -> None:
-        """Write these values to the rows that meet the conditions, which have to tell their keys.
+        """Write these values to the rows that meet the conditions, which must set the keys.
 
         ``name__operation`` changes a container: ``tags__append``, ``tags__prepend``, ``marks__add``,
         ``marks__remove``, ``words__update``, ``words__remove``.
@@ -243,7 +243,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
             column, operation = self._column_to_update(argument)
             if operation == "remove" and isinstance(column, Map):
                 if not isinstance(value, set | frozenset):
-                    raise ValidationError(f"{argument}: keys to remove are a set, not {value!r}")
+                    raise ValidationError(f"{argument}: expected a set of keys to remove, got {value!r}")
             else:
                 value = column.validate(value)
             if value is None:

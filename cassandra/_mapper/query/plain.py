@@ -1,8 +1,9 @@
-"""Plain writes: ``Model.create(id=1, name="x")``, ``instance.update(name="y")`` of values that are bound as they are.
+"""Fast path of simple writes: ``Model.create(id=1, name="x")``, ``instance.update(name="y")`` with values that are
+bound unchanged.
 
-What is to be done was worked out before, once per model and set of names: the values are looked at and bound, and the
-instance is made of them when they are written. Where there is anything more to it (a conversion, a null, an option, a
-method of the program's own) it is None, and :class:`~.dml.DMLQuery` does it; both write the same.
+The steps are precomputed once per model and set of names: the values are checked and bound, and the instance is built
+from them after the write. If more is needed (a conversion, a null, an option, a method overridden by the program), the
+result is None, and :class:`~.dml.DMLQuery` performs the write; both write the same.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from .loading import is_native, worked_out
 from .points import creates_plainly
 from .writes import Writer, assignments, writers_of
 
-#: What an instance does on its way to the statement, and what a program may have put something else in the place of.
+#: Methods of an instance on the way to the statement; the fast path requires that a program overrides none of them.
 SEEN = (
     "asave",
     "aupdate",
@@ -54,7 +55,7 @@ SEEN = (
 )
 USUAL = Untouched(DMLQuery, ("__init__", "save", "asave", "update", "aupdate", "saving", "updating", "_execute"))
 
-#: Options of instances that a class may have, too.
+#: Options of instances that can also be set on the class.
 OPTIONS = {
     **dict.fromkeys(("_batch", "_conditional", "_connection", "_timestamp", "_ttl", "__consistency__")),
     **dict.fromkeys(("_if_exists", "_if_not_exists"), False),
@@ -63,7 +64,7 @@ OPTIONS = {
 
 
 class PlainInsert(RowInsert):
-    """How a new row with values of some columns is written. Immutable."""
+    """Plan of an INSERT of a new row with values of some columns. Immutable."""
 
     def __init__(self, model: Any, names: tuple[str, ...], written: list[Writer], shape: Shape) -> None:
         places = {writer.name: place for place, writer in enumerate(written)}
@@ -90,7 +91,7 @@ class PlainInsert(RowInsert):
         self._columns = sum(writer.bit for writer in written)
 
     def statement(self, bound: list[Any]) -> WrittenLater:
-        """What writes the row, as a part of something else."""
+        """Return the statement that writes the row, to be part of a batch."""
         return WrittenLater(self.shape, bound, lambda: self._written_as(bound))
 
     def _written_as(self, bound: list[Any]) -> InsertStatement:
@@ -102,7 +103,7 @@ class PlainInsert(RowInsert):
 
 
 class PlainUpdate(RowUpdate):
-    """How values of some columns, which are no keys, take the place of others in a row. Immutable."""
+    """Plan of an UPDATE of some non-key columns of a row. Immutable."""
 
     def __init__(
         self, model: Any, names: tuple[str, ...], keys: list[Writer], written: list[Writer], shape: Shape
@@ -119,7 +120,7 @@ class PlainUpdate(RowUpdate):
             columns,
             [(_writer(written, name).kind, _place(written, name), place_of(name)) for name in names],
             [(writer.kind, place_of(writer.name)) for writer in keys],
-            # other values are checked whenever one is written
+            # an update also checks the values of the other columns
             [
                 (exact_kind(column), place_of(name), partial(_stays, column))
                 for name, column in model._columns.items()
@@ -132,29 +133,29 @@ class PlainUpdate(RowUpdate):
 
 
 def was_refused(error: Exception, future: Any) -> bool:
-    """Whether what was sent was not executed, as its table was made again with other types: it is done anew then."""
+    """True if the request was not executed because its table was recreated with other types: then it is repeated."""
     return is_outdated(error, [future.prepared_statement])
 
 
 def join(batch: Any, insert: PlainInsert, given: dict[str, Any], made: dict[str, Any]) -> Any:
-    """The instance of a row that is part of *batch* from now on: nothing is sent before that is executed. None, where
-    there is more to it."""
+    """Add the INSERT of a row to *batch* and return the instance; nothing is sent before the batch is executed. None if
+    the fast path does not cover the write."""
     bound = insert.bound(given, made)
     if bound is None:
         return None
     batch._join(insert.statement(bound), insert.model.__connection__)
     instance = insert.written(bound)
-    instance._batch = batch  # of which its next writes are part, too
+    instance._batch = batch  # its next writes are part of the batch, too
     return instance
 
 
 def _as_defined(model: Any, name: str) -> Any:
-    """What the class, or the first of its bases that has it, holds under *name*: no descriptor is asked."""
+    """Return the attribute *name* of the class or of its first base that has it, without calling descriptors."""
     return next((vars(base)[name] for base in model.__mro__ if name in vars(base)), None)
 
 
 def _is_plain(model: Any) -> bool:
-    """Whether nobody sees how instances of *model* are written, and it has no columns of which more is to be known."""
+    """True if the model does not override how instances are written, and has no columns that need more than binding."""
     return (
         not model.__abstract__
         and not model._is_polymorphic
@@ -208,13 +209,13 @@ def _update(model: Any, names: tuple[str, ...]) -> PlainUpdate | None:
 
 
 def _exact(names: tuple[str, ...], written: list[Writer]) -> ExactKinds:
-    """Of values by these names, each of which is bound where its column is written."""
+    """Return the kinds of values by these names, each bound at the position of its column."""
     kinds = [_writer(written, name).kind for name in names]
     return ExactKinds(kinds, [_place(written, name) for name in names], len(written))
 
 
 def _stays(column: Column[Any], value: Any) -> bool:
-    """Whether a row may have this value in *column* while others are written."""
+    """True if a row may keep this value in *column* while other columns are written."""
     return not (value is None and column.has_default) and _takes(column, value)
 
 
@@ -227,7 +228,7 @@ def _takes(column: Column[Any], value: Any) -> bool:
 
 
 def _is_taken_as_it_is(writer: Writer) -> bool:
-    """Whether values of one class are neither converted nor refused."""
+    """True if values of one class are neither converted nor rejected."""
     return writer.kind is not None and writer.kind is exact_kind(writer.column)
 
 
@@ -240,13 +241,13 @@ def _writer(writers: Iterable[Writer], name: str) -> Writer:
 
 
 def _shape(statement: Any, count: int) -> Shape | None:
-    """Of a statement with so many values, in their order."""
+    """Return the shape of a statement with *count* values, in their order; None if it has others."""
     shape, _ = shape_and_values(statement)
     return shape if shape.keys == tuple([str(number) for number in range(count)]) else None
 
 
-#: How a new row with values of columns of these names is written; None if there is more to it.
+#: Plans of inserts by model and names of columns; None if the fast path does not cover the write.
 INSERTS = worked_out(WorkedOut, "plain insert", _insert)
-#: How values of columns of these names take the place of others; None if there is more to it.
+#: Plans of updates by model and names of columns; None if the fast path does not cover the write.
 UPDATES = worked_out(RowUpdates, "plain update", _update)
 set_row_updates(UPDATES)

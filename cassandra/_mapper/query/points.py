@@ -1,7 +1,7 @@
-"""Point reads: ``Model.get(id=1)``, where what is to be done was worked out before.
+"""Point reads: ``Model.get(id=1)`` with precomputed steps.
 
-A :class:`PointRead` is of a model and the names of some columns, each of which has one value. It is kept with the model
-until something is set on that.
+A :class:`PointRead` belongs to a model and the names of some columns, each with one value. It is cached with the model
+until an attribute of the model is set.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .loading import NONE, is_native, keep, layout_of, worked_out
 
 
 class PointRead(RowRead):
-    """How the row with some values is read. Immutable, but for the layout of its rows, which the first one tells."""
+    """Plan of reading the row with some values. Immutable, except the layout of its rows, which the first row sets."""
 
     def __init__(self, model: Any, names: tuple[str, ...], shape: Shape, limit: int) -> None:
         columns = [model._columns[name] for name in names]
@@ -37,7 +37,7 @@ class PointRead(RowRead):
         super().__init__(model, shape, defaults.DEFAULT_KEYSPACE, READY, names, exact, limit, tuple_factory)
 
     def _converted(self, given: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-        """What is bound, and the values as they are read."""
+        """Return the values to bind, and the values as they are read; None if one is null or a function."""
         values, known = [], []
         for value, (kind, to_database, to_python) in zip(given.values(), self._stored, strict=True):
             if type(value) is kind:
@@ -57,7 +57,7 @@ class PointRead(RowRead):
         return self.model.objects.filter(**dict(zip(self.names, known, strict=True)))._only_one(instances)
 
     def _is_done_anew(self, error: Exception, future: Any) -> bool:
-        return type(error) is DriverException  # its table was made again, and the statement is prepared again
+        return type(error) is DriverException  # its table was recreated; the statement is prepared again
 
 
 async def read_async(point: PointRead, given: dict[str, Any]) -> Any:
@@ -75,7 +75,7 @@ async def read_async(point: PointRead, given: dict[str, Any]) -> Any:
 
 
 def _as_it_is(column: Any) -> Any:
-    """The class of values that are stored and read as they are."""
+    """Return the class of values that are stored and read unchanged."""
     stored, read = column.unconverted("to_database"), column.unconverted("to_python")
     return stored if stored is read and not column.changes_in_place else None
 
@@ -98,7 +98,7 @@ def _compiled(model: Any, names: tuple[str, ...]) -> PointRead | None:
     return PointRead(model, names, shape, limit)
 
 
-#: The point read of a model by columns of these names, with their values; None if there is none.
+#: Point reads by model and names of columns with one value each; None if the fast path does not cover the read.
 READS = worked_out(RowReads, "point", _compiled)
 
 
@@ -108,12 +108,12 @@ def _statement(queryset: Any, columns: list[Any]) -> Any:
 
 
 def is_ordinary(kind: Any, methods: tuple[str, ...]) -> bool:
-    """Whether a class of query sets has none of these methods of its own: nobody sees whether they are called."""
+    """True if a class of query sets overrides none of these methods."""
     return all(is_left_out(getattr(kind, name)) for name in methods)
 
 
 def creates_plainly(model: Any) -> bool:
-    """Whether nobody sees which query sets make a new instance, and how."""
+    """True if the model does not override how query sets create a new instance."""
     found = model._shapes.get("creates plainly")
     if found is None:
         found = not model.__abstract__ and is_ordinary(model.__queryset__, ("__init__", "batch", "create", "_new"))
@@ -121,7 +121,7 @@ def creates_plainly(model: Any) -> bool:
     return bool(found)
 
 
-#: What a query set does on the way to its only row.
+#: Methods of a query set on the way to its only row.
 SEEN = (
     "__init__",
     "filter",
@@ -137,7 +137,7 @@ SEEN = (
 
 
 def is_fresh(queryset: Any) -> bool:
-    """Whether nothing was said of a query set yet but which model it is of, and nobody sees how it reads."""
+    """True if only the model of a query set is set yet, and its class does not override reading."""
     attributes = queryset.__dict__
     return (
         len(attributes) == FRESH
@@ -147,7 +147,7 @@ def is_fresh(queryset: Any) -> bool:
 
 
 def is_of_batch(queryset: Any) -> bool:
-    """Whether nothing was said of a query set that matters to new rows but that they are part of a batch."""
+    """True if the only option of a query set that affects new rows is its batch."""
     attributes = queryset.__dict__
     return (
         len(attributes) == FRESH + 1
@@ -156,13 +156,13 @@ def is_of_batch(queryset: Any) -> bool:
     )
 
 
-#: Attributes of a new query set: the model, and what conditions and options are gathered in.
+#: Number of attributes of a new query set: the model, and the containers of conditions and options.
 FRESH = 7
 
 
 def selection_of(queryset: Any) -> tuple[Shape, list[Any]] | None:
-    """The shape of what a query set reads, and what is bound, without its statement being written; None if that takes
-    more than conditions with one value each."""
+    """Return the shape of the SELECT of a query set and the values to bind, without building its statement; None if it
+    has other conditions than those with one value each."""
     model = queryset.model
     where = queryset._where
     if any(isinstance(clause.value, QueryValue) for clause in where):

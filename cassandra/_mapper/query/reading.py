@@ -1,7 +1,7 @@
-"""What a query set has read: rows page by page, kept for all that is asked of it later.
+"""Rows that a query set has read: page by page, kept for later accesses.
 
 Several threads may read a query set at a time, or several tasks of a loop: one of them reads a page, the others wait
-for it and find its rows. The handler of a signal may raise at any point: each step can be done again, and no row is
+for it and then find its rows. The handler of a signal may raise at any point: each step can be repeated, and no row is
 added twice (``Pages.passed``).
 """
 
@@ -21,9 +21,9 @@ from .loading import Pages
 
 T = TypeVar("T")
 
-#: Of those who read a query set now.
+#: Attributes with the locks of concurrent readers.
 LOCKS = ("_turns", "_lock_of_loop")
-#: Attributes of a query set that has been read; of a copy they are not.
+#: Attributes of a query set that has been read; copies do not have them.
 READ = ("_result_cache", "_pages", "_count", *LOCKS)
 
 
@@ -31,9 +31,9 @@ POLLED = 0.001  # seconds
 
 
 class Turns(NativeWith):
-    """A lock that is held while a greenlet waits for a page: others poll it, and wait with their hub.
+    """A lock that is held while a greenlet waits for a page: other greenlets poll it, sleeping in their hub.
 
-    Its ``with`` is native, and so wakes no greenlet: hence the polling.
+    The ``with`` statement is native and does not wake greenlets: hence the polling.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Turns(NativeWith):
 
 
 class Reading(Generic[T]):
-    """Rows of a query set."""
+    """Reading of the rows of a query set."""
 
     _result_cache: list[Any] | None = None
     _pages: Pages | None = None
@@ -66,17 +66,17 @@ class Reading(Generic[T]):
             raise CQLEngineException("Only inserts, updates, and deletes are available in batch mode")
 
     def _made_of(self, names: tuple[str, ...], rows: Any) -> list[Any]:
-        """What rows of the result become."""
-        raise NotImplementedError(f"{type(self).__name__} makes nothing of rows")
+        """Convert rows of the result."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement _made_of()")
 
     def _reading(self) -> Any:
-        """Steps of the first page."""
+        """Yield the request of the first page."""
         self._refuse_batch()
         self._pages = Pages((yield self._select_request()))
 
     @left_out
     def _execute_query(self) -> None:
-        """Execute it, if that was not done."""
+        """Execute the query, unless it was executed."""
         self._refuse_batch()
         if self._result_cache is None:
             with self._turn():
@@ -95,16 +95,16 @@ class Reading(Generic[T]):
                     await self._amore()
 
     def _turn(self) -> Any:
-        """One thread at a time reads a page; the others find its rows then."""
+        """Return the lock of reading: one thread at a time reads a page; the others then find its rows."""
         turns = self.__dict__.get("_turns")
         if turns is None:
             turns = self.__dict__.setdefault("_turns", caller_lock("of a query set") if green is None else Turns())
         if green is None and turns._is_owned():
-            raise CQLEngineException("the query set is being read by this thread")
+            raise CQLEngineException("recursive read: this thread is already reading the query set")
         return turns
 
     def _aturn(self) -> Any:
-        """As :meth:`_turn`, of the tasks of the running loop."""
+        """As :meth:`_turn`, for the tasks of the running loop."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -113,7 +113,7 @@ class Reading(Generic[T]):
         return self._lock_of_loop[1]
 
     def _more(self) -> None:
-        """Read one more page, if there is one. Those who may not be alone have their turn."""
+        """Read one more page, if there is one. Callers that may run concurrently hold the lock."""
         pages = self._pages
         if pages is not None and pages.has_more:
             self._add(pages, *pages.next())
@@ -125,9 +125,9 @@ class Reading(Generic[T]):
 
     def _add(self, pages: Pages, names: tuple[str, ...], rows: Any) -> None:
         cache = self._result_cache
-        if len(cache or ()) == pages.passed:  # or its rows were added, and the thread was interrupted then
+        if len(cache or ()) == pages.passed:  # otherwise an interrupted call has already added the rows
             found = self._made_of(names, rows)
-            if cache is None:  # no other thread has seen it
+            if cache is None:  # no other thread has a reference to it
                 self._result_cache = cache = found
             else:
                 cache += found
@@ -138,7 +138,7 @@ class Reading(Generic[T]):
             self._count = len(cache)
 
     def _has(self, at: int) -> bool:
-        """Whether there is a row *at* that place. Reads pages until that is known: a page may have no rows."""
+        """True if there is a row at index *at*. Reads pages until that is decided: a page may have no rows."""
         rows: Any = self._result_cache
         while len(rows) <= at:
             with self._turn():
@@ -159,7 +159,7 @@ class Reading(Generic[T]):
         return True
 
     def _fill_result_cache(self) -> list[Any]:
-        """All rows."""
+        """Return all rows."""
         self._execute_query()
         assert self._result_cache is not None
         while self._has(len(self._result_cache)):
@@ -168,7 +168,7 @@ class Reading(Generic[T]):
 
     @left_out
     def _fill_result_cache_to_idx(self, idx: int) -> list[Any]:
-        """So many rows, if there are."""
+        """Return the rows read, at least up to index *idx* if there are so many."""
         self._execute_query()
         assert self._result_cache is not None
         self._has(idx)
@@ -181,7 +181,7 @@ class Reading(Generic[T]):
         return self._result_cache
 
     def __len__(self) -> int:
-        """How many rows there are; reads them."""
+        """Return the number of rows; reads them."""
         return len(self._fill_result_cache())
 
     def __iter__(self) -> Iterator[T]:

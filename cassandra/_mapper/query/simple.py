@@ -1,4 +1,4 @@
-"""SimpleQuerySet: rows of a table that has no model."""
+"""SimpleQuerySet: rows of a table without a model."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""INSERT and UPDATE of values that are stored as a whole, where the text was worked out before.
+"""INSERT and UPDATE of values that are stored as a whole, with precomputed text.
 
-Which text that is the model, the columns and the options decide; it is kept with the model until something is set on
-that. A statement is written only for who looks at it: as text, or in a batch that goes by its text.
+Model, columns and options determine the text; it is cached with the model until an attribute of the model is set. The
+statement itself is built only if it is needed: as text, or in a batch that is sent by text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .loading import keep
 
 
 class Writer:
-    """How the values of a column are written: *kind* is the class of those that are stored as they are."""
+    """Encoding of the values of a column: *kind* is the class of values that are stored unchanged."""
 
     __slots__ = ("bit", "column", "is_key", "kind", "name", "static", "whole")
 
@@ -30,11 +30,11 @@ class Writer:
         self.name = name
         self.column = column
         plain = type(column)._val_is_null is Column._val_is_null and not column.changes_in_place
-        #: The class of values that are bound as they are.
+        #: The class of values that are bound unchanged.
         self.kind = exact_kind(column) or (column.unconverted("to_database") if plain else None)
         self.static = column.static or column.partition_key
         self.is_key = column.primary_key
-        #: Whether an UPDATE replaces the value, whatever it was.
+        #: True if an UPDATE replaces the value, independent of the previous one.
         self.whole = not isinstance(column, Counter) and update_clause(column) is None
 
     def bound(self, value: Any) -> Any:
@@ -50,7 +50,7 @@ def writers_of(model: Any) -> tuple[Writer, ...]:
 
 
 def insert(dml: Any, columns: int, bound: list[Any]) -> Any:
-    """The statement that inserts values of these *columns*, a sum of the bits of their writers."""
+    """Return the statement that inserts values of these *columns*, a sum of the bits of their writers."""
     ttl, timestamp, if_not_exists = dml._ttl, dml._timestamp, dml._if_not_exists
     model = dml.model
 
@@ -67,7 +67,7 @@ def insert(dml: Any, columns: int, bound: list[Any]) -> Any:
 
 
 def assignments(model: Any, columns: int, bound: Iterable[Any]) -> list[AssignmentClause]:
-    """Of what is bound, as it is written in a text."""
+    """Return assignments of the bound values, as they are written in a text."""
     writers = [writer for writer in writers_of(model) if writer.bit & columns]
     return [
         AssignmentClause(
@@ -78,7 +78,7 @@ def assignments(model: Any, columns: int, bound: Iterable[Any]) -> list[Assignme
 
 
 def later(dml: Any, key: tuple[Any, ...], write: Callable[[], Any], bound: list[Any]) -> Any:
-    """The statement that *write* writes, whose placeholders stand for what is *bound*, in their order."""
+    """Return the statement built by *write*, deferred; its placeholders take the *bound* values in their order."""
     ttl, timestamp, shapes = dml._ttl, dml._timestamp, dml.model._shapes
     if not ttl and not timestamp:
         shape: Shape | None = shapes.get(key)

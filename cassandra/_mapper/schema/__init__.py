@@ -1,11 +1,11 @@
-"""Keyspaces, tables and types made from models. What a model has more than its table is added; nothing is ever dropped
-but by ``drop_table`` and ``drop_keyspace``.
+"""Keyspaces, tables and types created from models. Parts of a model that are missing in its table are added; only
+``drop_table`` and ``drop_keyspace`` drop anything.
 
-* ``allowed``: whether this program may change the schema
+* ``allowed``: permission to change the schema
 * ``steps``: statements that depend on one another, run in a thread or awaited
-* ``cqltypes``: whether two spellings are of one type
-* ``options``: what of a table's options is to be changed
-* ``keyspaces``, ``types``, ``tables``: each made, compared and extended
+* ``cqltypes``: comparison of types that are spelled differently
+* ``options``: differences of table options
+* ``keyspaces``, ``types``, ``tables``: create, compare and extend
 """
 
 from .keyspaces import (

@@ -1,4 +1,4 @@
-"""Whether this program may change the schema: all that do say so in their environment."""
+"""Permission to change the schema: programs that do set an environment variable."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from cassandra._base.logs import get_logger
 
 log = get_logger("cassandra.cqlengine.management")
 
-#: Name of the environment variable that allows it; any value will do.
+#: Name of the environment variable; any value permits schema changes.
 CQLENG_ALLOW_SCHEMA_MANAGEMENT: Final = "CQLENG_ALLOW_SCHEMA_MANAGEMENT"
 
 
 def _allow_schema_modification() -> bool:
-    """Always True; with a warning where the environment does not say so."""
+    """Return True; warn if the environment variable is not set."""
     if not os.getenv(CQLENG_ALLOW_SCHEMA_MANAGEMENT):
         warn(
             f"{CQLENG_ALLOW_SCHEMA_MANAGEMENT} environment variable is not set. Future versions of this package will "
@@ -25,6 +25,6 @@ def _allow_schema_modification() -> bool:
 
 
 def warn(message: str) -> None:
-    """As a warning and in the log: whoever deploys sees the one, whoever develops the other."""
+    """Issue *message* as a Python warning, for developers, and in the log, for operators."""
     warnings.warn(message, stacklevel=2)
     log.warning(message)

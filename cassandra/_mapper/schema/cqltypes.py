@@ -1,4 +1,4 @@
-"""Whether two spellings are of one type: of a model, and of the metadata of a cluster."""
+"""Comparison of types that are spelled differently in a model and in the metadata of a cluster."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ _OTHER_NAMES = {"varchar": "text"}
 
 
 def same_type(one: str, other: str) -> bool:
-    """``tuple<int>`` and ``frozen<tuple<int>>`` are: servers say that tuples are frozen, as they always are. Quotes and
-    spaces make no difference."""
+    """True if both spellings denote the same type. ``tuple<int>`` equals ``frozen<tuple<int>>``: servers report tuples
+    as frozen, which they always are. Quotes and spaces make no difference."""
     if one == other:
         return True
     try:

@@ -1,4 +1,4 @@
-"""Keyspaces: created unless they exist, and dropped if they do."""
+"""Keyspaces: create if missing, drop if existing."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Connections = Sequence[Any] | None
 def create_keyspace_simple(
     name: str, replication_factor: int, durable_writes: bool = True, connections: Connections = None
 ) -> None:
-    """Create the keyspace *name* with *replication_factor* replicas in every datacenter, unless there is one; on each
-    of *connections* (names), or on the default one."""
+    """Create the keyspace *name* with *replication_factor* replicas in every datacenter, unless it exists; on each of
+    *connections* (names), or on the default one."""
     _each(_simple(name, replication_factor, durable_writes), connections)
 
 
@@ -43,7 +43,7 @@ def create_keyspace_network_topology(
     durable_writes: bool = True,
     connections: Connections = None,
 ) -> None:
-    """Create the keyspace *name* with so many replicas by datacenter, unless there is one."""
+    """Create the keyspace *name* with the given number of replicas per datacenter, unless it exists."""
     _each(_network_topology(name, dc_replication_map, durable_writes), connections)
 
 
@@ -59,7 +59,7 @@ async def create_keyspace_network_topology_async(
 
 @public("cassandra.cqlengine.management")
 def drop_keyspace(name: str, connections: Connections = None) -> None:
-    """Drop the keyspace *name* with all that is in it, if there is one. **There is no way back.**"""
+    """Drop the keyspace *name* with all its contents, if it exists. **This cannot be undone.**"""
     _each(partial(_dropping, name), connections)
 
 

@@ -1,8 +1,8 @@
-"""What of a table's options is to be changed: those of the model that the table has otherwise.
+"""Differences of table options: the options of a model that differ from those of its table.
 
-What a model does not say is left as it is, in maps too: a model that says the class of the compaction says nothing of
-its thresholds. Servers spell some values otherwise than they were given, and that is no difference: classes with their
-Java package, percentiles with a ``p``, numbers in maps as text.
+Options that the model does not set are left unchanged, in maps too: a model that sets the class of the compaction does
+not change its thresholds. Servers spell some values differently, and these are not differences: classes with their Java
+package, percentiles with a ``p``, numbers in maps as text.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-#: Options of servers that do not list them before they were set.
+#: Options that servers do not list before they are set.
 _UNLISTED = frozenset(("cdc", "memtable", "incremental_backups", "allow_auto_snapshot"))
 
 _PERCENTILE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?p(?:ercentile)?", re.IGNORECASE)
 
 
 def changed_options(wanted: Mapping[str, Any], existing: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Those of *wanted* that are otherwise in *existing*; KeyError for one that no table has, with *where* in it."""
+    """Return the options in *wanted* that differ in *existing*; raise KeyError, prefixed by *where*, for an unknown
+    option."""
     changed = {}
     for name, value in wanted.items():
         if value is None:

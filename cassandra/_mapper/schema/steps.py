@@ -1,7 +1,7 @@
-"""Statements that depend on one another: a generator gives them, and is run in a thread or awaited.
+"""Statements that depend on one another: a generator yields them, and is run in a thread or awaited.
 
-Between two statements the generator looks at the metadata of the cluster, which the driver has read again by the time
-that a change of the schema returns. It opens nothing and waits for nothing itself.
+Between two statements the generator reads the metadata of the cluster, which the driver refreshes before a schema
+change returns. The generator itself performs no I/O and does not wait.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from cassandra._session.statements.sentinels import NOT_SET
 
 log = get_logger("cassandra.cqlengine.management")
 
-#: CQL statements; that one is refused is told to the generator.
+#: CQL statements; an error of a statement is thrown into the generator.
 Steps = Generator[str, None, None]
 
-#: How servers say of a statement that what it is to make is there.
+#: Error texts of servers for an object that already exists.
 _IS_THERE = (
     "already exist",
     "of that name exists",
@@ -32,13 +32,13 @@ _IS_THERE = (
 
 
 class Planned(Protocol):
-    """Steps for one connection and, of tables, for one keyspace."""
+    """Steps for one connection and, for tables, one keyspace."""
 
     def __call__(self, connection: Any) -> Steps: ...
 
 
 def run(planned: Planned, connection: Any) -> None:
-    """Execute what *planned* gives, one after the other."""
+    """Execute the statements of *planned*, one after the other."""
     steps = planned(connection)
     step = next(steps, None)
     while step is not None:
@@ -72,7 +72,7 @@ def _told(steps: Steps, error: Exception) -> str | None:
 
 
 def unless_there(statement: str, what: str) -> Generator[str, None, bool]:
-    """*statement*; False if another program was faster, which is logged as *what*."""
+    """Yield *statement*; return False, and log *what*, if another program has created the object first."""
     try:
         yield statement
     except (AlreadyExists, InvalidRequest) as error:
@@ -84,7 +84,8 @@ def unless_there(statement: str, what: str) -> Generator[str, None, bool]:
 
 
 def each(*lists: tuple[str, Any]) -> Iterable[tuple[Any, ...]]:
-    """All combinations of what was given by name, None for what was not; ValueError where it is no list or tuple."""
+    """Return all combinations of the named lists, None for an empty one; raise ValueError if one is not a list or
+    tuple."""
     for name, given in lists:
         if given and not isinstance(given, list | tuple):
             raise ValueError(f"{name} must be a list or a tuple.")

@@ -1,4 +1,4 @@
-"""Tables: created with their indexes and user types, given the columns and indexes that they lack, and dropped."""
+"""Tables: create with their indexes and user types, add missing columns and indexes, and drop."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ log = get_logger("cassandra.cqlengine.management")
 
 Names = Sequence[Any] | None
 
-#: What an index is on: a column, or a part of one.
+#: Target of an index: a column, or a part of one.
 _TARGET = re.compile(r"(?:(?:keys|values|entries|full)\((?P<of>.+)\)|(?P<plain>.+))\Z")
 
 
 @public("cassandra.cqlengine.management")
 def sync_table(model: type[Any], keyspaces: Names = None, connections: Names = None) -> None:
-    """Create the table of *model*, or add the columns and indexes that it lacks, and change the options that it has
-    otherwise; the same for the user types in it. In each of *keyspaces* on each of *connections*, or in its own.
+    """Create the table of *model*, or add missing columns and indexes, and change options that differ; the same for its
+    user types. For each of *keyspaces* on each of *connections*, or for the model's own.
 
-    Nothing is dropped. A column of another type than the model's is warned of; another primary key is a
-    CQLEngineException, as it cannot be changed. Programs that do this at the same time do no harm to one another, but
-    servers dislike schema changes at the same time: let one of them do it.
+    Nothing is dropped. A column whose type differs from the model's causes a warning; a different primary key raises
+    CQLEngineException, as it cannot be changed. Programs may call this at the same time without harm to one another,
+    but servers do not handle concurrent schema changes well: let one program do it.
     """
     for planned, connection in _planned(_syncing, model, keyspaces, connections):
         run(planned, connection)
@@ -54,7 +54,7 @@ async def sync_table_async(model: type[Any], keyspaces: Names = None, connection
 @public("cassandra.cqlengine.management")
 def drop_table(model: type[Any], keyspaces: Names = None, connections: Names = None) -> None:
     """Drop the table of *model*, if there is one, in each of *keyspaces* on each of *connections*, or in the model's
-    own. **There is no way back.**"""
+    own. **This cannot be undone.**"""
     for planned, connection in _planned(_dropping, model, keyspaces, connections):
         run(planned, connection)
 
@@ -69,7 +69,7 @@ def _planned(steps: Any, model: type[Any], keyspaces: Names, connections: Names)
     for keyspace, connection in each(("keyspaces", keyspaces), ("connections", connections)):
         if not isinstance(model, type):
             raise ValueError("Models must be derived from base Model.")
-        if not issubclass(model, BaseModel):  # Django's models derive from that alone
+        if not issubclass(model, BaseModel):  # django-cassandra-engine models derive from BaseModel only
             raise CQLEngineException("Models must be derived from base Model.")
         if not _allow_schema_modification():
             return
@@ -89,7 +89,7 @@ class _Table:
         return f"{protect_name(self.keyspace)}.{protect_name(self.name)}"
 
     def metadata(self, connection: Any) -> TableMetadata | None:
-        """As the cluster has it; None if it has none."""
+        """Return the metadata of the table in the cluster; None if it does not exist."""
         keyspace = get_cluster(connection).metadata.keyspaces.get(self.keyspace)
         return None if keyspace is None else keyspace.tables.get(self.name)
 
@@ -120,13 +120,13 @@ def _syncing(table: _Table, connection: Any) -> Steps:
     if existing is None:
         meanwhile = f"Another program has created table {table.full_name} meanwhile"
         yield from unless_there(_create(table), told(meanwhile))
-        # its indexes, too, as the other program may be this one, whose answer was lost
+        # create its indexes, too: the other program may be this one, whose response was lost
     else:
         _validate_pk(model, existing)
         yield from _adding_columns(table, existing, connection)
         if _update_options is _OPTIONS:
             yield from _altering_options(table, existing, connection)
-        else:  # somebody watches
+        else:  # a program has replaced the function
             _update_options(model, connection=connection)
     yield from _adding_indexes(table, connection)
 
@@ -149,13 +149,13 @@ def _create(table: _Table) -> str:
 
 
 def _key_columns(model: type[Any]) -> tuple[list[str], list[str]]:
-    """Names, in the table, of the partition key's and the clustering columns."""
+    """Return the names in the table of the partition key columns and of the clustering columns."""
     partition = [column.db_field_name for column in model._partition_keys.values()]
     return partition, [column.db_field_name for column in model._clustering_keys.values()]
 
 
 def _validate_pk(model: type[Any], table_meta: TableMetadata) -> None:
-    """CQLEngineException if the primary key of *model* is not that of the table."""
+    """Raise CQLEngineException if the primary key of *model* differs from that of the table."""
 
     def text(partition: list[str], clustering: list[str]) -> str:
         return f"PRIMARY KEY ({', '.join(['(' + ', '.join(partition) + ')', *clustering])})"
@@ -174,7 +174,7 @@ def _adding_columns(table: _Table, existing: TableMetadata, connection: Any) -> 
     def told(what: str) -> str:
         return format_log_context(what, connection=connection, keyspace=table.keyspace)
 
-    known = {name: column.cql_type for name, column in existing.columns.items()}  # what is held follows changes
+    known = {name: column.cql_type for name, column in existing.columns.items()}  # a copy: the metadata may change
     for column in table.model._columns.values():
         name = column.db_field_name
         if name not in known:
@@ -213,13 +213,13 @@ def _adding_indexes(table: _Table, connection: Any) -> Steps:
 
 
 def _index_target(column: Any) -> str:
-    """What an index of the column is on: a frozen container can be indexed as a whole only."""
+    """Return the target of an index of the column: a frozen container can only be indexed as a whole."""
     name = escape_name(column.db_field_name)
     return f"FULL({name})" if isinstance(column, BaseContainerColumn) and column.frozen else name
 
 
 def _get_index_name_by_column(table: TableMetadata, column_name: str) -> str | None:
-    """Name of an index on the column, or on its keys, values, entries or all of it; None if there is none."""
+    """Return the name of an index on the column, or on its keys, values, entries or all of it; None if none."""
     for name, index in table.indexes.items():
         match = _TARGET.match((index.index_options or {}).get("target", ""))
         if match is not None and (match["of"] or match["plain"]) in (column_name, escape_name(column_name)):
@@ -235,7 +235,7 @@ def _dropping(table: _Table, connection: Any) -> Steps:
         yield f"DROP TABLE {table.full_name};"
 
 
-# ---- parts that old programs call
+# ---- functions that existing programs call
 
 
 def _get_create_table(model: type[Any]) -> str:
@@ -251,7 +251,7 @@ def _get_table_metadata(model: type[Any], connection: Any = None) -> TableMetada
 
 
 def _update_options(model: type[Any], connection: Any = None) -> bool:
-    """Whether any option had to be changed."""
+    """Update the options of the table; return True if any had to be changed."""
     connection = connection or model._get_connection()
     existing = _get_table_metadata(model, connection)
     changed = bool(list(_altering_options(_Table(model), existing, connection)))

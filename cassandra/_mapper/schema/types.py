@@ -1,4 +1,4 @@
-"""User types: created, and given the fields that they lack; first those that others are made of."""
+"""User types: create, and add missing fields; types used by others come first."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ log = get_logger("cassandra.cqlengine.management")
 
 @public("cassandra.cqlengine.management")
 def sync_type(ks_name: str, type_model: type[Any], connection: Any = None) -> None:
-    """Create the type of *type_model* in the keyspace, or add the fields that it lacks; and before it the types that it
-    is made of. Nothing is renamed, altered or dropped: a field of another type is warned of."""
+    """Create the type of *type_model* in the keyspace, or add missing fields; the types of its fields first. Nothing is
+    renamed, altered or dropped: a field with a different type causes a warning."""
     if _allow_schema_modification():
         run(_planned(ks_name, type_model), connection)
 
@@ -39,7 +39,7 @@ async def sync_type_async(ks_name: str, type_model: type[Any], connection: Any =
 
 @public("cassandra.cqlengine.management")
 def get_create_type(type_model: type[Any], keyspace: str) -> str:
-    """The statement that creates the type of *type_model*."""
+    """Return the statement that creates the type of *type_model*."""
     fields = list(type_model._fields.values())
     names, types = [field.db_field_name for field in fields], [field.db_type for field in fields]
     return TypeMetadata(keyspace, type_model.type_name(), names, types).as_cql_query(formatted=False)
@@ -59,13 +59,13 @@ def _steps(keyspace: str, type_model: type[Any], connection: Any) -> Steps:
 
 
 def type_steps(keyspace: str, types: Iterable[type[Any]], connection: Any) -> Steps:
-    """Each of *types* once, in their order: what one is made of has to come before it."""
+    """Create or extend each of *types* once, in their order: types of fields must come before the type itself."""
     if keyspace not in get_cluster(connection).metadata.keyspaces:
         raise CQLEngineException(format_log_context(f"Keyspace '{keyspace}' does not exist.", connection=connection))
     for type_model in dict.fromkeys(types):
         yield from _one(keyspace, type_model, connection)
         type_model.register_for_keyspace(keyspace, connection=connection)
-        forget_prepared(get_cluster(connection))  # whoever has altered the type
+        forget_prepared(get_cluster(connection))  # also if another program altered the type
 
 
 def _one(keyspace: str, type_model: type[Any], connection: Any) -> Steps:

@@ -1,3 +1,1 @@
-"""How a connection begins: a handshake without I/O, authentication, compression, the features and options that were
-negotiated.
-"""
+"""Start of a connection: the handshake without I/O, authentication, compression, negotiated features and options."""

@@ -1,4 +1,4 @@
-"""What the application says about itself in STARTUP (L3; public module ``cassandra.application_info``)."""
+"""Application information in STARTUP (L3; public module ``cassandra.application_info``)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ApplicationInfo(ApplicationInfoBase):
         self.client_id = client_id
 
     def add_startup_options(self, options: dict[str, str]) -> None:
-        """Add what is set as APPLICATION_NAME, APPLICATION_VERSION and CLIENT_ID."""
+        """Add APPLICATION_NAME, APPLICATION_VERSION and CLIENT_ID, each if it is set."""
         if self.application_name:
             options["APPLICATION_NAME"] = self.application_name
         if self.application_version:

@@ -1,7 +1,7 @@
 """Authentication: providers make one authenticator per connection (L3; public module ``cassandra.auth``).
 
-The handshake asks the authenticator for tokens. Those of this module that are plain Python run on the I/O thread; any
-other runs on a thread of its own, because it may block.
+The handshake calls the authenticator for tokens. Those of this module in plain Python run on the I/O thread; any other
+runs on a thread of its own, because it may block.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from cassandra._base.public import public
 
 @public("cassandra.auth")
 class AuthProvider:
-    """Makes authenticators. Subclass it for your own scheme, and give an instance to
+    """Makes authenticators. Subclass it for your own scheme, and pass an instance to
     ``Cluster(auth_provider=...)``."""
 
     def new_authenticator(self, host: str) -> Authenticator:
-        """An :class:`Authenticator` for one connection to the node at address *host*."""
+        """Return an :class:`Authenticator` for one connection to the node at address *host*."""
         raise NotImplementedError
 
 
@@ -29,15 +29,15 @@ class Authenticator:
     """Class name of the server's authenticator; set before ``initial_response`` is called."""
 
     def initial_response(self) -> bytes | None:
-        """The first token to send."""
+        """Return the first token to send."""
         return None
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
-        """The answer to the server's *challenge*."""
+        """Return the response to the server's *challenge*."""
         raise NotImplementedError
 
     def on_authentication_success(self, token: bytes | None) -> None:
-        """Called when the server is content; *token* is its last word, mostly None."""
+        """Called after a successful log-in; *token* is the server's final token, mostly None."""
 
 
 @public("cassandra.auth")
@@ -59,7 +59,7 @@ class PlainTextAuthProvider(AuthProvider):
 
 @public("cassandra.auth")
 class BaseDSEAuthenticator(Authenticator):
-    """For servers that want the mechanism's name first (DataStax Enterprise) and those that do not."""
+    """For servers that require the mechanism's name first (DataStax Enterprise) and others."""
 
     def get_mechanism(self) -> bytes:
         raise NotImplementedError
@@ -95,7 +95,7 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
 
 @public("cassandra.auth")
 class TransitionalModePlainTextAuthProvider:
-    """Logs in without a name, while a server is in transitional mode."""
+    """Logs in with an empty user name and password, for servers in transitional mode."""
 
     def __init__(self) -> None:
         pass
@@ -167,7 +167,7 @@ class DSEGSSAPIAuthProvider(AuthProvider):
 
 @public("cassandra.auth")
 class GSSAPIAuthenticator(BaseDSEAuthenticator):
-    """One GSSAPI exchange. Made off the I/O thread: it may look a name up."""
+    """One GSSAPI exchange. Made off the I/O thread: its constructor may resolve a name."""
 
     def __init__(
         self,
@@ -192,12 +192,12 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
         return self.sasl.process(challenge)  # type: ignore[no-any-return]
 
 
-#: Providers whose authenticators never block, and may run on the I/O thread.
+#: Providers whose authenticators never block and may run on the I/O thread.
 INLINE_PROVIDERS = (PlainTextAuthProvider, TransitionalModePlainTextAuthProvider)
 
 
 def sends_password(authenticator: Any) -> bool:
-    """Whether the server learns a password from *authenticator*, one of this module or of a subclass."""
+    """True if *authenticator*, of a class of this module or a subclass, sends a password to the server."""
     if isinstance(authenticator, SaslAuthenticator):
         return getattr(authenticator, "_mechanism", "PLAIN") in ("PLAIN", "LOGIN")
     return isinstance(authenticator, PlainTextAuthenticator) and bool(getattr(authenticator, "password", None))

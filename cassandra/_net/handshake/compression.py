@@ -1,7 +1,7 @@
 """Compression of message bodies (protocol 3, 4) and of segments (protocol 5) (L3).
 
-Lengths that a peer announces are checked before memory is asked for: neither algorithm expands by more than a small
-factor, so a length beyond that factor is a lie.
+Lengths that a peer announces are checked before memory is allocated: neither algorithm expands by more than a small
+factor, so a length beyond that factor is invalid.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from cassandra._base.printable import printable
 from cassandra._net.handshake.options import MAX_FRAME
 
 Compress = Callable[[Any], bytes]
-Decompress = Callable[..., bytes]  # of the data, and perhaps of the most bytes it may hold
+Decompress = Callable[..., bytes]  # (data) or (data, limit of decompressed bytes)
 
 _LZ4_MAX_RATIO = 255  # a run of 255 bytes costs one byte (LZ4 block format)
 _SNAPPY_MAX_RATIO = 22  # a copy of 64 bytes costs three
 
 
 def _optional(name: str) -> Any:
-    """The module, or None when its package is not installed."""
+    """Return the module, or None if its package is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
         return None
 
 
-_lz4 = _optional("lz4.block")  # which nearly every connection uses
+_lz4 = _optional("lz4.block")  # imported eagerly: nearly every connection uses it
 
 
 @cache
 def _snappy() -> Any:
-    """Snappy, None when its package is not installed; looked for when it is asked for."""
+    """Return the Snappy module, None if its package is not installed. Imported on first use."""
     return getattr(_optional("cramjam"), "snappy", None)
 
 
 class Compression:
-    """One algorithm in both forms. The segment form of ``decompress`` gets the length beside the payload. Segments are
-    made and read where a thread runs the reactor: these two are functions in C, which run no handlers of signals."""
+    """One algorithm in both forms. The segment form of ``decompress`` takes payload and length. Segments are encoded
+    and decoded on the thread that runs the reactor: these two are functions in C, which run no signal handlers."""
 
     __slots__ = ("compress", "decompress", "name", "segment_compress", "segment_decompress")
 
@@ -63,12 +63,12 @@ class Compression:
 
 
 def lz4_compress(data: Any) -> bytes:
-    """Body form: the length before compression (4 bytes, big-endian), then an LZ4 block."""
+    """Compress a body: the uncompressed length (4 bytes, big-endian), then an LZ4 block."""
     return struct.pack(">I", len(data)) + bytes(_lz4.compress(data, store_size=False))
 
 
 def lz4_decompress(data: Any, limit: int = MAX_FRAME) -> bytes:
-    """The body of *data*. ProtocolError, before memory is asked for, if it claims to have more than *limit* bytes."""
+    """Decompress a body. Raises ProtocolError, before memory is allocated, if its length is more than *limit*."""
     view = memoryview(data)
     if len(view) < 4:
         raise ProtocolError(f"compressed body of {len(view)} bytes has no length")
@@ -94,7 +94,7 @@ def snappy_compress(data: Any) -> bytes:
 
 
 def snappy_decompress(data: Any, limit: int = MAX_FRAME) -> bytes:
-    """Body form: a raw Snappy block, which begins with its own length; as :func:`lz4_decompress`."""
+    """Decompress a body, a raw Snappy block that begins with its own length; as :func:`lz4_decompress`."""
     data = bytes(data)
     length = _snappy_length(data)
     _check_length(length, len(data), _SNAPPY_MAX_RATIO, limit)
@@ -108,7 +108,7 @@ def snappy_decompress(data: Any, limit: int = MAX_FRAME) -> bytes:
 
 
 def _snappy_length(data: bytes) -> int:
-    """The varint at the head of a Snappy block."""
+    """Return the length at the head of a Snappy block (a varint)."""
     length = 0
     for position, byte in enumerate(data[:5]):
         length |= (byte & 0x7F) << (7 * position)
@@ -125,7 +125,7 @@ def _check_length(length: int, compressed: int, ratio: int, limit: int) -> None:
         raise ResponseTooLarge(text, length, limit)
 
 
-#: All there are, the preferred first.
+#: All algorithms, the preferred first.
 _KNOWN = {
     "lz4": Compression(
         "lz4",
@@ -139,25 +139,25 @@ _KNOWN = {
 
 
 def installed(name: str) -> Compression | None:
-    """The algorithm of that name, if its package is here."""
+    """Return the algorithm *name*, None if its package is not installed."""
     package = _lz4 if name == "lz4" else _snappy() if name == "snappy" else None
     return None if package is None else _KNOWN[name]
 
 
 def available() -> OrderedDict[str, Compression]:
-    """What this installation can do, the preferred first."""
+    """Return the installed algorithms, the preferred first."""
     return OrderedDict((name, algorithm) for name in _KNOWN if (algorithm := installed(name)) is not None)
 
 
 def functions() -> OrderedDict[str, tuple[Compress, Decompress]]:
-    """``locally_supported_compressions`` of ``cassandra.connection``: name to (compress, decompress)."""
+    """Return ``locally_supported_compressions`` of ``cassandra.connection``: name to (compress, decompress)."""
     return OrderedDict((name, (known.compress, known.decompress)) for name, known in available().items())
 
 
 def choose(wanted: bool | str, announced: list[str], version: int, endpoint: Any) -> Compression | None:
-    """The algorithm for a connection, None for none. Protocol 5 knows only lz4 (section 2.3).
+    """Return the algorithm for a connection, None for none. Protocol 5 supports only lz4 (section 2.3).
 
-    Raises ProtocolError when *wanted* names one that cannot be had.
+    Raises ProtocolError if *wanted* names one that is not installed or not supported by the server.
     """
     if not wanted:
         return None
@@ -175,6 +175,6 @@ def choose(wanted: bool | str, announced: list[str], version: int, endpoint: Any
         )
     if wanted not in remote:
         raise ProtocolError(
-            f"compression {wanted!r} is not supported by the server at {endpoint}, which has {printable(announced)}"
+            f"compression {wanted!r} is not supported by the server at {endpoint}; it supports {printable(announced)}"
         )
     return algorithm if wanted in usable else None

@@ -1,4 +1,4 @@
-"""What a server announced in SUPPORTED and a connection negotiated (L3; ``cassandra.protocol_features``)."""
+"""Features announced in SUPPORTED and negotiated for a connection (L3; ``cassandra.protocol_features``)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ TABLETS_ROUTING_V1: Final = "TABLETS_ROUTING_V1"
 TABLETS_ROUTING_V2: Final = "TABLETS_ROUTING_V2_EXPERIMENTAL"
 LWT_ADD_METADATA_MARK: Final = "SCYLLA_LWT_ADD_METADATA_MARK"
 LWT_OPTIMIZATION_META_BIT_MASK: Final = "LWT_OPTIMIZATION_META_BIT_MASK"
-FLAGS: Final = 0xFFFFFFFF  # those of prepared metadata have 32 bits
+FLAGS: Final = 0xFFFFFFFF  # flags of prepared metadata have 32 bits
 USE_METADATA_ID: Final = "SCYLLA_USE_METADATA_ID"
 
 
 @public("cassandra.lwt_info")
 class LwtInfo(NamedTuple):
-    """Which flag of prepared metadata marks a conditional statement."""
+    """The flag of prepared metadata that marks a conditional statement."""
 
     lwt_meta_bit_mask: int
 
@@ -32,7 +32,7 @@ class LwtInfo(NamedTuple):
 
 @public("cassandra.protocol_features")
 class ProtocolFeatures:
-    """The extensions a connection uses. Everything is off unless the server announced it."""
+    """The protocol extensions of a connection. All are off unless the server announced them."""
 
     rate_limit_error: int | None = None
     shard_id: int = 0
@@ -63,7 +63,7 @@ class ProtocolFeatures:
 
     @staticmethod
     def parse_from_supported(supported: Supported) -> ProtocolFeatures:
-        """The features that both sides know."""
+        """Return the announced features that this driver supports."""
         shard_id, sharding_info = ProtocolFeatures.parse_sharding_info(supported)
         return ProtocolFeatures(
             rate_limit_error=ProtocolFeatures.maybe_parse_rate_limit_error(supported),
@@ -76,7 +76,7 @@ class ProtocolFeatures:
         )
 
     def add_startup_options(self, options: dict[str, str]) -> None:
-        """Opt in to what was announced. Version 2 of tablet routing replaces version 1."""
+        """Add the STARTUP options that enable the features. Version 2 of tablet routing replaces version 1."""
         if self.rate_limit_error is not None:
             options[RATE_LIMIT_ERROR_EXTENSION] = ""
         if self.tablets_routing_v2:
@@ -90,7 +90,7 @@ class ProtocolFeatures:
 
     @staticmethod
     def get_cql_extension_field(vals: Iterable[str], key: str) -> str | None:
-        """The value of ``key=value`` among the values of an option."""
+        """Return the value of ``key=value`` among the values of an option, None if there is none."""
         prefix = f"{key}="
         return next((value[len(prefix) :] for value in vals if value.startswith(prefix)), None)
 
@@ -104,7 +104,7 @@ class ProtocolFeatures:
 
     @staticmethod
     def parse_sharding_info(options: Supported) -> tuple[int, ShardingInfo | None]:
-        """(shard of this connection, sharding of the node); (0, None) for a node without shards."""
+        """Return (shard of this connection, sharding of the node); (0, None) for a node without shards."""
         return parse_sharding(options)
 
     @staticmethod
@@ -134,7 +134,7 @@ class ProtocolFeatures:
 
 
 def supported_versions(supported: Supported) -> dict[int, bool] | None:
-    """Protocol versions a server lists in SUPPORTED, with whether each is beta; None when it does not list them."""
+    """Return the protocol versions listed in SUPPORTED, each with True if it is beta; None if there is no list."""
     values = supported.get("PROTOCOL_VERSIONS")
     if not values:
         return None
@@ -153,7 +153,7 @@ _dialects: dict[Dialect, Dialect] = {}
 
 
 def dialect_of(version: int, metadata_ids: bool, version_blocks: bool) -> Dialect:
-    """What decides how an EXECUTE is encoded: protocol version, metadata ids, tablet version blocks. Always the same
-    object for the same three, so that they are compared by identity."""
+    """Return the parameters of encoding an EXECUTE: protocol version, metadata ids, tablet version blocks. Equal
+    arguments return the same object, so that dialects can be compared by identity."""
     dialect = (version, metadata_ids, version_blocks)
     return _dialects.setdefault(dialect, dialect)

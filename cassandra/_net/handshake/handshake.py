@@ -1,18 +1,18 @@
-"""The conversation that opens a connection, without I/O (L3).
+"""The handshake of a connection, without I/O (L3).
 
-``handshake`` is a generator: it yields requests, is sent the decoded answers, and returns what was negotiated::
+``handshake`` is a generator: it yields requests, receives the decoded responses, and returns a ``Negotiated``::
 
     OPTIONS -> SUPPORTED
     STARTUP -> READY | AUTHENTICATE -> AUTH_RESPONSE -> (AUTH_CHALLENGE -> AUTH_RESPONSE)* -> AUTH_SUCCESS
     [REGISTER -> READY]
     [USE -> RESULT]
 
-Whoever drives it (``opening.py``, tests) sends each request, hands in the answer, and does what three kinds of yielded
-values besides messages ask: :class:`Starting` (STARTUP comes next, its answer may be compressed already),
-:class:`Established` (the server took it: from here on protocol 5 uses segments) and :class:`Blocking` (call a function
-that may block, send in its result).
+The caller (``opening.py``, tests) sends each request and passes the response to the generator. It also handles three
+kinds of yielded values besides messages: :class:`Starting` (STARTUP is next, and its response may be compressed),
+:class:`Established` (the server accepted STARTUP: from here on protocol 5 uses segments) and :class:`Blocking` (call a
+function that may block and pass its result).
 
-A version that the server does not take raises :class:`VersionRefused`; ``next_version`` says which to try on a new
+A version that the server rejects raises :class:`VersionRefused`; ``next_version`` returns the one to try on a new
 connection.
 """
 
@@ -56,15 +56,15 @@ DRIVER_VERSION = RELEASE
 
 Steps = Generator[Any, Any, "Negotiated"]
 
-_LONGEST_TEXT = 4096  # characters of what a server says that are looked at
-# Numbers of few digits that begin where no number goes on: linear in the length of the text, whatever is in it.
+_LONGEST_TEXT = 4096  # characters of an error message that are parsed
+# The digits are limited and must not follow another digit: linear in the length of the text for any content.
 _LISTED_VERSION = r"(?<![0-9])([0-9]{1,3})/v[0-9]{1,3}(?![0-9]|-beta)"
 _MAX_VERSION = 127  # a version has seven bits
 _VERSION_BOUNDS = r"lowest supported version is ([0-9]{1,9}) and the greatest is ([0-9]{1,9})"
 
 
 class Negotiated:
-    """What both sides agreed on."""
+    """Result of a handshake."""
 
     __slots__ = ("compression", "cql_version", "features", "keyspace", "supported", "version")
 
@@ -86,7 +86,7 @@ class Negotiated:
 
 
 class Starting:
-    """What STARTUP asks for."""
+    """Settings that the next request, STARTUP, contains."""
 
     __slots__ = ("compression", "features")
 
@@ -96,11 +96,11 @@ class Starting:
 
 
 class Established:
-    """The server took STARTUP."""
+    """The server accepted STARTUP."""
 
 
 class Blocking:
-    """*call* may block; its result is the answer, its exception is thrown in."""
+    """*call* may block. The caller passes its result to the generator, or throws its exception into it."""
 
     __slots__ = ("call",)
 
@@ -109,7 +109,7 @@ class Blocking:
 
 
 class VersionRefused(ProtocolVersionUnsupported):
-    """The server does not take this protocol version. ``versions`` are those it named, empty when it named none."""
+    """The server rejected this protocol version. ``versions`` are those it listed, empty if it listed none."""
 
     def __init__(
         self, endpoint: Any, startup_version: int, versions: frozenset[int], reason: str | None = None
@@ -124,7 +124,7 @@ VersionRefused.__module__ = "cassandra.connection"
 
 
 def handshake(options: ConnectionOptions, endpoint: EndPoint, version: int) -> Steps:
-    """Open a connection with protocol *version*."""
+    """Yield the steps that open a connection with protocol *version*."""
     supported = yield OptionsMessage()
     if not isinstance(supported, SupportedMessage):
         raise _unexpected(supported, "OPTIONS", endpoint, version)
@@ -156,7 +156,7 @@ def startup_options(
     algorithm: compression.Compression | None,
     version: int,
 ) -> dict[str, str]:
-    """The options of STARTUP besides the CQL version."""
+    """Return the options of STARTUP except the CQL version."""
     startup = {"DRIVER_NAME": DRIVER_NAME, "DRIVER_VERSION": DRIVER_VERSION, **options.startup_options}
     if options.application_info is not None:
         options.application_info.add_startup_options(startup)
@@ -171,11 +171,11 @@ def startup_options(
 
 
 def _check_version(supported: SupportedMessage, endpoint: EndPoint, version: int) -> None:
-    """Refuse a version that the server lists as beta: what a beta of protocol 5 means differs between servers."""
+    """Raise VersionRefused for a version not listed or listed as beta: betas of protocol 5 differ between servers."""
     listed = supported_versions(supported.options)
     if listed is not None and listed.get(version, True):
         final = frozenset(number for number, beta in listed.items() if not beta)
-        reason = "the server has it as beta" if version in listed else f"the server has {sorted(final)}"
+        reason = "beta on the server" if version in listed else f"the server supports {sorted(final)}"
         raise VersionRefused(endpoint, version, final, reason)
 
 
@@ -185,7 +185,7 @@ def _cql_version(options: ConnectionOptions, supported: SupportedMessage, endpoi
         return supported.cql_versions[0] if supported.cql_versions else DEFAULT_CQL_VERSION
     if wanted not in supported.cql_versions:
         raise ProtocolError(
-            f"cql_version {wanted!r} is not supported by {endpoint}, which has {printable(supported.cql_versions)}"
+            f"cql_version {wanted!r} is not supported by {endpoint}; it supports {printable(supported.cql_versions)}"
         )
     return wanted
 
@@ -217,12 +217,12 @@ def _authenticate(options: ConnectionOptions, endpoint: EndPoint, server_class: 
         evaluate = partial(authenticator.evaluate_challenge, answer.challenge)
         token = yield from _call(evaluate, inline, endpoint)
     raise AuthenticationFailed(
-        f"{endpoint} goes on asking after {MAX_CHALLENGES} authentication challenges; the log-in was given up"
+        f"{endpoint} sent more than {MAX_CHALLENGES} authentication challenges; the log-in was cancelled"
     )
 
 
 def _call(call: Callable[[], Any], inline: bool, endpoint: EndPoint) -> Generator[Any, Any, Any]:
-    """The result of the authenticator's *call*; what it raises fails the log-in."""
+    """Return the result of the authenticator's *call*; its exception is raised as AuthenticationFailed."""
     try:
         return call() if inline else (yield Blocking(call))
     except AuthenticationFailed:
@@ -248,12 +248,12 @@ def _use(keyspace: str, endpoint: EndPoint, version: int) -> Generator[Any, Any,
 
 
 def use_keyspace(keyspace: str) -> QueryMessage:
-    """USE, with the name quoted: it means exactly that keyspace, whatever characters are in it."""
+    """Return a USE request. The name is quoted, so it is case-sensitive and may contain any characters."""
     return QueryMessage(f"USE {escape_name(keyspace)}", ConsistencyLevel.ONE)
 
 
 def _unexpected(answer: Any, request: str, endpoint: EndPoint, version: int) -> BaseException:
-    """The exception for an answer that ends the handshake."""
+    """Return the exception for a response that ends the handshake."""
     if isinstance(answer, ProtocolException) and request in ("OPTIONS", "STARTUP"):
         refusal = version_refusal(answer, endpoint, version)
         if refusal is not None:
@@ -265,17 +265,17 @@ def _unexpected(answer: Any, request: str, endpoint: EndPoint, version: int) -> 
             f"Failed to initialize new connection to {endpoint}: {answer.summary_msg()}", endpoint
         )
     else:
-        return ProtocolError(f"{endpoint} answered {request} with {printable(repr(answer))}")
+        return ProtocolError(f"{endpoint}: unexpected response to {request}: {printable(repr(answer))}")
     failure.__cause__ = answer
     return failure
 
 
 def version_refusal(error: ProtocolException, endpoint: EndPoint, version: int) -> VersionRefused | None:
-    """VersionRefused if that is what the server's complaint is about.
+    """Return VersionRefused if *error* rejects the protocol version, else None.
 
-    Servers say it in words: "Invalid or unsupported protocol version (6); supported versions are (3/v3, 4/v4, 5/v5,
-    6/v6-beta)", "...; the lowest supported version is 3 and the greatest is 4", "Beta version of the protocol used
-    (5/v5-beta), but USE_BETA flag is unset".
+    Only the text of the error shows it: "Invalid or unsupported protocol version (6); supported versions are (3/v3,
+    4/v4, 5/v5, 6/v6-beta)", "...; the lowest supported version is 3 and the greatest is 4", "Beta version of the
+    protocol used (5/v5-beta), but USE_BETA flag is unset".
     """
     text = str(error.message)[:_LONGEST_TEXT]
     if error.is_beta_protocol_error:
@@ -290,7 +290,7 @@ def version_refusal(error: ProtocolException, endpoint: EndPoint, version: int) 
 
 
 def next_version(refused: int, named: frozenset[int]) -> int | None:
-    """The highest version below *refused* that this driver speaks and, if the server named some, it does too."""
+    """Return the highest supported version below *refused*, restricted to those in *named* unless it is empty."""
     candidates = [
         number for number in ProtocolVersion.SUPPORTED_VERSIONS if number < refused and (not named or number in named)
     ]

@@ -1,7 +1,7 @@
-"""What credentials are sent to whom; one policy per cluster (L3; ``Cluster(allowed_authenticators=)``).
+"""Policy for sending credentials to servers; one per cluster (L3; ``Cluster(allowed_authenticators=)``).
 
-A server says by the class of its authenticator how it wants to be logged in to. Anyone can say anything there, and a
-password can be sent only once by mistake. Each warning is logged once per policy.
+A server announces its log-in method by the class of its authenticator. A hostile server can announce any class, and a
+password that was sent by mistake is disclosed. Each warning is logged once per policy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ log = get_logger("cassandra.auth")
 
 ANY = "*"
 
-#: Classes that known servers announce when they want a user name and a password.
+#: Authenticator classes of known servers that require a user name and a password.
 PASSWORD_AUTHENTICATORS = frozenset(
     (
         "org.apache.cassandra.auth.PasswordAuthenticator",
@@ -36,22 +36,22 @@ PASSWORD_AUTHENTICATORS = frozenset(
         "io.aiven.cassandra.auth.AivenAuthenticator",
     )
 )
-#: AUTH_CHALLENGE messages of one log-in. Kerberos needs three, SCRAM two; a server that goes on repeats itself.
+#: Limit of AUTH_CHALLENGE messages in one log-in. Kerberos needs three, SCRAM two.
 MAX_CHALLENGES = 16
 
 
 class LoginPolicy:
-    """Any thread; the connections of one cluster share it."""
+    """Login policy of one cluster, shared by its connections. Methods may be called from any thread."""
 
     def __init__(self, allowed: Iterable[str] | None = None, warns: bool = True) -> None:
-        self.allowed = allowed  # by the property: checked
+        self.allowed = allowed  # the property setter validates it
         self.warns = warns
         self._told: dict[str, object] = {}
 
     @property
     def allowed(self) -> tuple[str, ...] | None:
-        """Classes of authenticators that may be logged in to, by any auth provider. None: passwords are sent to
-        :data:`PASSWORD_AUTHENTICATORS`, other providers decide for themselves."""
+        """Authenticator classes of servers to which any auth provider may send credentials. None: passwords are sent to
+        :data:`PASSWORD_AUTHENTICATORS` only; providers without a password are not restricted."""
         return self._allowed
 
     @allowed.setter
@@ -59,36 +59,36 @@ class LoginPolicy:
         self._allowed = None if names is None else checked(names)
 
     def check(self, endpoint: EndPoint, authenticator: Authenticator, server_class: str) -> None:
-        """Raise AuthenticationFailed unless *authenticator* may answer a server that announces *server_class*."""
+        """Raise AuthenticationFailed unless *authenticator* may log in to a server that announces *server_class*."""
         if self._allowed is None:
             allowed = server_class in PASSWORD_AUTHENTICATORS or not sends_password(authenticator)
         else:
             allowed = server_class in self._allowed or ANY in self._allowed
         if not allowed:
             raise AuthenticationFailed(
-                f"{endpoint} asks for authentication by {server_class!r}, which is not among the allowed "
-                "authenticators: nothing was sent. If this server is yours, give "
+                f"{endpoint} requires authentication by {server_class!r}, which is not among the allowed "
+                "authenticators: nothing was sent. If this server is trusted, set "
                 f"Cluster(allowed_authenticators=[{server_class!r}])"
             )
 
     def sending(self, endpoint: EndPoint, authenticator: Authenticator, encrypted: bool) -> None:
-        """The log-in begins: warn of a password that others can read."""
+        """Warn before a log-in that sends a password unencrypted over a network."""
         if not encrypted and sends_password(authenticator) and not is_local(endpoint):
             self._warn(
                 "plaintext",
-                "The password is sent to %s without TLS: all that can read the traffic can read it. Give "
+                "The password is sent to %s without TLS and can be read from the network traffic. Set "
                 "Cluster(ssl_context=...), or security_warnings=False if the network is trusted",
                 endpoint,
             )
 
     def not_asked(self, endpoint: EndPoint, provider: Any) -> None:
-        """The server asks for no log-in: warn if *provider* has credentials."""
+        """Warn if *provider* has credentials but the server requires no authentication."""
         if provider is None or isinstance(provider, TransitionalModePlainTextAuthProvider):
             return
         self._warn(
             "not asked",
-            "%s asks for no authentication, although an auth_provider is given: its authenticator may be switched off, "
-            "or it is another server. Give security_warnings=False if that is intended",
+            "%s requires no authentication, although an auth_provider is set: its authenticator may be switched off, "
+            "or it is another server. Set security_warnings=False if that is intended",
             endpoint,
         )
 
@@ -99,7 +99,7 @@ class LoginPolicy:
 
 
 def checked(names: Any) -> tuple[str, ...]:
-    """Names of classes; TypeError or ValueError for anything else."""
+    """Return *names* as a tuple of class names. Raises TypeError or ValueError for invalid or no names."""
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
         raise TypeError(f"allowed_authenticators should be a sequence of class names, not {names!r}")
     found = tuple(names)

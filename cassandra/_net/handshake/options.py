@@ -1,4 +1,4 @@
-"""How to open connections: one frozen value per cluster (L3; made by the cluster, read by everything in this layer)."""
+"""Options for opening connections: one immutable object per cluster (L3; made by the cluster, read in this layer)."""
 
 from __future__ import annotations
 
@@ -21,52 +21,52 @@ if TYPE_CHECKING:
 
 DEFAULT_CQL_VERSION = "3.0.0"
 DEFAULT_CONNECT_TIMEOUT = 5.0
-UNBOUNDED_CONNECT_TIMEOUT = 60.0  # what connect_timeout=None means: nothing here waits for ever
+UNBOUNDED_CONNECT_TIMEOUT = 60.0  # for connect_timeout=None: every wait is finite
 MAX_REQUESTS = 32768
 MAX_FRAME = 0x7FFFFFFF  # bytes of a body: its length is a signed number of 32 bits
 
 
 class ConnectionOptions:
-    """Everything a connection needs besides its endpoint. Immutable; ``replace`` makes variants of it."""
+    """All settings of a connection except its endpoint. Immutable; ``replace`` returns a changed copy."""
 
     protocol_version: int | None = None  # None: negotiate down from the highest supported
-    may_lower: bool = False  # a server that refuses protocol_version is asked for lower ones
-    begin_high: bool = False  # ask for the highest supported one first; protocol_version is known to work
-    on_open: Callable[[Connection], None] | None = None  # hears of each connection first, on the I/O thread
+    may_lower: bool = False  # try lower versions if the server rejects protocol_version
+    begin_high: bool = False  # try the highest supported version first; protocol_version is known to work
+    on_open: Callable[[Connection], None] | None = None  # called before other callbacks, on the I/O thread
     allow_beta: bool = False
-    compression: bool | str = True  # True: the best both sides have; a name insists on that one
+    compression: bool | str = True  # True: the best that both sides support; a name: only that one
     cql_version: str | None = None
     auth_provider: AuthProvider | None = None
-    login: LoginPolicy = LoginPolicy()  # what may be sent to whom; shared by the connections of a cluster
-    allowed_addresses: AllowedAddresses | None = None  # None: all
+    login: LoginPolicy = LoginPolicy()  # shared by the connections of a cluster
+    allowed_addresses: AllowedAddresses | None = None  # None: no restriction
     ssl_context: ssl.SSLContext | None = None
     ssl_options: Mapping[str, Any] | None = None  # {} is TLS with defaults, None is plaintext
     ssl_session_cache: SSLSessionCache | None = None
     sockopts: Sequence[tuple[int, int, int | bytes]] = ()
-    connect_timeout: float | None = DEFAULT_CONNECT_TIMEOUT  # whole opening: name look-up to the last handshake answer
+    connect_timeout: float | None = DEFAULT_CONNECT_TIMEOUT  # whole opening, from name look-up to end of handshake
     keyspace: str | None = None  # USE it as the last step
     register_events: Sequence[str] = ()  # REGISTER for these: "TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"
     application_info: ApplicationInfoBase | None = None
     startup_options: Mapping[str, str] = MappingProxyType({})
-    report: Callable[[dict[str, str], bool], None] | None = None  # adds options for a node, which is ScyllaDB's or not
+    report: Callable[[dict[str, str], bool], None] | None = None  # adds options; called with (options, is ScyllaDB)
     no_compact: bool = False
-    connection_class: type[Connection] | None = None  # of a program; what is made is of it
+    connection_class: type[Connection] | None = None  # a program's subclass, used for all connections
     max_frame: int = MAX_FRAME
     max_requests: int = MAX_REQUESTS
     local_address: tuple[str, int] | None = None
-    aim: Aim | None = None  # the shard it is to lead to, through the shard-aware port
+    aim: Aim | None = None  # target shard, reached through the shard-aware port
 
     def __init__(self, **given: Any) -> None:
         for name, value in given.items():
             if name not in ConnectionOptions.__annotations__:
-                raise TypeError(f"a connection has no option {name!r}")
+                raise TypeError(f"unknown connection option: {name!r}")
             self.__dict__[name] = value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"cannot set {name}: options of a connection do not change")
+        raise AttributeError(f"cannot set {name}: connection options are immutable")
 
     def replace(self, **changes: Any) -> ConnectionOptions:
-        """The same with other values."""
+        """Return a copy with *changes*."""
         return ConnectionOptions(**{**self.__dict__, **changes})
 
     @property
@@ -74,12 +74,12 @@ class ConnectionOptions:
         return self.ssl_context is not None or self.ssl_options is not None
 
     def uses_tls_to(self, endpoint: EndPoint) -> bool:
-        """Whether the connection to *endpoint* is to be encrypted, as the cluster says or the end point itself."""
+        """True if the connection to *endpoint* is encrypted, by the options of the cluster or of the endpoint."""
         return self.uses_tls or endpoint.ssl_options is not None
 
     def tls_context_for(self, endpoint: EndPoint) -> ssl.SSLContext | None:
-        """The context for TLS with *endpoint*, None for plaintext. One is made of the options if need be, once per
-        dict. ValueError for options that contradict each other."""
+        """Return the context for TLS with *endpoint*, None for plaintext. A context made from the options is cached per
+        dict. Raises ValueError for options that contradict each other."""
         if not self.uses_tls_to(endpoint):
             return None
         from cassandra._net.tls.context import context_for  # imports ssl
@@ -88,5 +88,5 @@ class ConnectionOptions:
 
     @property
     def open_timeout(self) -> float:
-        """Seconds an opening may take, always finite."""
+        """Time limit of an opening in seconds, always finite."""
         return UNBOUNDED_CONNECT_TIMEOUT if self.connect_timeout is None else self.connect_timeout

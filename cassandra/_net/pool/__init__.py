@@ -1,6 +1,6 @@
 """The connections of one session to one node.
 
-:class:`~.pool.HostPool` owns them and picks; ``slots.py`` knows which connection is for which shard, ``filling.py``
-decides when another one is opened, ``sharding.py`` is what a node said of its shards, ``relief.py`` takes over from
-connections that give no sign of life, ``following.py`` is USE on all of them, ``state.py`` what is told of them.
+:class:`~.pool.HostPool` owns and selects them; ``slots.py`` maps shards to connections, ``filling.py`` schedules the
+opening of missing ones, ``sharding.py`` has the sharding of a node, ``relief.py`` opens standby connections for silent
+ones, ``following.py`` sends USE on all of them, ``state.py`` reports their state.
 """

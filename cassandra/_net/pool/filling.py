@@ -1,23 +1,24 @@
-"""Opens what a pool lacks, one connection per shard of its host (L3). Owned by one pool, whose lock guards it.
+"""Opens the missing connections of a pool, one per shard of its host (L3). Owned by one pool, whose lock guards it.
 
-Every shard that is wanted (see ``slots.py``) is in one of these states, or ``look`` is about to put it into one::
+Every shard that needs a connection (see ``slots.py``) is in one of these states, or ``look`` is about to change it to
+one::
 
-    opening   in one of a few lanes: no more are opened at a time. It begins with a moment that is different for every
-              client, so that they do not come all at once
-    put off   the last attempt failed; the reconnection schedule, one walk per shard, says for how long
+    opening   a connection is being opened; the number of concurrent attempts is limited (``LANES``). Each attempt
+              starts after a random delay, so that clients do not connect all at once
+    put off   the last attempt failed; the shard waits for the next delay of its own reconnection schedule
 
-``look`` starts what can be started; it is called whenever anything is lost, worn, or came, and by every attempt that
-ends. So a pool that is not closed always comes back. A pool without any connection wants just one, of any shard, and
-does not wait for that moment.
+``look`` starts the attempts that can be started. It is called whenever a connection is lost, marked for replacement or
+added, and at the end of every attempt. So a pool that is not closed always recovers. A pool without any connection
+needs just one, of any shard, and opens it without the random delay.
 
-A shard is aimed at through the shard-aware port. Where there is none, or it is *blocked*, connections go to the plain
-port, and the server chooses the shard: more are opened until all are covered. The port is blocked for ten minutes when
-nothing answers there or the answer comes from another shard than the client's port stands for, as behind an address
-translation; a failure at the plain port unblocks it, for then it is the host that has failed. Those that missed are not
-lost: they cover the shard they came to.
+A target shard is reached through the shard-aware port. If there is no such port, or it is *blocked*, connections go to
+the plain port, and the server chooses the shard: connections are opened until all shards are covered. The port is
+blocked for ten minutes if a connection to it fails or leads to another shard than the client's port selects, as behind
+an address translation. A failure at the plain port unblocks it, because then the host has failed. Connections to
+another shard than the target are kept: they cover the shard that they lead to.
 
-``_delays`` is the I/O thread's, ``blocked_until`` anybody's; everything else is guarded by the pool's lock, and nothing
-foreign is called with it held.
+``_delays`` is used by the I/O thread only, ``blocked_until`` by any thread; everything else is guarded by the pool's
+lock, and no foreign code is called with the lock held.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ if TYPE_CHECKING:
 log = get_logger("cassandra.pool")
 
 LANES = 4  # connections of a pool that are opened at a time
-SPREAD = 0.05  # seconds over which clients spread the beginning of each
+SPREAD = 0.05  # maximum random delay of an attempt in seconds
 BLOCKED = 600.0
-OWN_PORTS = (DefaultEndPoint, ClientRoutesEndPoint)  # behind other end points may be a proxy, which has no such port
-RESHARDED: Final = -2  # whose walk through the schedule it is while a host tells of other shards each time
+OWN_PORTS = (DefaultEndPoint, ClientRoutesEndPoint)  # others may lead to a proxy, without a shard-aware port
+RESHARDED: Final = -2  # key of the schedule for a host that reports another sharding each time
 
 
 class Arrival:
-    """How an attempt ended: with a connection, and what became of it, or with an error."""
+    """Outcome of an attempt: a connection with the result of joining, or an error."""
 
     __slots__ = ("connection", "error", "joined")
 
@@ -63,24 +64,24 @@ class Arrival:
 
 
 class Filling:
-    """See above. ``look``, ``try_now`` and ``block`` are for any thread."""
+    """Opens the missing connections of one pool. ``look``, ``try_now`` and ``block`` may be called from any thread."""
 
     def __init__(self, pool: HostPool, delays: Callable[[], Iterable[float]] | None, use_port: bool) -> None:
-        """*delays* gives a fresh reconnection schedule. *use_port*: False, never through the shard-aware port."""
-        self.blocked_until = 0.0  # wall clock, as users read it; nothing is decided by that
-        self._blocked_until = 0.0  # the same, by the clock that nobody sets
+        """*delays* returns a new reconnection schedule. *use_port*: False to never use the shard-aware port."""
+        self.blocked_until = 0.0  # wall clock, for users only; no decision depends on it
+        self._blocked_until = 0.0  # the same by the monotonic clock
         self._pool = pool
         self._new_schedule = delays
         self._use_port = use_port
         self._opening: set[int] = set()
         self._put_off: set[int] = set()
-        self._again: set[int] = set()  # of those being opened: whom to try once more if that fails
-        self._era = 0  # goes up when it is known anew what shards there are: whoever was put off is not any more
+        self._again: set[int] = set()  # shards in ``_opening`` to retry at once if the attempt fails
+        self._era = 0  # counts resets of ``_put_off``; timers of an earlier era are ignored
         self._held = False
         self._delays: dict[int, Delays] = {}
 
     def look(self) -> None:
-        """Start to open what is wanted, as far as it is not being opened."""
+        """Start attempts for shards that need a connection and are not being opened or put off."""
         pool = self._pool
         with pool._lock:
             wanted = pool._slots.wanted()
@@ -89,7 +90,7 @@ class Filling:
             free = [shard for shard in wanted if shard not in self._opening and shard not in self._put_off]
             random.shuffle(free)
             at_once = pool._slots.sharding is None
-            lanes = LANES + at_once  # a pool without any connection does not wait for attempts that may lead nowhere
+            lanes = LANES + at_once  # one extra for a pool without connections: the other attempts may hang
             del free[max(0, lanes - len(self._opening)) :]
             self._opening.update(free)
         for shard in free:
@@ -99,33 +100,33 @@ class Filling:
                 pool._later(random.uniform(0.0, SPREAD), partial(self._attempt, shard))
 
     def try_now(self) -> None:
-        """There is reason to believe that what failed works now: nobody is put off any longer, delays begin anew."""
+        """Retry now, because attempts may succeed: release all put-off shards and start their delays anew."""
         self._pool._soon(self._try_now)
 
     def _try_now(self) -> None:
         with self._pool._lock:
             self._era += 1
             self._put_off.clear()
-            self._again.update(self._opening)  # they may have been refused already
+            self._again.update(self._opening)  # the server may have rejected them already
         self._delays.clear()
         self.look()
 
     def aim_beside(self, known: Connection) -> Aim | None:
-        """For another connection to the shard of *known*."""
+        """Return the target for another connection to the shard of *known*."""
         with self._pool._lock:
             sharding = self._pool._slots.sharding
         shard = known.shard
         return None if sharding is None or shard is None else self._aim(shard, sharding, known)
 
     def block(self, secs: float = BLOCKED) -> None:
-        """Do not use the shard-aware port for *secs* seconds: shards are covered by opening connections until all have
+        """Do not use the shard-aware port for *secs* seconds; meanwhile connections are opened until all shards have
         one."""
         self.blocked_until = max(self.blocked_until, time() + secs)
         self._blocked_until = max(self._blocked_until, monotonic() + secs)
 
     @property
     def missing(self) -> int:
-        """How many connections are to be opened, or opened anew, until all shards have a good one."""
+        """Number of shards that lack a connection or need a replacement."""
         return commands.run(self._count_missing)
 
     def _count_missing(self) -> int:
@@ -143,11 +144,11 @@ class Filling:
         if needed:
             aim = None if sharding is None else self._aim(shard, sharding, known[0])
             pool._connect(partial(self._ended, shard, aim), aim)
-        else:  # one that was aimed at another shard covers it
+        else:  # covered meanwhile by a connection with another target shard
             self._leave_lane(shard)
 
     def _aim(self, shard: int, sharding: ShardingInfo, known: Connection) -> Aim | None:
-        """None: to the plain port. What is right for *known* is so for another one."""
+        """Return the target for *shard*, None for the plain port. *known* has the options and endpoint to use."""
         if not self._use_port or monotonic() < self._blocked_until:
             return None
         endpoint = known.endpoint
@@ -198,14 +199,14 @@ class Filling:
             self._delays.clear()
 
     def _check(self, connection: Connection, aim: Aim) -> None:
-        """Did it come to the shard that its port stands for?"""
+        """Block the shard-aware port if *connection* leads to another shard than its local port selects."""
         sharding = connection.features.sharding_info
         if sharding is None or sharding.shards_count != aim.shards_count or connection.shard == aim.shard:
             return
         log.warning(
-            "A connection to %s that was to lead to shard %d came to shard %s: an address translation seems to change "
-            "the client's port. From now on connections are opened until all shards have one; "
-            "ShardAwareOptions(disable_shardaware_port=True) does so from the beginning",
+            "A connection to %s for shard %d was assigned to shard %s: an address translation seems to change the "
+            "client's port. From now on connections are opened until all shards have one; "
+            "ShardAwareOptions(disable_shardaware_port=True) does so from the start",
             self._pool.host, aim.shard, connection.shard,
         )  # fmt: skip
         self.block()
@@ -223,7 +224,7 @@ class Filling:
         if pool._slots.sharding is not None:
             delay *= random.uniform(0.5, 1.5)
         if error is None:
-            log.info("%s: shard %d could not be reached so far; next try in %.1f s", pool.host, shard, delay)
+            log.info("%s: no connection to shard %d yet; next attempt in %.1f s", pool.host, shard, delay)
         else:
             pool._attempt_failed(error, delay)
         with pool._lock:
@@ -231,7 +232,7 @@ class Filling:
             self._put_off.add(shard)
             era = self._era
         pool._later(delay, partial(self._try_again, shard, era))
-        self.look()  # the lane is free
+        self.look()  # another attempt may start
 
     def _try_again(self, shard: int, era: int) -> None:
         with self._pool._lock:
@@ -240,8 +241,8 @@ class Filling:
         self.look()
 
     def _hold(self) -> None:
-        """The host has other shards than it had. If it goes on like that (there may be several behind its address),
-        connections are opened ever more slowly."""
+        """Delay attempts because the sharding of the host has changed. If it keeps changing (several hosts may share
+        the address), the delays grow."""
         with self._pool._lock:
             first, self._held = not self._held, True
         if first:

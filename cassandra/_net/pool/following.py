@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def follow(pool: HostPool, errors: list[BaseException], on_done: Callable[[list[BaseException]], None]) -> None:
-    """Make every connection use the pool's keyspace, also if there are other USEs at the same time: whoever ends
-    last finds all of them in the keyspace that was wanted last."""
+    """Make every connection use the pool's keyspace, also with concurrent calls: when the last of them ends, all
+    connections use the keyspace that was set last."""
     keyspace, waiting = pool.keyspace, pool._taking
     if not waiting:
         guarded(on_done, errors)

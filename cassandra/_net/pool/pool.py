@@ -1,25 +1,25 @@
 """The connections of one session to one host (L3; public path ``cassandra.pool.HostConnection``).
 
-Who does what: ``slots.py`` knows which connection is for which shard, ``filling.py`` when to open another one, and this
-class opens, picks and closes them. A host without shards (Apache Cassandra) has one connection.
+Components: ``slots.py`` maps shards to connections, ``filling.py`` schedules the opening of missing ones, and this
+class opens, selects and closes connections. A host without shards (Apache Cassandra) has one connection.
 
-States: made, then ``open`` once, then open until ``close``; while it is open, whatever it lacks is being opened, or
-waits for the time of the next attempt. Nobody else is needed to end that, so a pool that is not closed always comes
-back. Whether its host is up is not its business: the owner of the pools closes those of hosts that went down.
-``_taking`` and ``picks`` are replaced, never changed, and may be one behind the other for a moment;
-``pick`` reads them without a lock. Everything else is guarded by ``_lock``, a driver lock: callers pick, and have the
-I/O thread replace what they find worn. So an interrupted caller leaves nothing half opened or half replaced. Nothing
-foreign is called with the lock held.
+States: new; ``open`` is called once; then open until ``close``. In an open pool every missing connection is being
+opened or waits for the time of its next attempt. This depends on no other component, so a pool that is not closed
+always recovers. The pool ignores the up/down state of its host: the owner of the pools closes those of down hosts.
+``_taking`` and ``picks`` are replaced, never changed, and may differ by one version for a moment; ``pick`` reads them
+without a lock. Everything else is guarded by ``_lock``, a driver lock. Callers only select connections; they schedule
+the replacement of a worn connection on the I/O thread. So an interrupted caller leaves nothing half opened or half
+replaced. No foreign code is called with the lock held.
 
-A connection that gives no sign of life is relieved by another one (``relief.py``); who finds that out, and what follows
-for the host, is in ``silence.py``.
+A silent connection is replaced by a standby connection (``relief.py``). ``silence.py`` detects silence and has its
+consequences for the host.
 
-A lost connection is opened again, at once and then by the reconnection schedule. A connection that has lost too many
-streams to requests that were given up is replaced: new requests go to the new one, the old one closes when what it has
-in flight was answered. The pool never sends anything twice.
+A lost connection is reopened, at once and then by the reconnection schedule. A connection with too many orphaned
+streams is replaced: new requests go to the new one, and the old one closes when its requests in flight are completed.
+The pool never sends a request twice.
 
-``keyspace`` is what every connection is to use. One joins only when it does, and one that cannot follow a change is
-closed: a request must not run in the keyspace of before.
+``keyspace`` is the keyspace of every connection. A connection joins only after it uses this keyspace, and one that
+cannot follow a change is closed: a request must not run in the previous keyspace.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ log = get_logger("cassandra.pool")
 
 SILENCE_LIMIT = 20.0
 DRAIN_CHECK = 0.25
-DRAIN_LIMIT = 300.0  # a retired connection is closed after this, answered or not
+DRAIN_LIMIT = 300.0  # a retired connection is closed after this, even with requests in flight
 
 
 @public("cassandra.pool")
 class HostPool(PoolFields):
-    """Opens, picks and replaces connections. Methods may be called from any thread and never block; callbacks run on
+    """Opens, selects and replaces connections. Methods may be called from any thread and never block; callbacks run on
     the I/O thread."""
 
     def __init__(
@@ -86,13 +86,13 @@ class HostPool(PoolFields):
         silence_limit: float = SILENCE_LIMIT,
         on_suspect: Callable[[Any], object] | None = None,
     ) -> None:
-        """*host* has ``endpoint`` and ``host_id``. *options* is asked before every connection attempt; *delays* gives a
-        fresh reconnection schedule; *on_defunct* (host, error) hears of every connection that was lost or could not be
-        opened again, and may close the pool. At most *max_requests* are in flight on all connections together, within
-        the *limit* that the pool shares with others; *group* has the channels of all of them. *on_room* (host) hears
-        that requests that were refused may fare otherwise now: there may be room, or nothing to wait for any more.
-        *shards* says how to reach the shards of the host, if it has any. A connection that gives no sign of life for
-        *silence_limit* seconds is closed; *on_suspect* (host) hears much sooner that it was one of this pool that made
+        """*host* has ``endpoint`` and ``host_id``. *options* is called before every connection attempt; *delays*
+        returns a new reconnection schedule; *on_defunct* (host, error) is called for every connection that was lost or
+        could not be reopened, and may close the pool. At most *max_requests* are in flight on all connections together,
+        within *limit*, which the pool shares with others; *group* has the channels of all these pools. *on_room* (host)
+        is called when rejected requests may be retried: there may be room, or there is nothing to wait for any more.
+        *shards* has the options for the shards of the host. A connection that receives nothing for *silence_limit*
+        seconds while silent is closed; *on_suspect* (host) is called much sooner, when a connection of this pool makes
         the host a suspect."""
         self.host = host
         self.host_distance = host_distance
@@ -113,12 +113,12 @@ class HostPool(PoolFields):
         self._relief = Relief(self)
         self._filling = Filling(self, delays, use_port=shards is None or not shards.disable_shardaware_port)
         self._group = group if group is not None else ChannelGroup()
-        self._taking: tuple[Connection, ...] = ()  # that take requests
+        self._taking: tuple[Connection, ...] = ()  # connections that accept requests
         self.picks = Picks(None, None)
         self._openings: set[Opening] = set()
         self._timers: set[Timer] = set()
         self._turn = 0
-        self._failing = False  # there is no connection, and an attempt to get one has failed
+        self._failing = False  # there is no connection, and an attempt to open one has failed
         self._last_error: BaseException | None = None
         self._told = Repeated()
 
@@ -126,8 +126,8 @@ class HostPool(PoolFields):
 
     @commands.command
     def open(self, on_done: Callable[[BaseException | None], None]) -> None:
-        """Connect; *on_done* gets None or the error of the first connection, exactly once, on the I/O thread. After an
-        error the pool is closed. The other shards follow."""
+        """Open the first connection; call *on_done* exactly once with None or its error, on the I/O thread. After an
+        error the pool is closed. Connections to the other shards are opened afterwards."""
 
         def opened(arrival: Arrival) -> None:
             if arrival.error is not None:
@@ -138,8 +138,8 @@ class HostPool(PoolFields):
         self._connect(opened)
 
     def _connect(self, on_done: Callable[[Arrival], None], aim: Aim | None = None) -> None:
-        """One attempt. *on_done* is called exactly once, on the I/O thread, when the connection has joined or was
-        refused and is being closed, or there is none."""
+        """Start one attempt. *on_done* is called exactly once, on the I/O thread, when the connection has joined, was
+        refused and is being closed, or could not be opened."""
         slot: list[Opening] = []
 
         def connected(result: Connection | BaseException) -> None:
@@ -162,7 +162,7 @@ class HostPool(PoolFields):
                 if error is None and not shut and not behind:
                     change = self._join(connection)
                 self._last_error = error or self._last_error
-            if behind:  # there was a USE meanwhile
+            if behind:  # the keyspace of the pool has changed meanwhile
                 connection.set_keyspace_async(keyspace, settled)
                 return
             joined = None if change is None else change.joined
@@ -176,10 +176,10 @@ class HostPool(PoolFields):
                 self._drain(one, monotonic() + DRAIN_LIMIT)
             self._tell_sharding()
             if joined in (Joined.TAKEN, Joined.RESHARDED):
-                guarded(self.follow_version, connection)  # which may have changed while it was being opened
+                guarded(self.follow_version, connection)  # the version may have changed during the opening
             on_done(Arrival(connection, joined, error or (self._closed_error() if shut else None)))
             self._changed()
-            if change is not None and connection.is_closed:  # while it was joining
+            if change is not None and connection.is_closed:  # closed while joining
                 self._on_closed(connection, connection.last_error)
 
         if self.is_shutdown:
@@ -209,7 +209,7 @@ class HostPool(PoolFields):
             opening.cancel()
 
     def _join(self, connection: Connection) -> SlotChange:
-        """Locked."""
+        """Add *connection* to the slots. The lock is held."""
         change = self._slots.join(connection)
         if change.joined in (Joined.TAKEN, Joined.RESHARDED):
             self._publish()
@@ -219,10 +219,10 @@ class HostPool(PoolFields):
         return change
 
     def _publish(self) -> None:
-        """Locked. ``pick`` sees what changed."""
+        """Publish the connections for ``pick``. The lock is held."""
         slots = self._slots
         before, now = set(self._taking), set(slots.taking)
-        for connection in now - before:  # before it can be picked: a USE may hold the channels of the session
+        for connection in now - before:  # before it can be selected: a USE may hold the channels of the session
             if connection.channel is not None:
                 self._group.add(connection.channel)
         self._taking, self.picks = slots.taking, Picks(slots.sole, slots.picker)
@@ -244,28 +244,28 @@ class HostPool(PoolFields):
     def _soon(self, action: Callable[[], None]) -> None:
         try:
             self._reactor.call_soon(action)
-        except (RuntimeError, ConnectionShutdown):  # it was stopped: this thread may as well
+        except (RuntimeError, ConnectionShutdown):  # the reactor was stopped: run it on this thread
             action()
 
     def _closed_error(self) -> ConnectionShutdown:
         return ConnectionShutdown(f"Pool for {self.host} is closed", self.host.endpoint)
 
     def try_now(self) -> None:
-        """What the host refused before it may let in now: open what is missing without waiting for its time."""
+        """Open missing connections without their delay, because the host may accept connections now."""
         self._filling.try_now()
 
     # ---- requests
 
     def pick(self, token: int | None = None, shard: int | None = None) -> Connection:
-        """A live connection: of *shard*, or else of the shard that owns *token*, or else of any, in turn; another one
-        if that one is missing or full. Raises NoConnectionsAvailable, and then nothing was sent; ConnectionBusy comes
-        from ``submit``, when all are full."""
+        """Return a live connection: to *shard*, else to the shard that owns *token*, else to any in rotation. If that
+        one is missing or full, return another. Raises NoConnectionsAvailable; then nothing was sent. If all are full,
+        ``submit`` raises ConnectionBusy."""
         picks = self.picks
         connection: Connection | None = picks.pick(token, shard)
         return self._other_than(picks.at(token, shard)) if connection is None else connection
 
     def _other_than(self, wanted: Connection | None) -> Connection:
-        """*wanted* is worn, full, closed or missing. Whatever is missing is being opened already."""
+        """Return a substitute for *wanted*, which is worn, full, closed or missing. Missing ones are being opened."""
         if wanted is not None and not wanted.is_closed:
             if wanted.orphaned_threshold_reached and not self._slots.is_worn(wanted):
                 self._soon(partial(self._replace, wanted))
@@ -288,8 +288,8 @@ class HostPool(PoolFields):
     # ---- waiting for room
 
     def wait_for_room(self) -> bool:
-        """Have *on_room* called when what is full may have room for those in line, or what is being opened again is
-        open or could not be opened; False: there is room, or nothing to wait for."""
+        """Have *on_room* called when full connections may have room for waiters of the admission queue, or when
+        reopening has succeeded or failed. False: there is room, or nothing to wait for."""
         waits = False
         for connection in self._taking:
             channel = connection.channel
@@ -301,7 +301,7 @@ class HostPool(PoolFields):
         return waits or self.is_reopening
 
     def end_line(self) -> None:
-        """Nobody waits for room any more: from now on requests are taken as they come."""
+        """End the admission queue: no request waits any more, and new ones are accepted directly."""
         for connection in self._taking:
             if connection.channel is not None:
                 connection.channel.end_line()
@@ -309,20 +309,20 @@ class HostPool(PoolFields):
             self.limit.end_line()
 
     def replace_worn(self) -> None:
-        """Replace connections with requests that were given up, however few: they are what a limit is full of."""
+        """Replace connections with any orphaned requests, because these fill a limit."""
         for connection in self._taking:
             if connection.orphaned and not self._slots.is_worn(connection):
                 self._soon(partial(self._replace, connection))
 
     def follow_version(self, new: Connection | None = None) -> None:
-        """Replace the connections that speak another protocol version than new ones shall. With *new* only that one is
-        in question, and it stays if its server has just refused that version."""
+        """Replace connections whose protocol version differs from that of new ones. With *new*, check only that
+        connection; it stays if its server has just rejected the version."""
         version = self._options().protocol_version
         for connection in self._taking if new is None else (new,):
             spoken, highest = connection.protocol_version, connection.highest_version
             refused = new is not None and version is not None and highest is not None and highest < version
             if version not in (None, spoken) and not refused:
-                self._soon(partial(self._replace, connection, f"it speaks protocol version {spoken}"))
+                self._soon(partial(self._replace, connection, f"it uses protocol version {spoken}"))
 
     def _changed(self) -> None:
         if self._on_room is not None:
@@ -345,9 +345,9 @@ class HostPool(PoolFields):
         self._changed()
 
     def _attempt_failed(self, error: BaseException, delay: float) -> None:
-        """Told by ``filling.py``."""
+        """Log and report a failed attempt. Called by ``filling.py``."""
         level = self._told.level(logging.INFO, error)
-        log.log(level, "%s could not be connected to again (%s); next try in %.1f s", self.host, error, delay)
+        log.log(level, "Could not reconnect to %s (%s); next attempt in %.1f s", self.host, error, delay)
         with self._lock:
             self._failing = not self._taking
         self._report(error)
@@ -358,7 +358,7 @@ class HostPool(PoolFields):
             guarded(self._on_defunct, self.host, error)
 
     def on_silent(self, connection: Connection, since: float) -> None:
-        """Told by ``silence.py``, as the other two: *connection* gives no sign of life."""
+        """Open a standby connection for the silent *connection*. Called by ``silence.py``, as the next two."""
         self._relief.begin(connection)
 
     def on_heard(self, connection: Connection) -> None:
@@ -369,17 +369,17 @@ class HostPool(PoolFields):
             guarded(self._on_suspect, self.host)
 
     def _replace(self, worn: Connection, why: str = "") -> None:
-        """Open a successor for a connection, which closes when what it has in flight was answered. Without *why*: it
-        has too many orphaned streams."""
+        """Open a replacement for a connection, which closes when its requests in flight are completed. *why* is for the
+        log; by default, too many orphaned streams."""
         with self._lock:
             known = self.is_shutdown or not self._slots.wear(worn)
         if not known:
-            why = why or f"{worn.orphaned} of its requests were given up"
+            why = why or f"{worn.orphaned} of its requests are orphaned"
             log.info("Replacing a connection to %s: %s", self.host, why)
             self._filling.look()
 
     def _drain(self, connection: Connection, deadline: float) -> None:
-        """Close *connection* once everything that somebody waits for was answered."""
+        """Close *connection* when all its requests except orphaned ones are completed, or at *deadline*."""
         if connection.waiting <= 0 or monotonic() >= deadline:
             connection.close()
             return
@@ -400,7 +400,7 @@ class HostPool(PoolFields):
 
         try:
             timer = self._reactor.call_later(delay, run)
-        except (RuntimeError, ConnectionShutdown) as error:  # the reactor was stopped, which ends the pool too
+        except (RuntimeError, ConnectionShutdown) as error:  # the reactor was stopped, and with it the pool
             log.debug("Pool for %s ends: %s", self.host, error)
             return
         slot.append(timer)
@@ -414,8 +414,8 @@ class HostPool(PoolFields):
 
     @commands.command
     def set_keyspace(self, keyspace: str, on_done: Callable[[list[BaseException]], None]) -> None:
-        """USE *keyspace* on every connection, also on those to come. *on_done* gets the errors, exactly once. A
-        connection that cannot use it is closed and opened again by the schedule; one that was lost is no error."""
+        """Send USE *keyspace* on every connection, also on later ones. *on_done* is called exactly once with the
+        errors. A connection that cannot use it is closed and reopened by the schedule; a lost one is not an error."""
         with self._lock:
             self.keyspace = keyspace
         follow(self, [], on_done)
@@ -423,13 +423,13 @@ class HostPool(PoolFields):
     # ---- the end
 
     def leave_to_parent(self) -> None:
-        """In a forked child, where no other thread is: the connections are the parent's. No lock is taken: whoever held
-        it is not here."""
+        """Leave the connections to the parent, in a forked child. No lock is acquired: this is the only thread, and the
+        holder of the lock may not exist in this process."""
         for connection in self._slots.all:
             connection.leave_to_parent()
 
     def close(self, drain: bool = False) -> None:
-        """Close all connections, now or, with *drain*, when what is in flight was answered. Idempotent."""
+        """Close all connections, now or, with *drain*, when their requests are completed. Idempotent."""
         if thread_kind() == CALLER:
             commands.run(self.close, drain)
             return
@@ -464,13 +464,13 @@ class HostPool(PoolFields):
     waiting: Attribute[int] = Attribute("_slots", Slots)
 
     def state(self) -> dict[str, Any]:
-        """What is open and in flight, for people and metrics."""
+        """Return connections and requests in flight, for users and metrics."""
         return state_of(self)
 
     get_state = state
 
     def load(self) -> str:
-        """What is in flight and what the limits are, for error texts."""
+        """Return the requests in flight and the limits as text, for errors."""
         return load_of(self)
 
     def __repr__(self) -> str:
@@ -478,28 +478,28 @@ class HostPool(PoolFields):
 
     @property
     def is_opening(self) -> bool:
-        """Whether a connection is being opened right now and may well work: none has failed since the last one was
-        open. (Of a host that is gone an attempt is under way half of the time.)"""
+        """True if a connection is being opened and is likely to work: no attempt has failed since one was open. (For a
+        dead host, an attempt is in progress half of the time.)"""
         return bool(self._openings) and not self._failing
 
     @property
     def is_reopening(self) -> bool:
-        """Whether it has lost its connections, and no attempt to open another one has failed since. How that ends is
-        told by *on_room*."""
+        """True if there is no open connection and no attempt to open one has failed since. *on_room* is called when
+        this ends."""
         return not (self.is_shutdown or self._failing or any(not one.is_closed for one in self._taking))
 
     @property
     def may_take(self) -> bool:
-        """Whether it has a connection, or may have one when the attempt to open it ends."""
+        """True if there is a connection, or there may be one after the current attempt."""
         return not self.is_shutdown and (not self._failing or any(not one.is_closed for one in self._taking))
 
     def get_connections(self) -> list[Connection]:
-        """The connections that take requests."""
+        """Return the connections that accept requests."""
         return list(self._taking)
 
-    # ---- for programs, by names that scylla-driver has; nothing in the driver uses these
+    # ---- for programs, with scylla-driver's names; not used by the driver
 
-    shutdown_on_error = False  # a pool outlives its connections; whoever owns it closes it
+    shutdown_on_error = False  # a pool outlives its connections; its owner closes it
     supports_tablet_routing: Attribute[bool] = Attribute("_slots", Slots)
     num_missing_or_needing_replacement: Attribute[int] = Attribute("_filling", Filling, "missing")
     advanced_shardaware_block_until: Attribute[float] = Attribute("_filling", Filling, "blocked_until")
@@ -514,19 +514,19 @@ class HostPool(PoolFields):
         table: str | None = None,
         routing_token: Any = None,
     ) -> tuple[Connection, None]:
-        """A connection for a request with this routing key or token, and None where scylla-driver has the stream id,
-        which is given when a request is sent. It need not be returned. Does not wait; *timeout*, *keyspace* and *table*
-        are accepted and not used. Raises NoConnectionsAvailable."""
+        """Return a connection for a request with this routing key or token, and None in the place of scylla-driver's
+        stream id, which is assigned when a request is sent. It need not be returned to the pool. Does not wait;
+        *timeout*, *keyspace* and *table* are ignored. Raises NoConnectionsAvailable."""
         token = None if routing_key is None else murmur3_token(routing_key)
         if routing_token is not None:
             token = getattr(routing_token, "value", routing_token)
         return self.pick(token), None
 
     def return_connection(self, connection: Connection, stream_was_orphaned: bool = False) -> None:
-        """Nothing is to be done."""
+        """Do nothing."""
 
     def on_orphaned_stream_released(self) -> None:
-        """Nothing is to be done."""
+        """Do nothing."""
 
 
 HostPool.__name__ = HostPool.__qualname__ = "HostConnection"

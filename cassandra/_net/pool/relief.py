@@ -1,9 +1,9 @@
-"""Opens a connection beside one that is silent (L3). Owned by one pool; everything here is the I/O thread's.
+"""Opens standby connections for silent ones (L3). Owned by one pool; used by the I/O thread only.
 
-While a connection of the pool is silent an attempt for its shard begins about every second, whether or not the one
-before has ended: what the network has lost of that is repeated only after seconds. The first one that works takes the
-place of the silent one, and shows that others can be opened at once. A node that refuses is not silent: its process is
-gone, and so is what was connected to it.
+While a connection of the pool is silent, an attempt for its shard starts about every second, even if the previous one
+is still running: TCP retransmits lost packets only after seconds. The first successful one replaces the silent
+connection, and then the other shards are tried at once. A node that refuses connections is not silent: its process has
+ended, and the silent connections are closed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.pool")
 
-PAUSE = (0.75, 1.25)  # seconds between the beginnings of two attempts
+PAUSE = (0.75, 1.25)  # seconds between the starts of two attempts
 
 
 class Relief:
-    """See above."""
+    """Opens standby connections for one pool."""
 
     def __init__(self, pool: HostPool) -> None:
         self._pool = pool
@@ -32,7 +32,7 @@ class Relief:
         self._at_it = False
 
     def begin(self, connection: Connection) -> None:
-        """*connection* is silent."""
+        """Start attempts for *connection*, which is silent."""
         with self._pool._lock:
             self._pool._slots.wear(connection)
         self._silent.append(connection)
@@ -41,7 +41,7 @@ class Relief:
             self._attempt()
 
     def end(self, connection: Connection) -> None:
-        """It answers: it need not be replaced."""
+        """Keep *connection*, which receives data again."""
         with self._pool._lock:
             self._pool._slots.mend(connection)
         if connection in self._silent:
@@ -65,7 +65,7 @@ class Relief:
             return
         if pool.is_shutdown or not self._silent:
             return
-        log.debug("%s: no connection beside the silent one: %s", pool.host, error)
+        log.debug("%s: could not open a standby connection: %s", pool.host, error)
         with pool._lock:
             pool._failing = True
         if isinstance(error, ConnectionRefusedError):

@@ -1,8 +1,8 @@
-"""Shards of a ScyllaDB node: what it says of them, and how to reach a given one (L3).
+"""Shards of a ScyllaDB node: its announced sharding, and connections to a given shard (L3).
 
-A node tells the shard of a connection and how tokens map to shards in SUPPORTED. A connection to its shard-aware port
-goes to the shard that the client's own port gives: ``port % shards``. An :class:`Aim` is such a wish; ``opening.py``
-carries it out. Nothing here has a state.
+A node announces the shard of a connection and the mapping of tokens to shards in SUPPORTED. A connection to its
+shard-aware port is assigned to the shard that the client's own port selects: ``port % shards``. An :class:`Aim` is a
+target shard, used by ``opening.py``. This module has no state.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ __all__ = ["Aim", "ShardAwarePortGenerator", "ShardChoice", "ShardPicker", "Shar
 log = get_logger("cassandra.protocol_features")
 
 BIASED_TOKEN_ROUND_ROBIN: Final = "biased-token-round-robin"
-MURMUR3_PARTITIONER: Final = "Murmur3Partitioner"  # the package before it differs between versions
-MAX_SHARDS = 4096  # more is a mistake: there would be as many connections
-LOCAL_PORTS = 100  # tried for one connection
+MURMUR3_PARTITIONER: Final = "Murmur3Partitioner"  # the package name before it differs between versions
+MAX_SHARDS = 4096  # a larger number is invalid: there would be as many connections
+LOCAL_PORTS = 100  # maximum number of local ports tried for one connection
 
-#: Errors of a local port that is taken: by another socket, or by one that was connected to the same address just now.
+#: Errors for a local port in use: by another socket, or by a recent connection to the same address.
 PORT_IS_TAKEN: Final = frozenset({errno.EADDRINUSE, errno.EADDRNOTAVAIL})
 
 
 def number_of(text: str | None, option: str) -> int | None:
-    """A decimal number of an option of SUPPORTED; what is not one is logged and ignored."""
+    """Parse a decimal number of an option of SUPPORTED; an invalid one is logged and ignored (None)."""
     if text is None:
         return None
     if re.fullmatch("-?[0-9]{1,10}", text) is None:
-        log.warning("The server sent %s=%.40r in SUPPORTED, which is not a number; ignored", option, text)
+        log.warning("Ignored an option of SUPPORTED that is not a number: %s=%.40r", option, text)
         return None
     return int(text)
 
 
 def parse_sharding(supported: Mapping[str, Sequence[str]]) -> tuple[int, ShardingInfo | None]:
-    """(shard of this connection, sharding of the node); (0, None) for a node without shards, and for one whose shards
-    are mapped in a way we do not know or make no sense."""
+    """Return (shard of this connection, sharding of the node); (0, None) for a node without shards, or with an unknown
+    mapping or invalid values."""
 
     def first(name: str) -> str | None:
         return next(iter(supported.get(name) or ()), None)
@@ -52,7 +52,7 @@ def parse_sharding(supported: Mapping[str, Sequence[str]]) -> tuple[int, Shardin
         found = number_of(first(name), name)
         if found is None or lowest <= found <= highest:
             return found
-        log.warning("The server sent %s=%d in SUPPORTED, which is not in %d..%d; ignored", name, found, lowest, highest)
+        log.warning("Ignored an option of SUPPORTED that is out of range: %s=%d (%d..%d)", name, found, lowest, highest)
         return None
 
     algorithm, partitioner = first("SCYLLA_SHARDING_ALGORITHM"), first("SCYLLA_PARTITIONER")
@@ -69,7 +69,7 @@ def parse_sharding(supported: Mapping[str, Sequence[str]]) -> tuple[int, Shardin
 
 @public("cassandra.connection")
 class ShardAwarePortGenerator:
-    """Local ports that lead to a shard, between *start_port* and *end_port*, both included.
+    """Local ports that select a shard, between *start_port* and *end_port*, both included.
 
     ::
 
@@ -81,7 +81,7 @@ class ShardAwarePortGenerator:
         self.end_port = end_port
 
     def generate(self, shard_id: int, total_shards: int) -> Iterator[int]:
-        """Each port once, upwards from a random one: clients on one machine would try the same ones otherwise."""
+        """Yield each port once, upwards from a random one, so that clients on one machine try different ones."""
         first = self.start_port + (shard_id - self.start_port) % total_shards
         ports = range(first, self.end_port + 1, total_shards)
         if ports:
@@ -90,19 +90,19 @@ class ShardAwarePortGenerator:
             yield from ports[:at]
 
 
-#: The ports that IANA leaves to clients. Systems give part of them to other sockets, too.
+#: The dynamic ports of IANA. Operating systems assign part of them to other sockets too.
 DefaultShardAwarePortGenerator = ShardAwarePortGenerator(49152, 65535)
 
 
 class ShardChoice(Protocol):
-    """How to reach shards, as ``cassandra.cluster.ShardAwareOptions`` says it."""
+    """Options for connections to shards, as in ``cassandra.cluster.ShardAwareOptions``."""
 
     disable: bool | None
     disable_shardaware_port: bool | None
 
 
 class Aim:
-    """A connection to *shard*, through the shard-aware *port* of a node with *shards_count* shards."""
+    """Target shard of a connection, through the shard-aware *port* of a node with *shards_count* shards."""
 
     __slots__ = ("port", "shard", "shards_count")
 
@@ -112,5 +112,5 @@ class Aim:
         self.port = port
 
     def local_ports(self) -> Iterator[int]:
-        """Ports to connect from, one after the other until one is free."""
+        """Return the local ports to try until one is free."""
         return islice(DefaultShardAwarePortGenerator.generate(self.shard, self.shards_count), LOCAL_PORTS)

@@ -1,16 +1,18 @@
-"""Which connections a pool has, by shard of its host (L3). No I/O, no lock, no clock: ``pool.py`` owns and guards it.
+"""Connections of a pool by shard of its host (L3). No I/O, no lock, no clock: ``pool.py`` owns and guards it.
 
-A host with shards has one *place* per shard, any other host a single one. States of a connection, each in exactly one::
+A host with shards has one *slot* (``_places``) per shard, any other host a single one. Each connection is in exactly
+one state::
 
-    taking    in a place: requests go to it
-    worn      taking, and too many of its requests were given up: whoever comes for that place takes it
-    excess    came to a shard that has one while another shard lacked one; kept until none lacks one, for a server that
-              spreads connections would give us the same shard again
-    retired   was replaced, or the host has other shards now: is closed when what it has in flight was answered
+    taking    in a slot: it accepts requests
+    worn      taking, but marked for replacement (too many orphaned requests, or silent): the next connection to its
+              shard takes its slot
+    excess    to a shard that has a connection while another shard lacks one; kept until no shard lacks one, because a
+              server that distributes connections would assign the same shard again
+    retired   was replaced, or the sharding of the host has changed: closed when its requests in flight are completed
 
-The first connection tells what shards there are; when the last one is lost, that is forgotten, for the host may come
-back with others. A connection that tells of other shards than those known empties all places: the host was restarted
-and the old connections are about to end.
+The first connection determines the sharding; it is reset when the last one is lost, because the host may return with
+another. A connection that reports another sharding empties all slots: the host was restarted and the old connections
+are about to end.
 """
 
 from __future__ import annotations
@@ -23,22 +25,22 @@ from cassandra._net.pool.sharding import ShardingInfo, ShardPicker
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection
 
-ANY: Final = -1  # what is wanted where nothing is known of the host: a connection to whatever shard
+ANY: Final = -1  # in ``wanted``, while the sharding is unknown: a connection to any shard
 EXCESS_PER_SHARD = 3
 
 
 class Joined(Enum):
-    """What became of a connection that came."""
+    """Result of adding a connection."""
 
-    TAKEN = "it has a place"
-    RESHARDED = "it has a place, and the others lost theirs"
-    EXCESS = "its shard has one, another shard lacks one"
-    CROWDED = "its shard has one, and so many came without covering all shards that none of them is kept"
-    REFUSED = "nothing lacked"
+    TAKEN = "it has a slot"
+    RESHARDED = "it has a slot, and the other connections are retired"
+    EXCESS = "its shard has a connection, another shard lacks one"
+    CROWDED = "its shard has a connection, and there are too many excess connections: all of them are closed"
+    REFUSED = "no shard lacks a connection"
 
 
 class SlotChange(NamedTuple):
-    """What follows from a connection that came: some are to be drained, some closed."""
+    """Result of adding a connection; *retired* connections are to be drained, *spare* ones to be closed."""
 
     joined: Joined
     retired: tuple[Connection, ...] = ()
@@ -46,16 +48,16 @@ class SlotChange(NamedTuple):
 
 
 class Slots:
-    """The places. ``taking``, ``sole`` and ``picker`` are replaced, never changed, and may be read without the lock,
-    one at a time: they are not replaced together."""
+    """The slots of one pool. ``taking``, ``sole`` and ``picker`` are replaced, never changed, and may be read without
+    the lock, one at a time: they are not replaced together."""
 
     def __init__(self, shard_aware: bool = True) -> None:
-        """*shard_aware*: False is one place whatever the host says."""
-        #: How many connections per shard may be open beyond those needed, while shards are covered without that port.
+        """*shard_aware*: False for a single slot, also for a host with shards."""
+        #: Maximum number of excess connections per shard while shards are covered without the shard-aware port.
         self.excess_per_shard = EXCESS_PER_SHARD
         self.taking: tuple[Connection, ...] = ()
-        self.sole: Connection | None = None  # in the only place
-        self.picker: ShardPicker | None = None  # for several places
+        self.sole: Connection | None = None  # the connection of a host without shards
+        self.picker: ShardPicker | None = None  # for a host with shards
         self.sharding: ShardingInfo | None = None
         self.excess: set[Connection] = set()
         self.retired: set[Connection] = set()
@@ -67,54 +69,54 @@ class Slots:
     def all(self) -> tuple[Connection, ...]:
         return (*self.taking, *self.excess, *self.retired)
 
-    # ---- looking, without the lock
+    # ---- reading, without the lock
 
     @property
     def open_count(self) -> int:
-        """Connections that take requests, and are open."""
+        """Number of open connections that accept requests."""
         return sum(not connection.is_closed for connection in self.taking)
 
     @property
     def shard(self) -> int | None:
-        """The shard that all requests go to; None where there are several or none."""
+        """The shard of all connections; None if there are several shards or no connections."""
         shards = {connection.shard for connection in self.taking}
         return shards.pop() if len(shards) == 1 else None
 
     @property
     def orphaned(self) -> int:
-        """Requests that were given up and may still be answered, on connections that take others."""
+        """Number of orphaned requests on connections that accept requests."""
         return sum(connection.orphaned for connection in self.taking)
 
     @property
     def in_flight(self) -> int:
-        """Requests without an answer."""
+        """Number of requests without a response."""
         return sum(connection.in_flight for connection in self.all)
 
     @property
     def waiting(self) -> int:
-        """Requests that somebody waits for."""
+        """Number of requests in flight that are not orphaned."""
         return sum(connection.waiting for connection in self.all)
 
     @property
     def supports_tablet_routing(self) -> bool:
-        """Whether the host tells where tablets are."""
+        """True if the host reports tablets."""
         return any(one.features.tablets_routing_v1 or one.features.tablets_routing_v2 for one in self.taking)
 
-    # ---- places
+    # ---- slots
 
     def wanted(self) -> list[int]:
-        """The shards that lack a connection or need another one; ``[ANY]`` when there is none at all."""
+        """Return the shards that lack a connection or need a replacement; ``[ANY]`` if there is no connection."""
         if not self.taking:
             return [ANY]
         return [shard for shard, one in enumerate(self._places) if one is None or one in self._worn]
 
     def missing(self) -> list[int]:
-        """The shards without a connection."""
+        """Return the shards without a connection."""
         return [shard for shard, one in enumerate(self._places) if one is None]
 
     def join(self, connection: Connection) -> SlotChange:
-        """Give *connection* a place, or not. Whoever asks closes one that is refused, and those to be drained or closed
-        beyond that."""
+        """Add *connection* if there is a slot for it. The caller closes it if it is refused, and drains or closes the
+        other connections in the result."""
         sharding = self._sharding_of(connection)
         retired: tuple[Connection, ...] = ()
         joined = Joined.TAKEN
@@ -154,22 +156,22 @@ class Slots:
         return spare
 
     def is_worn(self, connection: Connection) -> bool:
-        """Whether a successor is wanted already. From any thread."""
+        """True if *connection* is marked for replacement. Any thread."""
         return connection in self._worn
 
     def wear(self, connection: Connection) -> bool:
-        """*connection* is to be replaced. False if it takes no requests, or that is known."""
+        """Mark *connection* for replacement. False if it has no slot or is marked already."""
         if connection in self._worn or connection not in self.taking:
             return False
         self._worn.add(connection)
         return True
 
     def mend(self, connection: Connection) -> None:
-        """*connection* need not be replaced."""
+        """Remove the mark for replacement from *connection*."""
         self._worn.discard(connection)
 
     def lose(self, connection: Connection) -> bool:
-        """*connection* was closed. True if it took requests."""
+        """Remove *connection*, which was closed. True if it had a slot."""
         self.retired.discard(connection)
         self.excess.discard(connection)
         if connection not in self.taking:
@@ -182,7 +184,7 @@ class Slots:
         return True
 
     def clear(self) -> tuple[Connection, ...]:
-        """Take all of them out."""
+        """Remove and return all connections."""
         left = self.all
         self.excess.clear()
         self.retired.clear()
@@ -202,5 +204,5 @@ class Slots:
 
 
 def _mapping(sharding: ShardingInfo | None) -> tuple[int, int] | None:
-    """What decides where tokens are; ports may change without harm."""
+    """Return the parameters of mapping tokens to shards; other fields, such as ports, may change."""
     return None if sharding is None else (sharding.shards_count, sharding.sharding_ignore_msb)

@@ -1,4 +1,4 @@
-"""What people, metrics and error texts ask of a pool (L3). Nothing here changes it or takes a lock."""
+"""State of a pool for users, metrics and error texts (L3). Reads only, without a lock."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cassandra._net.pool.pool import HostPool
 
-TOLD_APART = 4  # connections, in error texts; of more there is only a sum
+TOLD_APART = 4  # maximum number of connections listed in error texts; for more, only a sum is given
 
 
 def state_of(pool: HostPool) -> dict[str, Any]:
-    """What is open and in flight, for people and metrics. Lists have an entry per connection; of a host with shards
-    also which shard each leads to, and how many there are. ``orphan_requests`` are sets of the right
-    size, not of stream ids."""
+    """Return connections and requests in flight, for users and metrics. Lists have an entry per connection. For a host
+    with shards there are also the shard of each connection and the number of shards. ``orphan_requests`` are sets of
+    the right size, not of stream ids."""
     connections, sharding = pool._taking, pool._slots.sharding
     state = {
         "shutdown": pool.is_shutdown,
@@ -32,7 +32,7 @@ def state_of(pool: HostPool) -> dict[str, Any]:
 
 
 def load_of(pool: HostPool) -> str:
-    """What is in flight and what the limits are, for error texts."""
+    """Return the requests in flight and the limits as text, for errors."""
     connections = pool._taking
     texts = [connection.load() for connection in connections] or ["no connection is open"]
     if len(connections) > TOLD_APART:
@@ -40,7 +40,7 @@ def load_of(pool: HostPool) -> str:
         busy = sum(connection.in_flight for connection in connections)
         texts = [f"{busy} of {allowed} requests in flight on the connections to {len(connections)} shards"]
         if pool.orphaned:
-            texts[0] += f", {pool.orphaned} of them given up and still unanswered"
+            texts[0] += f", {pool.orphaned} of them orphaned (no response yet)"
     retired = tuple(pool._slots.retired)
     if retired:
         texts.append(f"{sum(one.in_flight for one in retired)} on connections that are being replaced")

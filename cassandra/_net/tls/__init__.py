@@ -1,1 +1,1 @@
-"""TLS: the byte filter of a connection over ``ssl.MemoryBIO``, contexts from users' options, sessions to resume."""
+"""TLS: the byte filter of a connection over ``ssl.MemoryBIO``, contexts from users' options, session resumption."""

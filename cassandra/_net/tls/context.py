@@ -1,9 +1,9 @@
 """TLS contexts: every SSLContext of the driver is made here, and nowhere else (L3).
 
-Which authorities are trusted decides what has to be checked. A certificate of an authority that serves everybody, as
-those of the system do, proves nothing but a name, so the name is checked. A certificate of a private authority
-(``ca_certs``) proves by itself that its owner belongs to the cluster; names are checked if the options ask for it.
-A context that a program gives is used as it is: it is neither copied nor changed.
+The checks depend on the trusted authorities. A certificate of a public authority, such as those of the system, proves
+only a name, so the name is checked. A certificate of a private authority (``ca_certs``) proves by itself that its owner
+belongs to the cluster; names are checked if the options require it. A context passed by a program is used as it is: it
+is neither copied nor changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CONTEXT_OPTIONS: Final = {
     "ssl_version",
     "ciphers",
 }
-#: Options of ``ssl.wrap_socket`` that are valid beside any context; all but the first have no effect.
+#: Options of ``ssl.wrap_socket`` that are valid with any context; all but the first have no effect.
 _OTHER_OPTIONS: Final = {
     "server_hostname",
     "do_handshake_on_connect",
@@ -42,7 +42,7 @@ _FIXED_VERSIONS: Final = {
     for name in ("TLSv1", "TLSv1_1", "TLSv1_2")
     if hasattr(ssl, f"PROTOCOL_{name}")
 }
-#: Where systems keep the public authorities; the lists of OpenSSL and of the package certifi are added to them.
+#: Files of the systems' public authorities; the lists of OpenSSL and of the package certifi are checked too.
 _PUBLIC_AUTHORITIES: Final = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/ssl/cert.pem",
@@ -54,16 +54,16 @@ _PUBLIC_AUTHORITIES: Final = (
 
 NO_VERIFICATION: Final = (
     "TLS without verification: cert_reqs=CERT_NONE accepts every certificate, so any server can read passwords and "
-    "data. Give ca_certs, the file of the authority of the cluster"
+    "data. Set ca_certs to the file of the cluster's certificate authority"
 )
 NO_NAMES: Final = (
     "TLS without host names: check_hostname=False with public authorities accepts the certificate of any domain, so "
-    "any server can read passwords and data. Give ca_certs, the file of the authority of the cluster, or "
-    "server_hostname, a name that all its certificates have"
+    "any server can read passwords and data. Set ca_certs to the file of the cluster's certificate authority, or "
+    "server_hostname to a name that all its certificates have"
 )
 
-#: The latest contexts, each with the cluster's options (the very dict, and its content then) and those of the end
-#: point that it was made of. Loading authorities costs milliseconds, and sessions are resumed within one context only.
+#: The latest contexts, each with the options it was made from: the cluster's (the dict itself and a copy of its
+#: content) and the endpoint's. Loading authorities takes milliseconds; sessions are resumed within one context only.
 _recent: deque[tuple[Mapping[str, Any] | None, dict[str, Any], dict[str, Any], ssl.SSLContext]] = deque(maxlen=32)
 
 
@@ -73,8 +73,8 @@ def _default_context() -> ssl.SSLContext:
 
 
 def check_options(options: Mapping[str, Any], context: ssl.SSLContext | None = None) -> None:
-    """Refuse unknown options. Beside a *context* refuse also those that contradict it or that it would have to be
-    changed for: a setting that is silently ignored could be the one that protects the connection.
+    """Reject unknown options. With a *context*, reject also options that contradict it or would require changing it: a
+    setting that is silently ignored could be the one that protects the connection.
 
     Raises ValueError.
     """
@@ -91,25 +91,25 @@ def check_options(options: Mapping[str, Any], context: ssl.SSLContext | None = N
         if name == "check_hostname":
             if bool(value) != context.check_hostname:
                 state = "on" if context.check_hostname else "off"
-                raise ValueError(f"ssl_options asks for check_hostname={value!r}, but ssl_context has it {state}")
+                raise ValueError(f"ssl_options has check_hostname={value!r}, but ssl_context has it {state}")
         elif name == "cert_reqs":
             if ssl.VerifyMode(value) != context.verify_mode:
                 wanted = ssl.VerifyMode(value).name
                 found = context.verify_mode.name
-                raise ValueError(f"ssl_options asks for cert_reqs={wanted}, but verify_mode of ssl_context is {found}")
+                raise ValueError(f"ssl_options has cert_reqs={wanted}, but verify_mode of ssl_context is {found}")
         else:
-            raise ValueError(f"ssl_options: {name} has no effect beside ssl_context: set it in the context")
+            raise ValueError(f"ssl_options: {name} has no effect with ssl_context: set it in the context")
 
 
 def context_for(
     given: ssl.SSLContext | None, shared: Mapping[str, Any] | None, own: Mapping[str, Any] | None
 ) -> ssl.SSLContext:
-    """The context for connections to one end point.
+    """Return the context for connections to one endpoint.
 
     :param given: the cluster's ``ssl_context``.
     :param shared: the cluster's ``ssl_options``.
-    :param own: ``ssl_options`` of the end point, which are laid over *shared*. With a certificate or key file of its
-        own, an end point has a context of its own, also beside *given*.
+    :param own: ``ssl_options`` of the endpoint, which override *shared*. An endpoint with its own ``ca_certs`` or
+        ``certfile`` has its own context, even if there is a *given* one.
 
     Raises ValueError for options that are unknown or contradict each other or *given*.
     """
@@ -124,7 +124,7 @@ def context_for(
 
 
 def _context_of(shared: Mapping[str, Any] | None, own: dict[str, Any]) -> ssl.SSLContext:
-    """A context made of these options, or the one that was made of the same *shared* dict and equal *own* before."""
+    """Return a context for these options, cached by the identity and content of *shared* and the content of *own*."""
     content = dict(shared or {})
     if not own and set(content) <= _OTHER_OPTIONS:
         return _default_context()
@@ -137,7 +137,7 @@ def _context_of(shared: Mapping[str, Any] | None, own: dict[str, Any]) -> ssl.SS
 
 
 def merged(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """*own* laid over *shared*. An option of *own* also replaces what contradicts it in *shared*."""
+    """Return *shared* overridden by *own*. An option of *own* also removes options of *shared* that contradict it."""
     options = {**shared, **own}
     unverified = own.get("cert_reqs") is not None and ssl.VerifyMode(own["cert_reqs"]) == ssl.CERT_NONE
     if unverified and "check_hostname" not in own:
@@ -148,11 +148,11 @@ def merged(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def build_context(options: Mapping[str, Any]) -> ssl.SSLContext:
-    """The SSLContext of an ``ssl_options`` dict.
+    """Return a new SSLContext for an ``ssl_options`` dict.
 
     Without ``cert_reqs`` the server's certificate is verified, against ``ca_certs`` or else the system's authorities.
-    ``check_hostname`` is on with the system's authorities, and off with those of ``ca_certs`` unless it is asked for.
-    Switching verification off, or host names with public authorities, is logged as a warning once per process.
+    ``check_hostname`` is on with the system's authorities, and by default off with those of ``ca_certs``.
+    Disabled verification, or disabled name checks with public authorities, is logged as a warning once per process.
 
     Raises ValueError for unknown or contradictory options, OSError for files that cannot be read.
     """
@@ -185,10 +185,10 @@ def checks_names(options: Mapping[str, Any]) -> bool:
 
 
 def private_context(authority: Path, certificate: Path, key: Path) -> ssl.SSLContext:
-    """A context that trusts one private *authority* and shows a client *certificate*; for secure connect bundles,
-    whose certificates have no names of nodes.
+    """Return a context that trusts one private *authority* and sends a client *certificate*; for secure connect
+    bundles, whose certificates have no node names.
 
-    Raises ValueError that says which file is wrong.
+    Raises ValueError with the name of the invalid file.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -196,11 +196,11 @@ def private_context(authority: Path, certificate: Path, key: Path) -> ssl.SSLCon
     try:
         context.load_verify_locations(authority)
     except ssl.SSLError as error:
-        raise ValueError(f"{authority.name} is no certificate: {error.reason}") from None
+        raise ValueError(f"{authority.name} is not a certificate: {error.reason}") from None
     try:
-        context.load_cert_chain(certificate, key, password="")  # never ask at the terminal
+        context.load_cert_chain(certificate, key, password="")  # never prompt at the terminal
     except ssl.SSLError as error:
-        raise ValueError(f"{certificate.name} and {key.name} do not fit: {error.reason}") from None
+        raise ValueError(f"{certificate.name} and {key.name} are invalid or do not match: {error.reason}") from None
     return context
 
 
@@ -221,7 +221,7 @@ def _load_certificates(context: ssl.SSLContext, options: Mapping[str, Any], requ
 
 
 def _is_public(authorities: Any) -> bool:
-    """True for the system's authorities: no file, or a file that is a known list of public ones."""
+    """True for public authorities: no file (the system's), or a file that is a known list of public ones."""
     if not authorities:
         return True
     path = os.path.realpath(os.fsdecode(authorities))

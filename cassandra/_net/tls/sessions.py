@@ -1,4 +1,4 @@
-"""TLS sessions to resume, by endpoint (L3; public module ``cassandra.ssl_session_cache``)."""
+"""Cache of resumable TLS sessions by endpoint (L3; public module ``cassandra.ssl_session_cache``)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cassandra._base.public import public
 
 @public("cassandra.ssl_session_cache")
 class SSLSessionCache:
-    """The latest session of each endpoint, at most *max_size* of them; the one unused longest goes first.
+    """The latest session of each endpoint, at most *max_size* of them; the least recently used is evicted first.
 
-    Safe to share between threads and clusters: it changes on driver threads.
+    Safe to share between threads and clusters: it is changed on driver threads.
     A session works only with the SSLContext it came from.
     """
 
@@ -33,7 +33,7 @@ class SSLSessionCache:
 
     @command
     def get(self, key: Hashable) -> Any:
-        """The session kept under *key*, or None when there is none or it is too old."""
+        """Return the session of *key*, None if there is none or it is too old."""
         with self._lock:
             session, expires = self._sessions.get(key, (None, None))
             if session is None:
@@ -46,8 +46,8 @@ class SSLSessionCache:
 
     @command
     def set(self, key: Hashable, session: Any, lifetime: float | None = None, offered: Any = None) -> None:
-        """Keep *session* for *lifetime* seconds. With *offered*, only while that one, or none, is kept: a slower
-        connection does not replace what a faster one has renewed."""
+        """Store *session* for *lifetime* seconds. With *offered*, only if the current entry is that session or there is
+        none: a slower connection does not replace the newer session of a faster one."""
         with self._lock:
             current = self._sessions.get(key, (None, None))[0]
             if offered is not None and current is not None and current is not offered:
@@ -59,7 +59,7 @@ class SSLSessionCache:
 
     @command
     def discard(self, key: Hashable, session: Any = None) -> None:
-        """Forget what is kept under *key*; with *session*, only if it is that one."""
+        """Remove the session of *key*; with *session*, only if it is that one."""
         with self._lock:
             current = self._sessions.get(key)
             if current is not None and (session is None or current[0] is session):

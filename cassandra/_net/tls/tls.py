@@ -1,7 +1,8 @@
 """TLS over memory BIOs: a filter between the native channel and plaintext frames (L3).
 
-The channel moves bytes, the filter turns them; no socket is seen here. Certificates and host name are checked by
-OpenSSL as the context says. The filter also translates OpenSSL's errors into ones that say what to look at.
+The channel sends and receives bytes, the filter encrypts and decrypts them without access to the socket. OpenSSL checks
+certificates and host name as configured in the context. The filter also translates OpenSSL's errors into ones that name
+a likely cause.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _NOT_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_M
 
 
 def make_filter(options: ConnectionOptions, endpoint: EndPoint) -> TlsFilter | None:
-    """The filter for one connection, None for plaintext."""
+    """Return the filter for one connection, None for plaintext."""
     context = options.tls_context_for(endpoint)
     if context is None:
         return None
@@ -50,8 +51,8 @@ class TlsFilter(TlsRecords):
     def _wrap(self, context: ssl.SSLContext, server_hostname: str | None) -> ssl.SSLObject:
         name = self._endpoint.server_name.removesuffix(".") if server_hostname is None else server_hostname
         if ":" in name:
-            name = name.partition("%")[0]  # the scope of an IPv6 address is no part of a certificate
-        # Nothing is verified when a session is resumed, so it must be one that was verified in the same way.
+            name = name.partition("%")[0]  # certificates do not contain the scope of an IPv6 address
+        # A resumed session is not verified again, so it must be one that was verified in the same way.
         self._session_key = (
             self._endpoint,
             self._endpoint.tls_session_cache_key,
@@ -64,9 +65,9 @@ class TlsFilter(TlsRecords):
         for session in (offered, None):
             try:
                 return context.wrap_bio(self._incoming, self._outgoing, server_hostname=name, session=session)
-            except ValueError as error:  # an address that is no host name
+            except ValueError as error:  # an address that is not a valid host name
                 if session is None and (server_hostname is not None or context.check_hostname):
-                    text = f"{name!r} cannot be a TLS server name: {error}"
+                    text = f"invalid TLS server name: {name!r}: {error}"
                     raise ConnectionException(text, self._endpoint) from error
         return context.wrap_bio(self._incoming, self._outgoing)
 
@@ -79,20 +80,20 @@ class TlsFilter(TlsRecords):
         return self._outgoing.read()
 
     def shutdown(self) -> bytes:
-        """The bytes that end the session in order (close_notify); nothing can be sent after."""
-        with contextlib.suppress(ssl.SSLError):  # SSLWantReadError: the peer's own close_notify is not waited for
+        """Return the bytes of an orderly close (close_notify); nothing can be sent after them."""
+        with contextlib.suppress(ssl.SSLError):  # SSLWantReadError: do not wait for the peer's close_notify
             self._tls.unwrap()
         return self._outgoing.read()
 
     def eof(self) -> None:
         if not self.established:
             raise ConnectionException(
-                f"{self._endpoint} closed the connection during the TLS handshake; does it expect TLS on this port?",
+                f"{self._endpoint} closed the connection during the TLS handshake; check that this port uses TLS",
                 self._endpoint,
             )
         if not self.ended:
             raise ConnectionException(
-                f"{self._endpoint} closed the TLS connection without saying so (truncated stream)", self._endpoint
+                f"{self._endpoint} closed the TLS connection without close_notify (truncated stream)", self._endpoint
             )
 
     def _handshake(self) -> None:
@@ -105,7 +106,7 @@ class TlsFilter(TlsRecords):
         self.established = True
 
     def _on_first_data(self) -> None:
-        """In TLS 1.3 tickets come after the handshake."""
+        """Cache the session. In TLS 1.3 tickets arrive after the handshake."""
         if self._sessions is None:
             return
         session = self._tls.session
@@ -118,11 +119,11 @@ class TlsFilter(TlsRecords):
         if isinstance(error, ssl.SSLCertVerificationError):
             text = f"{where}: its certificate was refused: {error.verify_message}"
             if error.verify_code == _ADDRESS_MISMATCH:
-                text += " Give the contact point by its name, or put the addresses of all nodes into the certificates."
+                text += " Use the contact point's name, or add the addresses of all nodes to the certificates."
         elif not self.established and error.reason in _NOT_TLS:
-            text = f"{where}: the peer does not seem to speak TLS on this port ({error.reason})"
+            text = f"{where}: the peer does not seem to use TLS on this port ({error.reason})"
         elif error.reason is not None and "ALERT" in error.reason:
-            text = f"{where}: the peer refused ({error.reason}); does it want a client certificate or another version?"
+            text = f"{where}: rejected by the peer ({error.reason}); check the client certificate and the TLS version"
         else:
             text = f"{where}: {error}"
         return ConnectionException(text, self._endpoint)

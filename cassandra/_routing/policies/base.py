@@ -1,11 +1,11 @@
-"""What every load balancing policy is, and the two ways the driver asks one (L4).
+"""Base classes of load balancing policies, and the two interfaces by which the driver uses them (L4).
 
-A policy of the user is asked for ``make_query_plan(keyspace, statement)``: an iterator of hosts, best first. From a
-chain of built-in policies a native plan is made that gives just the first host, with nothing allocated; ``fallback``
-yields the others when that host fails. ``router.py`` chooses between the two ways, once per profile.
+For a user's policy the driver calls ``make_query_plan(keyspace, statement)``: an iterator of hosts, best first. For a
+chain of built-in policies it makes a native plan that returns only the first host, without allocation; ``fallback``
+yields the other hosts if that one fails. ``router.py`` chooses the interface, once per profile.
 
-Policies are called from many threads. What one knows of the cluster is a single immutable value (its *view*)
-which event handlers replace under a lock; a plan reads it once.
+Policies are called from many threads. The hosts of a policy are a single immutable value (its *view*), which event
+handlers replace under a lock; a plan reads it once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @public("cassandra.policies")
 class HostDistance:
-    """How far a host is: decides whether it gets connections, and how early it comes in a query plan."""
+    """Distance of a host: determines if connections to it are opened, and its position in query plans."""
 
     #: Never used: no connections are opened to it.
     IGNORED = -1
@@ -40,54 +40,54 @@ class HostDistance:
 
 @public("cassandra.policies")
 class HostStateListener:
-    """Is told about hosts that come, go, and change state."""
+    """Receives events of hosts: added, removed, up, down."""
 
     def on_up(self, host: Host) -> None:
-        """A host came up."""
+        """Handle a host that came up."""
         raise NotImplementedError
 
     def on_down(self, host: Host) -> None:
-        """A host went down."""
+        """Handle a host that went down."""
         raise NotImplementedError
 
     def on_add(self, host: Host) -> None:
-        """A host joined the cluster; it counts as up."""
+        """Handle a host that joined the cluster; it counts as up."""
         raise NotImplementedError
 
     def on_remove(self, host: Host) -> None:
-        """A host left the cluster."""
+        """Handle a host that left the cluster."""
         raise NotImplementedError
 
 
 @public("cassandra.policies")
 class LoadBalancingPolicy(HostStateListener):
-    """Decides which hosts get requests, in which order. Subclass it to route by your own rules.
+    """Selects and orders the hosts for requests. Subclass it for your own rules.
 
-    Its methods are called from many threads, also while other methods run.
+    Its methods are called from many threads and may run concurrently.
     """
 
     def __init__(self) -> None:
         pass
 
     def distance(self, host: Host) -> int:
-        """The :class:`HostDistance` of *host*. Asked again whenever hosts change."""
+        """Return the :class:`HostDistance` of *host*. Called again whenever hosts change."""
         raise NotImplementedError
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
-        """Called once, with the hosts known so far, before anything else but a first :meth:`make_query_plan`."""
+        """Called once with the known hosts, before all other methods except a first :meth:`make_query_plan`."""
         raise NotImplementedError
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        """The hosts to try for one request, best first, made while they are asked for. *query* is the statement; None
-        for PREPARE and for the control connection, whose first plan is asked for before :meth:`populate`: a policy
-        that knows no host by then gives none, and the contact points are tried."""
+        """Return an iterator over the hosts to try for one request, best first, evaluated lazily. *query* is the
+        statement; None for PREPARE and for the control connection, whose first plan is made before :meth:`populate`:
+        if that plan is empty, the contact points are tried."""
         raise NotImplementedError
 
     def check_supported(self) -> None:
         """Raise if the policy cannot work in this cluster. Called after :meth:`populate`."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy knows what this one knows at that moment, and hears of no host until it is given to a cluster."""
+        """Return the current state. A copy receives no host events until it is passed to a cluster."""
         return state_of(self, ("_cluster_metadata",))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -95,7 +95,7 @@ class LoadBalancingPolicy(HostStateListener):
 
 
 class Wanted:
-    """What a request is routed by."""
+    """Routing parameters of a request."""
 
     __slots__ = ("keyspace", "level", "state", "statement", "tablet", "token")
 
@@ -111,9 +111,9 @@ class Wanted:
         self.state = state
         # The statement's, or else the session's.
         self.keyspace = keyspace
-        # The token of the partition, as this cluster's partitioner makes it; None if it is not known.
+        # The token of the partition by this cluster's partitioner; None if it is not known.
         self.token = token
-        # The tablet that covers the token; None if that is not known.
+        # The tablet that covers the token; None if it is not known.
         self.tablet = tablet
         self.statement = statement
         # The consistency level of the request; None if only the statement's own is known.
@@ -123,18 +123,18 @@ class Wanted:
     def of(
         cls, state: ClusterState, keyspace: str | None, token: int | None, statement: Any, level: int | None = None
     ) -> Wanted:
-        """*token*: the Murmur3 token of the partition if it is known. *level*: the consistency level of the request."""
+        """Make one; *token*: the Murmur3 token of the partition or None, *level*: the request's consistency level."""
         value = state.routing_token(token, statement)
         tablet = state.tablet(keyspace, getattr(statement, "table", None), value)
         return cls(state, keyspace, value, tablet, statement, level)
 
     @property
     def ordered(self) -> bool:
-        """Whether replicas are tried in the order of the tablet or the ring."""
+        """True if replicas are tried in the order of the tablet or the ring."""
         return keeps_order(self.statement, self.level)
 
     def replicas(self) -> Sequence[Host]:
-        """The hosts that hold the partition, in the order of the tablet or the ring; empty if they are not known."""
+        """Return the replicas of the partition in the order of the tablet or the ring; empty if they are not known."""
         if self.tablet is not None:
             by_id = self.state.topology.by_id
             return [by_id[host_id] for host_id, _ in self.tablet.replicas or () if host_id in by_id]
@@ -143,34 +143,34 @@ class Wanted:
         return self.state.replicas(self.keyspace, self.token)
 
     def place(self, host: Host) -> Place:
-        """*host*, with the shard of the tablet there."""
+        """Return *host* as a target, with the shard of the tablet on it."""
         shard = None if self.tablet is None else self.tablet.get_replica_shard_id(host.host_id)  # type: ignore[arg-type]
         return Place(host, shard)
 
 
 class BuiltIn(Protocol):
-    """What built-in policies offer besides :class:`LoadBalancingPolicy`."""
+    """Interface of built-in policies besides :class:`LoadBalancingPolicy`."""
 
     def distance(self, host: Host) -> int: ...
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
-        """The whole plan, lazily; callers skip what they have tried."""
+        """Return the whole plan, evaluated lazily; callers skip hosts that they have tried."""
 
 
 class Leaf(BuiltIn, Protocol):
-    """One that has no child: native plans go by the hosts that it knows."""
+    """A policy without a child: native plans use its hosts."""
 
-    #: Goes on after whatever plans depend on has changed.
+    #: Incremented after each change of the data that plans depend on.
     _changes: Count
-    #: Whose turn it is.
+    #: Position of the round-robin.
     _turn: Count
 
     def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
-        """The hosts to use, those at the same distance together."""
+        """Return the hosts to use in groups of equal distance, nearest first."""
 
 
 def with_host(hosts: tuple[Host, ...], host: Host) -> tuple[Host, ...]:
-    """*hosts* with *host* last; an equal one (a node replaced at the same address) gives way."""
+    """Return *hosts* with *host* last; it replaces an equal one (a replaced node at the same address)."""
     return (*(other for other in hosts if other != host), host)
 
 
@@ -179,13 +179,13 @@ def without_host(hosts: tuple[Host, ...], host: Host) -> tuple[Host, ...]:
 
 
 def routing_keyspace(working_keyspace: str | None, query: Any) -> str | None:
-    """The keyspace a request is routed in: the statement's own, or the session's."""
+    """Return the keyspace for routing a request: the statement's own, or else *working_keyspace*."""
     own: str | None = getattr(query, "keyspace", None)
     return own or working_keyspace
 
 
 def keeps_order(statement: Any, level: int | None = None) -> bool:
-    """Whether replicas are tried in the order of the ring: all clients should prefer the same one for conditional
+    """True if replicas are tried in the order of the ring: all clients should prefer the same replica for conditional
     statements and for reads at a serial consistency level, which contend in Paxos. *level* is the consistency level of
     the request; None if only the statement's own is known."""
     if ConsistencyLevel.is_serial(getattr(statement, "consistency_level", None) if level is None else level):

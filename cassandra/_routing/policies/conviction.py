@@ -1,4 +1,4 @@
-"""Conviction policies: whether a connection failure means that the host is down (L4)."""
+"""Conviction policies: decide if a connection failure means that the host is down (L4)."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
 
 @public("cassandra.policies")
 class ConvictionPolicy:
-    """Judges one host by its connection failures. Subclass it and give the class to ``Cluster``."""
+    """Judges one host by its connection failures. Subclass it and pass the class to ``Cluster``."""
 
     def __init__(self, host: Host) -> None:
-        """*host*: the one to judge."""
+        """*host*: the host of this policy."""
         self.host = host
 
     def add_failure(self, connection_exc: BaseException) -> bool:
-        """A connection failed with *connection_exc*; True if the host is to be considered down."""
+        """Handle a connection that failed with *connection_exc*; return True if the host is to be marked down."""
         raise NotImplementedError
 
     def reset(self) -> None:
-        """Forget all failures: the host is up."""
+        """Reset the failures, because the host is up."""
         raise NotImplementedError
 
 
 @public("cassandra.policies")
 class SimpleConvictionPolicy(ConvictionPolicy):
-    """The first failure convicts: a connection that was lost, was silent for long, or could not be opened in time.
-    (Requests that time out are nobody's failure; no policy is asked about them.)"""
+    """Marks a host down after the first failure: a connection was lost, was silent too long, or could not be opened in
+    time. (Request timeouts are not failures and are not passed to the policy.)"""
 
     def add_failure(self, connection_exc: BaseException) -> bool:
         return True

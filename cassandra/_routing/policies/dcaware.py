@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 log = get_logger("cassandra.policies")
 
 
-_DC, _RACK_AND_DC = (0,), (0, 1)  # keys of the tiers that are near
+_DC, _RACK_AND_DC = (0,), (0, 1)  # keys of the near tiers
 NOWHERE: Mapping[str, tuple[Host, ...]] = {}
 
 
 class _View:
-    """The live hosts by distance, never changed. ``tiers``: those of the local data centre by number, near to far, then
-    those that are used of each other one by its name; ``far``: these names; ``remote``: their hosts as a set."""
+    """The live hosts by distance, immutable. ``tiers``: hosts of the local data centre by number, near to far, then the
+    used hosts of each other data centre by its name; ``far``: these names; ``remote``: their hosts as a set."""
 
     __slots__ = ("far", "hosts", "remote", "tiers")
 
@@ -49,7 +49,7 @@ class _View:
 def _far(
     hosts: Iterable[Host], local_dc: str | None, used: int
 ) -> tuple[Mapping[str, tuple[Host, ...]], frozenset[Host]]:
-    """The first *used* hosts of every other data centre: by its name, and as a set."""
+    """Return the first *used* hosts of every other data centre, by its name and as a set."""
     if not used:
         return {}, frozenset()
     by_dc: dict[str, list[Host]] = {}
@@ -62,14 +62,14 @@ def _far(
 @builtin
 @public("cassandra.policies")
 class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
-    """The hosts of the local data centre in turn; then, if asked for, some of every other data centre.
+    """Round-robin over the hosts of the local data centre; then optionally some hosts of every other data centre.
 
-    :param local_dc: name of the local data centre. Without it the data centre of the first contact point that is a node
-        becomes the local one, or of the first node if none is: then give contact points of one data centre only.
-    :param used_hosts_per_remote_dc: how many hosts of each other data centre may be used when the local ones fail.
+    :param local_dc: name of the local data centre. Default: the data centre of the first contact point that is a node,
+        else of the first node; then all contact points should be in one data centre.
+    :param used_hosts_per_remote_dc: number of hosts of each other data centre that may be used if the local ones fail.
     """
 
-    #: How many hosts of each other data centre get connections and are used as a last resort.
+    #: Number of hosts of each other data centre that get connections and are used as a last resort.
     used_hosts_per_remote_dc = 0
 
     def __init__(self, local_dc: str = "", used_hosts_per_remote_dc: int = 0) -> None:
@@ -102,15 +102,15 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
             self._replace(tuple(hosts))
 
     def distance(self, host: Host) -> int:
-        """LOCAL in the local data centre (and where the data centre is not known), REMOTE for the used hosts of
-        others."""
+        """Return LOCAL in the local or an unknown data centre, REMOTE for the used hosts of other data centres, else
+        IGNORED."""
         dc = host.datacenter
         if not dc or dc == self._local_dc:
             return HostDistance.LOCAL
         return HostDistance.REMOTE if host in self._view.remote else HostDistance.IGNORED
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        """Local hosts beginning with the next in turn, then the used remote ones."""
+        """Return the local hosts, starting at the next one of the round-robin, then the used remote ones."""
         return TierPlan(_DC, self._far_dcs, self._tier, self._turn.advance())
 
     def on_up(self, host: Host) -> None:
@@ -132,7 +132,7 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
         return self._view.tiers.values()
 
     def _tier(self, key: int | str) -> tuple[Host, ...]:
-        """As it is now: a plan that has gone on for a while sees what changed."""
+        """Return the current hosts of a tier: a plan in use sees later changes."""
         return self._view.tiers.get(key, ())
 
     def _far_dcs(self) -> tuple[str, ...]:
@@ -152,10 +152,10 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
         local_dc = self._local_dc
         local = tuple(host for host in hosts if not host.datacenter or host.datacenter == local_dc)
         self._view = _View(hosts, (local,), *_far(hosts, local_dc, self.used_hosts_per_remote_dc))
-        self._changes.advance()  # last: who makes a plan reads it first
+        self._changes.advance()  # last, because makers of plans read it first
 
     def _infer_local_dc(self, hosts: tuple[Host, ...]) -> None:
-        """Of the first contact point that is a node, else of the first node, that is known to be anywhere."""
+        """Set it from the first contact point that is a node, else from the first node, with a known data centre."""
         by_endpoint = {host.endpoint: host for host in hosts}
         contacts = [by_endpoint[endpoint] for endpoint in self._contact_points if endpoint in by_endpoint]
         host = next((host for host in (*contacts, *hosts) if host.datacenter), None)
@@ -163,15 +163,15 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
             self._local_dc = host.datacenter
             log.info(
                 "Using datacenter '%s' for DCAwareRoundRobinPolicy (via host '%s'); if that is not the local one, "
-                "give local_dc to the constructor or contact points of the local datacenter only",
+                "pass local_dc to the constructor or contact points of the local datacenter only",
                 host.datacenter,
                 host.endpoint,
             )
 
 
 def guessed_datacenter(policy: Any) -> str | None:
-    """The datacenter that *policy*, or what it wraps, took for the local one without being told; None if there is no
-    such guess."""
+    """Return the local datacenter that *policy*, or a policy wrapped by it, has inferred; None if it was configured or
+    there is none."""
     while policy is not None and not isinstance(policy, DCAwareRoundRobinPolicy):
         policy = getattr(policy, "_child_policy", None)
     return None if policy is None or policy._given else policy.local_dc
@@ -180,18 +180,18 @@ def guessed_datacenter(policy: Any) -> str | None:
 @builtin
 @public("cassandra.policies")
 class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
-    """The hosts of the local rack in turn, then those of the rest of the local data centre, then some remote ones.
+    """Round-robin over the hosts of the local rack, then of the rest of the local data centre, then some remote ones.
 
     :param local_dc: name of the local data centre.
-    :param local_rack: name of the local rack; with *local_dc* required, ValueError otherwise.
-    :param used_hosts_per_remote_dc: how many hosts of each other data centre may be used when the local ones fail.
+    :param local_rack: name of the local rack. Raises ValueError if it or *local_dc* is empty.
+    :param used_hosts_per_remote_dc: number of hosts of each other data centre that may be used if the local ones fail.
     """
 
     #: Name of the local data centre.
     local_dc: str = None  # type: ignore[assignment]
     #: Name of the local rack.
     local_rack: str = None  # type: ignore[assignment]
-    #: How many hosts of each other data centre get connections and are used as a last resort.
+    #: Number of hosts of each other data centre that get connections and are used as a last resort.
     used_hosts_per_remote_dc = 0
 
     def __init__(self, local_dc: str, local_rack: str, used_hosts_per_remote_dc: int = 0) -> None:
@@ -210,13 +210,14 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
             self._replace(tuple(hosts))
 
     def distance(self, host: Host) -> int:
-        """LOCAL_RACK, LOCAL, or REMOTE for the used hosts of other data centres. An unknown location counts as ours."""
+        """Return LOCAL_RACK, LOCAL, REMOTE for used hosts of other data centres, or IGNORED. An unknown location counts
+        as local."""
         if not self._in_local_dc(host):
             return HostDistance.REMOTE if host in self._view.remote else HostDistance.IGNORED
         return HostDistance.LOCAL_RACK if self._in_local_rack(host) else HostDistance.LOCAL
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        """Hosts of the local rack, of the local data centre, then the used remote ones; each group rotated."""
+        """Return hosts of the local rack, of the local data centre, then the used remote ones; each group rotated."""
         return TierPlan(_RACK_AND_DC, self._far_dcs, self._tier, self._turn.advance())
 
     def on_up(self, host: Host) -> None:
@@ -238,7 +239,7 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
         return self._view.tiers.values()
 
     def _tier(self, key: int | str) -> tuple[Host, ...]:
-        """As it is now: a plan that has gone on for a while sees what changed."""
+        """Return the current hosts of a tier: a plan in use sees later changes."""
         return self._view.tiers.get(key, ())
 
     def _far_dcs(self) -> tuple[str, ...]:
@@ -257,7 +258,7 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
         rack = tuple(host for host in local if self._in_local_rack(host))
         rest = tuple(host for host in local if not self._in_local_rack(host))
         self._view = _View(hosts, (rack, rest), *_far(hosts, self.local_dc, self.used_hosts_per_remote_dc))
-        self._changes.advance()  # last: who makes a plan reads it first
+        self._changes.advance()  # last, because makers of plans read it first
 
     def _in_local_dc(self, host: Host) -> bool:
         return not host.datacenter or host.datacenter == self.local_dc

@@ -1,4 +1,4 @@
-"""Client-side column encryption, as policies are imported (L4). They are in L0, for codecs are made by them."""
+"""Client-side column encryption: re-exports for ``cassandra.policies`` (L4). Defined in L0, as codecs depend on it."""
 
 from cassandra._base.encryption import ColDesc, ColumnEncryptionPolicy
 

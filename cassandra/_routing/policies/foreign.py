@@ -1,6 +1,6 @@
-"""Policies over metadata that are not this driver's: a test's mock, a stand-in that a program wrote (L4).
+"""Routing with metadata that are not this driver's: a mock of a test, a substitute written by a program (L4).
 
-A policy that was populated with such a cluster asks the public methods of its metadata, as scylla-driver's do.
+A policy that was populated with such a cluster uses the public methods of its metadata, as scylla-driver's policies do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def wanted_of(metadata: Any, keyspace: str | None, statement: Any, policy: Any) -> Wanted:
-    """What a request is routed by in the cluster of *metadata*. *policy*: the wrapped one, which knows hosts."""
+    """Return the routing parameters of a request in the cluster of *metadata*. *policy*: the wrapped policy."""
     state = state_of(metadata)
     if type(state) is ClusterState:
         return Wanted.of(state, keyspace, None, statement)
@@ -25,13 +25,13 @@ def wanted_of(metadata: Any, keyspace: str | None, statement: Any, policy: Any) 
 
 
 def state_of(metadata: Any) -> Any:
-    """The snapshot of *metadata*, or what stands for one."""
+    """Return the snapshot of *metadata*, or a substitute for it."""
     state = getattr(metadata, "state", None)
     return state if type(state) is ClusterState else ForeignState(metadata)  # not isinstance(), which mocks pass
 
 
 class ForeignState:
-    """What policies ask of a snapshot, over *metadata*."""
+    """The methods of a snapshot that policies use, over *metadata*."""
 
     def __init__(self, metadata: Any) -> None:
         self._metadata = metadata
@@ -45,7 +45,7 @@ class ForeignState:
 
 
 class ForeignWanted:
-    """As :class:`Wanted`, over *metadata*."""
+    """:class:`Wanted` over *metadata*."""
 
     tablet: Any = None
 
@@ -61,7 +61,7 @@ class ForeignWanted:
         return keeps_order(self.statement)
 
     def replicas(self) -> Sequence[Host]:
-        """Where the tablet is, if the metadata know of one; else by the ring."""
+        """Return the replicas of the tablet if the metadata have one, else the replicas by the ring."""
         key = getattr(self.statement, "routing_key", None)
         if key is None or self.keyspace is None:
             return ()

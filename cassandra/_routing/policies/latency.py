@@ -1,4 +1,4 @@
-"""Latency awareness: of replicas that are equally near, the one that is likely to answer first (L4)."""
+"""Latency awareness: of equally near replicas, prefer the one that is likely to respond first (L4)."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ if TYPE_CHECKING:
 @builtin
 @public("cassandra.policies")
 class LatencyAwarePolicy(WrapperPolicy):
-    """Avoids hosts that answer slowly: paused, overloaded, compacting.
+    """Avoids slow hosts, such as paused, overloaded or compacting ones.
 
-    Where *child_policy* would choose by chance among the nearest live replicas, or by turns among the nearest hosts,
-    another one of them is looked at beside, and taken if the first is clearly slower: if its recent latency, times the
-    requests in flight to it, is half as much again. Hosts that are about equally quick share the requests, and clients
-    do not all run to the quickest one at once. Distances count more than latency, and conditional statements keep the
-    order of their replicas.
+    Where *child_policy* would choose at random among the nearest live replicas, or in rotation among the nearest hosts,
+    a second candidate is compared with the first, and selected if the first is clearly slower: if its recent latency,
+    times the requests in flight to it, is 1.5 times that of the second. Hosts that are about equally fast
+    share the requests, and clients do not all switch to the fastest one at once. Distances have priority over latency,
+    and conditional statements keep the order of their replicas.
 
-    Not part of scylla-driver. It is asked for by wrapping, and costs nothing where it is not used; where it is,
-    a microsecond or two per request, and requests of ``execute_concurrent`` take a little longer::
+    Not part of scylla-driver. It is enabled by wrapping, and costs nothing if it is not used; otherwise one or two
+    microseconds per request, and requests of ``execute_concurrent`` take a little longer::
 
         LatencyAwarePolicy(TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1")))
 
-    It works in chains of the driver's own policies; in a subclass, or around a policy of the user, it only hands on.
-    One object is for one cluster. Any thread.
+    It works in chains of the driver's own policies; a subclass, or one around a user's policy, only delegates. One
+    object is for one cluster. Any thread.
 
-    :param half_life: seconds in which the latency of a host that is not asked any more counts only half as much, so
-        that it is tried again in the end. ValueError if it is not above 0.
+    :param half_life: half-life, in seconds, of the recorded latency of a host that receives no requests any more, so
+        that it is eventually tried again. Raises ValueError unless it is above 0.
     """
 
     def __init__(self, child_policy: LoadBalancingPolicy, half_life: float = 1.0) -> None:
         super().__init__(child_policy)
-        Meter(half_life)  # complains
+        Meter(half_life)  # validates it
         self.half_life = half_life
         self._meters: dict[Host, Meter] = {}
 
     def latency(self, host: Host) -> float | None:
-        """The recent latency of *host* in seconds, as it counts now; None if none was measured."""
+        """Return the recent latency of *host* in seconds, after decay; None if none was recorded."""
         meter = self._meters.get(host)
         return None if meter is None else meter.read(monotonic()) or None
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        """The child's."""
+        """Return the child's plan."""
         plan: Iterator[Host] = iter(self._child_policy.make_query_plan(working_keyspace, query))
         return plan
 
@@ -69,8 +69,8 @@ class LatencyAwarePolicy(WrapperPolicy):
         return self._meters.get(host) or self._meters.setdefault(host, Meter(self.half_life))
 
     def _measured(self, host: Host, seconds: float, answered: bool) -> None:
-        """A request to *host* ended after *seconds*. One that was not *answered* as it should counts only if that was
-        slow: a host that refuses everything is quick."""
+        """Record that a request to *host* ended after *seconds*. A failed one (not *answered*) counts only if it was
+        slow: a host that rejects everything is fast."""
         meter, now = self._meters.get(host), monotonic()
         if meter is None:
             if host.is_up is False:  # it may have left

@@ -1,4 +1,4 @@
-"""Reconnection policies: when to try a host again that could not be reached (L4)."""
+"""Reconnection policies: delays before new attempts to reach a failed host (L4)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from cassandra._base.public import public
 
 @public("cassandra.policies")
 class ReconnectionPolicy:
-    """Makes schedules of delays between attempts to reach a host. Subclass it for your own."""
+    """Makes schedules of delays between attempts to reach a host. Subclass it for your own schedule."""
 
     def new_schedule(self) -> Iterator[float]:
-        """Seconds to wait before each attempt; when it ends, no more attempts are made. One schedule per outage."""
+        """Return an iterator of delays in seconds, one per attempt; its end ends the attempts. One per outage."""
         raise NotImplementedError
 
 
@@ -23,7 +23,7 @@ class ConstantReconnectionPolicy(ReconnectionPolicy):
     """Waits the same time before every attempt.
 
     :param delay: seconds.
-    :param max_attempts: how many attempts to make; None or 0: as many as it takes.
+    :param max_attempts: maximum number of attempts; None or 0: unlimited.
     :raises ValueError: a negative parameter.
     """
 
@@ -38,12 +38,12 @@ class ConstantReconnectionPolicy(ReconnectionPolicy):
 
 @public("cassandra.policies")
 class ExponentialReconnectionPolicy(ReconnectionPolicy):
-    """Doubles the delay from attempt to attempt; each is jittered by up to 15 % so that clients do not come
-    back at once.
+    """Doubles the delay from attempt to attempt; each is jittered by up to 15 % so that clients do not reconnect at the
+    same time.
 
     :param base_delay: seconds before the first attempt; no delay is shorter.
     :param max_delay: no delay is longer.
-    :param max_attempts: how many attempts to make; None: as many as it takes.
+    :param max_attempts: maximum number of attempts; None: unlimited.
     :raises ValueError: a negative parameter, or *max_delay* below *base_delay*.
     """
 
@@ -56,7 +56,7 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
         self.max_attempts = max_attempts
 
     def new_schedule(self) -> Iterator[float]:
-        # 2 ** 64 outgrows any maximum; beyond it a float would overflow.
+        # 2 ** 64 exceeds any maximum; larger powers would overflow a float.
         delays = (min(self.base_delay * 2 ** min(attempt, 64), self.max_delay) for attempt in count())
         return islice((self._jittered(delay) for delay in delays), self.max_attempts)
 

@@ -1,7 +1,7 @@
-"""Retry policies: what to do after an attempt failed (L4).
+"""Retry policies: decisions after a failed attempt (L4).
 
-A server error or a lost connection does not tell whether the statement was executed. No policy here sends such
-a statement again unless it is idempotent, or was provably not executed; scylla-driver's default does.
+After a server error or a lost connection it is unknown if the statement was executed. No policy here sends such a
+statement again unless it is idempotent, or was provably not executed; scylla-driver's default does.
 """
 
 from __future__ import annotations
@@ -20,29 +20,28 @@ Verdict = tuple[int, int | None] | tuple[int, int | None, float | None]
 
 
 def is_idempotent(query: Any) -> bool:
-    """Whether executing *query* once more does no harm; only the application can know, by ``is_idempotent``. The driver
-    always gives a statement; who asks without one, a test or a policy around another, asks what is done with those that
-    may be sent again."""
+    """True if *query* may be executed twice; the application declares it by ``is_idempotent``. The driver always passes
+    a statement; for None, from a test or a wrapping policy, the result is True."""
     return query is None or bool(getattr(query, "is_idempotent", False))
 
 
 def may_resend(query: Any, error: BaseException) -> bool:
-    """Whether *query* may be sent again after *error* without a risk of executing it twice by accident."""
+    """True if *query* may be sent again after *error* without the risk of an unintended second execution."""
     if is_idempotent(query) or getattr(error, "maybe_executed", None) is False:
         return True
-    # A bootstrapping coordinator refuses before it does anything; the other two never sent a byte.
+    # A bootstrapping coordinator rejects a request before executing it; for the other two nothing was sent.
     return isinstance(error, (IsBootstrappingErrorMessage, ConnectionBusy, NoConnectionsAvailable))
 
 
 @public("cassandra.policies")
 class RetryPolicy:
-    """Decides after a failed attempt: once more, on the next host, give up, or pretend success. This is the
-    default one.
+    """Decides after a failed attempt: retry on the same connection, retry on the next host, raise the error, or return
+    an empty result. This is the default policy.
 
     Each method returns ``(decision, consistency level)``; None keeps the level. A third item is a delay in
     seconds before the next try. *retry_num* counts the retries made so far; *query* is the statement.
 
-    What may have been executed is sent again only if the statement is idempotent (its ``is_idempotent``).
+    A statement that may have been executed is sent again only if it is idempotent (its ``is_idempotent``).
     """
 
     #: Try again on the same connection.
@@ -63,8 +62,8 @@ class RetryPolicy:
         data_retrieved: bool,
         retry_num: int,
     ) -> Verdict:
-        """Too few replicas answered a read in time. Retried once if enough did but the one asked for data did not: the
-        coordinator has then noticed that replica."""
+        """Decide after a read with too few responses in time. Retry once if there were enough responses but not the
+        data: the coordinator has then detected the slow replica."""
         if retry_num == 0 and received_responses >= required_responses and not data_retrieved:
             return self.RETRY, consistency
         return self.RETHROW, None
@@ -78,7 +77,7 @@ class RetryPolicy:
         received_responses: int,
         retry_num: int,
     ) -> Verdict:
-        """Too few replicas acknowledged a write in time. Retried once if that was the batch log (a
+        """Decide after a write that too few replicas acknowledged in time. Retry once if it was the batch log (a
         :class:`~cassandra.WriteType`) of an idempotent batch."""
         if retry_num == 0 and write_type == WriteType.BATCH_LOG and is_idempotent(query):
             return self.RETRY, consistency
@@ -92,19 +91,20 @@ class RetryPolicy:
         alive_replicas: int,
         retry_num: int,
     ) -> Verdict:
-        """The coordinator knew beforehand that too few replicas are alive. Retried once on the next host: this one may
-        be cut off from the others."""
+        """Decide after the coordinator reported too few live replicas; it did not execute the request. Retry once on
+        the next host: this one may be partitioned from the others."""
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
     def on_request_error(self, query: Any, consistency: int | None, error: BaseException, retry_num: int) -> Verdict:
-        """The coordinator or the connection to it failed: overloaded, bootstrapping, server error, truncate error, lost
-        connection. The next host is tried if that cannot execute a statement twice by accident."""
+        """Decide after a failure of the coordinator or its connection: overloaded, bootstrapping, server error,
+        truncate error, lost connection. Retry on the next host if the statement cannot be executed twice
+        unintentionally."""
         return (self.RETRY_NEXT_HOST, None) if may_resend(query, error) else (self.RETHROW, None)
 
 
 @public("cassandra.policies")
 class FallthroughRetryPolicy(RetryPolicy):
-    """Never retries: every error goes to the application."""
+    """Never retries: every error is raised to the application."""
 
     def on_read_timeout(self, *args: Any, **kwargs: Any) -> Verdict:
         return self.RETHROW, None
@@ -135,10 +135,10 @@ class NeverRetryPolicy(RetryPolicy):
 
 @public("cassandra.policies")
 class DowngradingConsistencyRetryPolicy(RetryPolicy):
-    """Retries once at the consistency level that the live replicas can give. Deprecated.
+    """Retries once at the consistency level that the live replicas allow. Deprecated.
 
-    A write that was acknowledged by anybody counts as success, a read is answered by whoever can: use it only if
-    data that is not there yet, or not yet everywhere, is acceptable.
+    A write that any replica acknowledged counts as a success, and a read returns the data of the live replicas: use it
+    only if missing or partly replicated data is acceptable.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -198,7 +198,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         return self._downgrade(alive_replicas)
 
     def _downgrade(self, replicas: int) -> Verdict:
-        """Retry at the highest level that *replicas* can give."""
+        """Retry at the highest level that *replicas* allow."""
         for count, level in (
             (3, ConsistencyLevel.THREE),
             (2, ConsistencyLevel.TWO),
@@ -211,11 +211,11 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
 
 @public("cassandra.policies")
 class ExponentialBackoffRetryPolicy(RetryPolicy):
-    """The default policy's cases, retried several times with growing, jittered pauses.
+    """Retries in the cases of the default policy, several times with growing, jittered delays.
 
-    :param max_num_retries: how often one request is retried at most.
-    :param min_interval: pause before the first retry, in seconds; doubles for each next one.
-    :param max_interval: longest pause.
+    :param max_num_retries: maximum number of retries of one request.
+    :param min_interval: delay before the first retry, in seconds; it doubles for each further one.
+    :param max_interval: maximum delay.
     """
 
     def __init__(
@@ -266,6 +266,6 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
     def _retry(self, worth: bool, decision: int, consistency: int | None, retry_num: int) -> Verdict:
         if not worth or retry_num >= self.max_num_retries:
             return self.RETHROW, None, None
-        # 2 ** 64 outgrows any maximum; beyond it a float would overflow.
+        # 2 ** 64 exceeds any maximum; larger powers would overflow a float.
         pause = min(self.max_interval, self.min_interval * 2 ** min(retry_num, 64))
         return decision, consistency, max(0.0, pause + self.min_interval * (random.random() - 0.5))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @builtin
 @public("cassandra.policies")
 class RoundRobinPolicy(LoadBalancingPolicy):
-    """Every live host in turn, whatever its data centre. For clusters of one data centre."""
+    """Round-robin over all live hosts of all data centres. For clusters with one data centre."""
 
     def __init__(self) -> None:
         self._hosts: tuple[Host, ...] = ()
@@ -35,11 +35,11 @@ class RoundRobinPolicy(LoadBalancingPolicy):
         self._replace(tuple(hosts))
 
     def distance(self, host: Host) -> int:
-        """LOCAL for every host."""
+        """Return LOCAL for every host."""
         return HostDistance.LOCAL
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        """Every live host once, beginning with the next in turn."""
+        """Return every live host once, starting at the next one of the round-robin."""
         return Rotation(self._hosts, self._turn.advance())
 
     def on_up(self, host: Host) -> None:
@@ -66,16 +66,16 @@ class RoundRobinPolicy(LoadBalancingPolicy):
 
     def _replace(self, hosts: tuple[Host, ...]) -> None:
         self._hosts = hosts
-        self._changes.advance()  # last: who makes a plan reads it first
+        self._changes.advance()  # last, because makers of plans read it first
 
 
 @builtin
 @public("cassandra.policies")
 class WhiteListRoundRobinPolicy(RoundRobinPolicy):
-    """Round-robin over the given hosts only; every other host is ignored, also when it is up.
+    """Round-robin over the given hosts only; every other host is ignored, even if it is up.
 
-    For clients that must go through certain nodes. *hosts* are addresses or names (resolved here, once), paths of Unix
-    sockets, or end points, which stand for themselves, port included.
+    For clients that must use certain nodes. *hosts* are addresses or names (resolved once, by the constructor), paths
+    of Unix sockets, or endpoints, which are compared including the port.
     """
 
     def __init__(self, hosts: Iterable[str | EndPoint]) -> None:
@@ -89,7 +89,7 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
         self._replace(tuple(host for host in hosts if self._allows(host)))
 
     def distance(self, host: Host) -> int:
-        """LOCAL for the hosts of the list, IGNORED for every other."""
+        """Return LOCAL for the hosts of the list, IGNORED for every other."""
         return HostDistance.LOCAL if self._allows(host) else HostDistance.IGNORED
 
     def on_up(self, host: Host) -> None:
@@ -106,7 +106,7 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
 
 def _resolve(name: Any) -> list[str]:
     if not isinstance(name, str):
-        raise TypeError(f"a host should be an address, a name or an end point, not {name!r}")
+        raise TypeError(f"a host must be an address, a name or an endpoint, got {name!r}")
     if name.startswith("/"):
         return [name]
     found = socket.getaddrinfo(name, None, socket.AF_UNSPEC, socket.SOCK_STREAM)

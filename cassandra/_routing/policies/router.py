@@ -1,15 +1,14 @@
-"""How a request asks a load balancing policy: :func:`router_for`, once per policy, then the router per request (L4).
+"""Routers: the use of load balancing policies by requests. :func:`router_for` makes one per policy (L4).
 
-Why not always ``make_query_plan``: a plan costs a generator, and with token awareness a shuffled list and a
-set, for every request, though all but the first host is thrown away unless a host fails. Identity decides: from an
-unmodified built-in class, with such children all the way down, a native plan is made (``route.pxi``); a subclass may
-have overridden anything, so its own plan is followed.
+``make_query_plan`` is not used for every policy: a plan costs a generator, and with token awareness a shuffled list and
+a set, for every request, although only the first host is used unless it fails. The classes decide: for a chain of
+unmodified built-in policies a native plan is made (``route.pxi``); a subclass may have overridden any method, so its
+own plan is used.
 
-Hosts that are silent just now (``Host.is_suspect``) go last, whatever the policy says: they are picked only for want of
-others, and every plan that is followed is followed by way of ``SuspectsLast``. Where the policy's order says which host
-is near, a far one that answers is better than a near one that does not.
+Silent hosts (``Host.is_suspect``) come last in any policy's plan: native plans select them only if there are no others,
+and all other plans go through ``SuspectsLast``. A far host that responds is better than a near one that does not.
 
-What a router gives are places: a host, and the shard of it that holds the request's tablet.
+A router returns targets (``Place``): a host, and its shard that holds the request's tablet.
 """
 
 from __future__ import annotations
@@ -36,22 +35,22 @@ T = TypeVar("T")
 
 _BUILTIN: set[type] = set()
 _METHODS = frozenset(("distance", "make_query_plan"))
-_KEPT = 1024  # plans: statements may name any number of tables
+_KEPT = 1024  # maximum number of cached plans: statements may name any number of tables
 
 
 def builtin(cls: type[T]) -> type[T]:
-    """Register a policy class that has ``fallback``, and from which native plans are made."""
+    """Register a policy class that has ``fallback`` and supports native plans."""
     _BUILTIN.add(cls)
     return cls
 
 
 def is_unmodified(policy: Any) -> TypeGuard[BuiltIn]:
-    """Whether *policy* is of a built-in class itself, with no method put on the instance."""
+    """True if the class of *policy* is built in (not a subclass) and the instance overrides no method."""
     return type(policy) in _BUILTIN and not _METHODS & vars(policy).keys()
 
 
 def is_builtin(policy: Any) -> TypeGuard[BuiltIn]:
-    """Whether *policy* and all its children are unmodified built-in ones."""
+    """True if *policy* and all its children are unmodified built-in policies."""
     if not is_unmodified(policy):
         return False
     child = getattr(policy, "_child_policy", None)
@@ -59,18 +58,18 @@ def is_builtin(policy: Any) -> TypeGuard[BuiltIn]:
 
 
 def fallback_of(policy: Any, wanted: Wanted) -> Iterator[Host]:
-    """The plan of any policy: a built-in one's for this snapshot and token, or the one a user's policy makes."""
+    """Return the plan of any policy: a built-in one's for this snapshot and token, or that of a user's policy."""
     if is_unmodified(policy):
         return policy.fallback(wanted)
     return iter(policy.make_query_plan(wanted.keyspace, wanted.statement))
 
 
 class Router:
-    """Asks one policy for the places of requests. Any thread.
+    """Selects targets of requests by one policy. Any thread.
 
-    Take the place of :meth:`start`; when its host fails go on with the rest of the plan, or, if there is none yet, with
-    :meth:`fallback`. In all methods *keyspace* is the statement's, or else the session's; *token* the Murmur3 token of
-    the request's partition if it is known; *level* the request's consistency level, None for the statement's own.
+    Use the target of :meth:`start`; if its host fails, continue with the rest of the plan or, if that is None, with
+    :meth:`fallback`. In all methods *keyspace* is the statement's, or else the session's; *token* is the Murmur3 token
+    of the request's partition, or None; *level* is the request's consistency level, None for the statement's own.
     """
 
     __slots__ = ("policy",)
@@ -86,7 +85,7 @@ class Router:
         statement: Any,
         level: int | None = None,
     ) -> tuple[Place | None, Iterator[Place] | None]:
-        """The first place (None: there is none) and, if it was made already, the rest of the plan."""
+        """Return the first target (None if there is none) and, if the plan was made already, the rest of it."""
         plan = self._plan_of(Wanted.of(state, keyspace, token, statement, level))
         return next(plan, None), plan
 
@@ -99,12 +98,12 @@ class Router:
         picked: Place | None,
         level: int | None = None,
     ) -> Iterator[Place]:
-        """The places at other hosts, when :meth:`start` gave no rest and its host failed."""
+        """Return the targets on other hosts, after :meth:`start` returned no rest and its host failed."""
         plan = self._plan_of(Wanted.of(state, keyspace, token, statement, level))
         return (place for place in plan if picked is None or place.host is not picked.host)
 
     def at(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any, host: Host) -> Place:
-        """The place at *host*, whatever the policy says."""
+        """Return the target on *host*, without the policy."""
         return Wanted.of(state, keyspace, token, statement).place(host)
 
     def _plan_of(self, wanted: Wanted) -> Iterator[Place]:
@@ -112,8 +111,8 @@ class Router:
 
 
 class PickingRouter(Router):
-    """For a chain of built-in policies: has native plans, by keyspace, table and whether the order of replicas counts,
-    for the latest snapshot."""
+    """Router for a chain of built-in policies: caches native plans of the latest snapshot, by keyspace, table and
+    ``ordered`` (True if the order of replicas matters)."""
 
     __slots__ = ("_chain", "_hosts", "_plans", "_rings")
 
@@ -126,12 +125,12 @@ class PickingRouter(Router):
 
     @property
     def latency_aware(self) -> LatencyAwarePolicy | None:
-        """Wants to hear how long requests take, if there is one."""
+        """The latency-aware policy of the chain, which records latencies; None if there is none."""
         found: LatencyAwarePolicy | None = self._chain.latency_aware
         return found
 
     def measure(self, in_flight: Callable[[Host], int]) -> None:
-        """The policy is told how long requests take; *in_flight* tells how many there are."""
+        """Use *in_flight*, the number of requests in flight to a host, for the latency-aware policy."""
         self._chain.in_flight = in_flight
 
     def start(
@@ -158,12 +157,12 @@ class PickingRouter(Router):
         statement: Any,
         level: int | None = None,
     ) -> Callable[[int | None], Place | None]:
-        """The first places of many requests of one *statement* by their tokens, as long as *state* is the snapshot."""
+        """Return a function from token to first target for requests of *statement*, valid while *state* is current."""
         return self.plan(state, keyspace, table, keeps_order(statement, level))
 
     def plan(self, state: ClusterState, keyspace: str | None, table: str | None, ordered: bool) -> RoutePlan:
-        """The plan for requests to this table; replicas are asked in their order if *ordered*. What else changes than
-        the snapshot the plan notices itself."""
+        """Return the plan for requests to this table; replicas are used in their order if *ordered*. The plan itself
+        detects changes of hosts within the snapshot."""
         of, plans = self._plans
         if of is not state or len(plans) > _KEPT:
             plans = {}
@@ -197,7 +196,7 @@ class PickingRouter(Router):
 
 
 class Chain:
-    """What of a chain of built-in policies decides on the first host."""
+    """The parts of a chain of built-in policies that determine the first host."""
 
     __slots__ = ("_leaf", "_predicates", "_targets", "in_flight", "latency_aware", "token_aware")
 
@@ -226,9 +225,9 @@ class Chain:
         return self._targets and getattr(statement, "target_host", None) is not None
 
     def hosts(self, state: ClusterState) -> RouteHosts:
-        """The hosts as they are now."""
+        """Return the current hosts."""
         leaf = self._leaf
-        made_in = leaf._changes.value  # before anything is looked at
+        made_in = leaf._changes.value  # read before the hosts
         by_id, tiers = state.topology.by_id, leaf._near_to_far()
         return RouteHosts(
             leaf._changes,
@@ -246,5 +245,5 @@ class Chain:
 
 
 def router_for(policy: LoadBalancingPolicy) -> Router:
-    """The way to ask *policy*; for the caller to keep."""
+    """Return a router for *policy*; the caller caches it."""
     return PickingRouter(policy) if is_builtin(policy) else Router(policy)

@@ -1,5 +1,4 @@
-"""Speculative execution: when to try a second host while the first has not answered (L4). Idempotent statements
-only."""
+"""Speculative execution: delays before a request is also sent to another host (L4). Idempotent statements only."""
 
 from __future__ import annotations
 
@@ -14,10 +13,10 @@ if TYPE_CHECKING:
 
 @public("cassandra.policies")
 class SpeculativeExecutionPlan:
-    """When one request starts its extra executions."""
+    """Schedule of the extra executions of one request."""
 
     def next_execution(self, host: Host | None) -> float:
-        """Seconds until the next execution, counted from the last one (on *host*); negative: no more of them."""
+        """Return the seconds from the last execution (on *host*) to the next one; negative: no more executions."""
         raise NotImplementedError
 
 
@@ -26,13 +25,13 @@ class SpeculativeExecutionPolicy:
     """Makes a plan per request."""
 
     def new_plan(self, keyspace: str | None, statement: Any) -> SpeculativeExecutionPlan:
-        """The plan of one request; asked for idempotent statements only."""
+        """Return the plan of one request; called for idempotent statements only."""
         raise NotImplementedError
 
 
 @public("cassandra.policies")
 class NoSpeculativeExecutionPlan(SpeculativeExecutionPlan):
-    """Never."""
+    """A plan without extra executions."""
 
     def next_execution(self, host: Host | None) -> float:
         return -1
@@ -40,7 +39,7 @@ class NoSpeculativeExecutionPlan(SpeculativeExecutionPlan):
 
 @public("cassandra.policies")
 class NoSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
-    """One execution at a time; the default."""
+    """Starts no extra executions; the default."""
 
     def new_plan(self, keyspace: str | None, statement: Any) -> SpeculativeExecutionPlan:
         return NoSpeculativeExecutionPlan()
@@ -48,7 +47,7 @@ class NoSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
 
 @public("cassandra.policies")
 class ConstantSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
-    """Another execution every *delay* seconds while there is no answer, *max_attempts* of them at most.
+    """Starts another execution every *delay* seconds while there is no response, at most *max_attempts* of them.
 
     Choose a delay above the usual latency (its 99th percentile, say): every execution is load on the cluster.
     """

@@ -23,17 +23,17 @@ _NEAR_TO_FAR = (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE
 @builtin
 @public("cassandra.policies")
 class TokenAwarePolicy(LoadBalancingPolicy):
-    """Sends a request to a replica of its partition when that is known; any other goes where *child_policy* says.
+    """Sends a request to a replica of its partition if that is known; other requests use the plan of *child_policy*.
 
     Needs the statement's routing key (bound statements have it) and keyspace. Live replicas come first, ordered by the
-    distance the child gives them; then the rest of the child's plan.
+    distance that the child returns; then the rest of the child's plan.
 
     :param shuffle_replicas: spread requests over replicas of equal distance. Conditional (LWT) statements and
         requests at SERIAL or LOCAL_SERIAL always keep the order of the ring, so that all clients contend at the same
         replica.
     """
 
-    #: Whether replicas of equal distance are tried in random order.
+    #: True to try replicas of equal distance in random order.
     shuffle_replicas = True
 
     def __init__(
@@ -52,21 +52,21 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         self._child_policy.populate(cluster, hosts)
 
     def check_supported(self) -> None:
-        """RuntimeError if the metadata say that they cannot tell tokens, which this driver's always can; then whatever
-        the child says."""
+        """Raise RuntimeError if the metadata do not support tokens, which this driver's always do; then check the
+        child."""
         asked = getattr(self._cluster_metadata, "can_support_partitioner", None)
         if asked is not None and not asked():
             partitioner = self._cluster_metadata.partitioner
-            raise RuntimeError(f"TokenAwarePolicy needs tokens, which cannot be told for the partitioner {partitioner}")
+            raise RuntimeError(f"TokenAwarePolicy needs tokens, which do not exist for the partitioner {partitioner}")
         self._child_policy.check_supported()
 
     def distance(self, *args: Any, **kwargs: Any) -> int:
-        """The child's distance."""
+        """Return the child's distance."""
         distance: int = self._child_policy.distance(*args, **kwargs)
         return distance
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        """Live replicas of the statement's partition, nearest first; then the other hosts of the child's plan."""
+        """Return live replicas of the statement's partition, nearest first, then the rest of the child's plan."""
         keyspace = routing_keyspace(working_keyspace, query)
         metadata = self._cluster_metadata
         if metadata is None or query is None or keyspace is None:
@@ -98,7 +98,7 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         return ReplicasFirst(self._near_first(replicas, wanted), fallback_of, self._child_policy, wanted)
 
     def _near_first(self, replicas: Sequence[Host], wanted: Wanted) -> list[Host]:
-        """Those that may be used, near ones first, except that a leader comes before all."""
+        """Return the usable replicas, near ones first, except that a leader comes before all."""
         distance_of = self._child_policy.distance
         by_distance: dict[int, list[Host]] = {}
         for host in replicas:
@@ -116,7 +116,7 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         return found
 
     def _leader_first(self, first: Host, wanted: Wanted) -> bool:
-        """Whether *first* of the replicas leads a strongly consistent tablet: every request ends up there."""
+        """True if *first* leads a strongly consistent tablet, which executes every request anyway."""
         if wanted.tablet is None or not self._prefer_tablet_leader:
             return False
         return wanted.state.has_leaders(wanted.keyspace) and first.host_id == wanted.tablet.leader

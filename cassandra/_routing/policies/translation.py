@@ -1,4 +1,4 @@
-"""Address translation: from the address a node gives out to the one this client reaches it by (L4)."""
+"""Address translation: from the address that a node announces to the one that this client connects to (L4)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ log = get_logger("cassandra.policies")
 
 @public("cassandra.policies")
 class AddressTranslator:
-    """Maps the addresses found in system tables and events. Subclass it where nodes are behind NAT."""
+    """Maps the addresses found in system tables and events. Subclass it for nodes behind NAT."""
 
     def translate(self, addr: str) -> str:
-        """The address to connect to for the node that calls itself *addr*. May block; not called per request."""
+        """Return the address to connect to for the node that announces *addr*. May block; not called per request."""
         raise NotImplementedError
 
     @property
@@ -25,7 +25,7 @@ class AddressTranslator:
 
 @public("cassandra.policies")
 class IdentityTranslator(AddressTranslator):
-    """Leaves addresses as they are; the default."""
+    """Returns addresses unchanged; the default."""
 
     def translate(self, addr: str) -> str:
         return addr
@@ -33,13 +33,14 @@ class IdentityTranslator(AddressTranslator):
 
 @public("cassandra.policies")
 class EC2MultiRegionTranslator(AddressTranslator):
-    """For clusters over several EC2 regions: public addresses become private ones where the node is in this region.
+    """For clusters in several EC2 regions: translates public addresses to private ones for nodes in this region.
 
-    Asks DNS for the name of the public address; EC2 answers for that name with the private address to clients inside.
+    Looks up the DNS name of the public address; for clients inside the region, EC2 resolves that name to the private
+    address.
     """
 
     def translate(self, addr: str) -> str:
-        """The private address if DNS gives one, else *addr* itself."""
+        """Return the private address if DNS has one, else *addr*."""
         name = socket.getfqdn(addr)
         try:
             found = socket.getaddrinfo(name, 0, socket.AF_UNSPEC, socket.SOCK_STREAM)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @public("cassandra.policies")
 class WrapperPolicy(LoadBalancingPolicy):
-    """Hands everything on to a child; a base to override some of it."""
+    """Delegates all methods to a child; a base class for policies that override some of them."""
 
     def __init__(self, child_policy: LoadBalancingPolicy) -> None:
         self._child_policy: Any = child_policy
@@ -50,7 +50,7 @@ class WrapperPolicy(LoadBalancingPolicy):
 @builtin
 @public("cassandra.policies")
 class DefaultLoadBalancingPolicy(WrapperPolicy):
-    """A child's plan, with the host that a statement targets (its ``target_host``, an address) in front."""
+    """Uses a child's plan, with the target host of the statement (its ``target_host``, an address) first."""
 
     _cluster_metadata: Any = None
     _targets_hosts = True
@@ -60,7 +60,7 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         super().populate(cluster, hosts)
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        """The targeted host if there is one and it is up, then the child's plan."""
+        """Return the target host if there is one and it is up, then the child's plan."""
         keyspace = (getattr(query, "keyspace", None) or working_keyspace) if query is not None else working_keyspace
         address = getattr(query, "target_host", None)
         if address is not None and self._cluster_metadata is not None:
@@ -91,11 +91,10 @@ def _target(state: ClusterState, statement: Any) -> Host | None:
 @builtin
 @public("cassandra.policies")
 class HostFilterPolicy(LoadBalancingPolicy):
-    """The hosts of a child's plan for which *predicate* is true; every other host is ignored.
+    """Uses the hosts of a child's plan for which *predicate* is true; every other host is ignored.
 
-    The predicate is asked for every host of every plan and may change its mind; it must be quick. Filtering
-    happens after the child has put hosts in order, so the neighbours of filtered hosts get their share of a
-    round-robin::
+    The predicate is called for every host of every plan and may change its result; it must be fast. Filtering happens
+    after the child has ordered the hosts, so in a round-robin the hosts after a filtered one get its share::
 
         HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address != "10.0.0.7")
     """
@@ -106,7 +105,7 @@ class HostFilterPolicy(LoadBalancingPolicy):
 
     @property
     def predicate(self) -> Callable[[Host], bool]:
-        """Takes a host, says whether it may be used. Set by the constructor, not replaceable."""
+        """Function of a host, true if the host may be used. Set by the constructor, read-only."""
         return self._predicate
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
@@ -116,14 +115,14 @@ class HostFilterPolicy(LoadBalancingPolicy):
         self._child_policy.check_supported()
 
     def distance(self, host: Host) -> int:
-        """IGNORED for filtered hosts, for the others the child's distance."""
+        """Return IGNORED for filtered hosts, for the others the child's distance."""
         if not self._predicate(host):
             return HostDistance.IGNORED
         distance: int = self._child_policy.distance(host)
         return distance
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        """The child's plan without the filtered hosts."""
+        """Return the child's plan without the filtered hosts."""
         return filter(self._predicate, self._child_policy.make_query_plan(working_keyspace, query))
 
     def on_up(self, host: Host, *args: Any, **kwargs: Any) -> None:

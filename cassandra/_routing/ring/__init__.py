@@ -1,1 +1,1 @@
-"""Tokens, the ring of their owners and where replication puts the replicas: Murmur3 and the other partitioners."""
+"""Tokens, the ring of their owners, and placement of replicas: Murmur3 and the other partitioners."""

@@ -1,4 +1,4 @@
-"""Partition keys of tables as the schema describes them: serialising and grouping by replica (L4)."""
+"""Partition keys: serialisation by the schema and grouping by replica (L4)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from ..host import Host
     from ..schema.keyspace import KeyspaceMetadata
 
-#: Key of the group of those keys for which no live replica is known.
+#: Group of the keys without a known live replica.
 NO_VALID_REPLICA = object()
 
 
 def codec_of(cql_type: str, keyspace: KeyspaceMetadata) -> Codec:
-    """The codec of a column's type. Raises ValueError for a type that is not known, such as a dropped user type."""
+    """Return the codec of a column's type. Raises ValueError for an unknown type, such as a dropped user type."""
     return _codec(parse_cql_type(cql_type), keyspace)
 
 
@@ -41,7 +41,7 @@ def _codec(parsed: CqlType, keyspace: KeyspaceMetadata) -> Codec:
         return resolve_custom(name)
     if parsed.kind == "user":
         if name not in keyspace.user_types:
-            raise ValueError(f"keyspace {keyspace.name} has no type {name}")
+            raise ValueError(f"unknown type in keyspace {keyspace.name}: {name}")
         user_type = keyspace.user_types[name]
         fields = [codec_of(field, keyspace) for field in user_type.field_types]
         return udt_codec(keyspace.name, name, user_type.field_names, fields)
@@ -60,7 +60,7 @@ def _codec(parsed: CqlType, keyspace: KeyspaceMetadata) -> Codec:
 
 
 def routing_key(components: Sequence[bytes]) -> bytes:
-    """A serialised partition key from its serialised columns."""
+    """Return the serialised partition key for its serialised columns."""
     if len(components) == 1:
         return components[0]
     return b"".join(struct.pack(">H", len(part)) + part + b"\0" for part in components)
@@ -72,7 +72,7 @@ def group_keys_by_replica(
 ) -> dict[Any, list[Sequence[Any]]]:
     """Group partition keys (sequences of values) by a live replica, a local one if there is any.
 
-    To send one statement per host instead of one per key. Keys for which there is no live replica are under
+    For sending one statement per host instead of one per key. Keys without a live replica are in the group
     ``NO_VALID_REPLICA``::
 
         group_keys_by_replica(session, "shop", "orders", [(1,), (2,), (3,)])

@@ -1,4 +1,4 @@
-"""Building blocks of murmur3 that ``cassandra.murmur3`` has as names (L4). Tokens come from the native engine."""
+"""Parts of murmur3 for the public module ``cassandra.murmur3`` (L4). Tokens are computed by the native engine."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _MASK = INT64_OVF_DIV - 1
 
 @public("cassandra.murmur3")
 def truncate_int64(x: int) -> int:
-    """*x* wrapped around to a signed 64-bit number."""
+    """Return *x* wrapped around to a signed 64-bit number."""
     return (x + INT64_OVF_OFFSET) % INT64_OVF_DIV - INT64_OVF_OFFSET
 
 
 @public("cassandra.murmur3")
 def rotl64(x: int, r: int) -> int:
-    """The 64 bits of *x* rotated left by *r*."""
+    """Return the 64 bits of *x* rotated left by *r*."""
     bits = x & _MASK
     return (bits << r | bits >> (64 - r)) & _MASK
 
 
 @public("cassandra.murmur3")
 def fmix(k: int) -> int:
-    """The final mix of a 64-bit half."""
+    """Return the final mix of a 64-bit half."""
     k ^= (k & _MASK) >> 33
     k = truncate_int64(k * 0xFF51AFD7ED558CCD)
     k ^= (k & _MASK) >> 33
@@ -39,7 +39,7 @@ def fmix(k: int) -> int:
 
 @public("cassandra.murmur3")
 def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """The 64-bit words of the whole 16-byte blocks of *data*, the signed bytes of the rest, and the length."""
+    """Return the 64-bit words of the whole 16-byte blocks of *data*, the signed bytes of the rest, and the length."""
     whole = len(data) // 16 * 16
     return (
         struct.unpack(f"<{whole // 8}q", data[:whole]),

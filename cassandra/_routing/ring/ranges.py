@@ -1,7 +1,7 @@
-"""Token ranges of the Murmur3 partitioner: parts of the ring, as arithmetic (L4).
+"""Token ranges of the Murmur3 partitioner and arithmetic on them (L4).
 
-The ring is the interval ``(MIN_LONG, MAX_LONG]``: no key has the least token. A range that wraps around its end is cut
-there, so that the start of a range is always below its end; see :func:`ring_ranges`.
+The ring is the interval ``(MIN_LONG, MAX_LONG]``: no key has the minimum token. A range that wraps around the end of
+the ring is split there, so that the start of a range is always below its end; see :func:`ring_ranges`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @public("cassandra.metadata")
 class TokenRange:
-    """The tokens above *start*, up to and with *end*: ``start < token <= end``. Immutable, equal by its ends; may be
-    pickled.
+    """The tokens above *start*, up to and including *end*: ``start < token <= end``. Immutable; compared by *start* and
+    *end*; may be pickled.
 
-    :param replicas: the hosts that hold it, as far as that is known; not compared.
+    :param replicas: the known hosts that hold the range; not compared.
 
-    ValueError unless ``-2**63 <= start < end <= 2**63 - 1``. Example::
+    Raises ValueError unless ``-2**63 <= start < end <= 2**63 - 1``. Example::
 
         for part in TokenRange(-100, 100).split(4):
             print(part.start, part.end)
@@ -44,7 +44,7 @@ class TokenRange:
 
     def __init__(self, start: int, end: int, replicas: Iterable[Host] = ()) -> None:
         if not MIN_LONG <= start < end <= MAX_LONG:
-            raise ValueError(f"a token range is from -2**63 to 2**63 - 1, and its start below its end: {start}, {end}")
+            raise ValueError(f"a token range must have -2**63 <= start < end <= 2**63 - 1, got {start}, {end}")
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "end", end)
         object.__setattr__(self, "replicas", tuple(replicas))
@@ -56,36 +56,36 @@ class TokenRange:
         raise AttributeError(f"a TokenRange is immutable: {name} cannot be deleted")
 
     def __len__(self) -> NoReturn:
-        raise TypeError("a token range may have more tokens than len() can say: use .size")
+        raise TypeError("a token range may have more tokens than len() can return: use .size")
 
     def __bool__(self) -> bool:
         return True
 
     @property
     def size(self) -> int:
-        """Tokens in it; 1 at least."""
+        """Number of tokens, at least 1."""
         return self.end - self.start
 
     def contains(self, token: int) -> bool:
-        """Whether *token* lies in it."""
+        """True if *token* is in the range."""
         return self.start < token <= self.end
 
     def split(self, n: int) -> list[TokenRange]:
-        """*n* ranges of the same size, give or take one token, which cover it exactly; fewer if it has not so many
-        tokens. ValueError unless *n* is positive."""
+        """Split the range into *n* ranges whose sizes differ by at most one token; fewer if there are fewer tokens.
+        Raises ValueError unless *n* is positive."""
         if n < 1:
-            raise ValueError(f"a range is split in one part or more, not {n}")
+            raise ValueError(f"n must be positive, got {n}")
         n = min(n, self.size)
         cuts = [self.start + self.size * part // n for part in range(n + 1)]
         return [TokenRange(cuts[part], cuts[part + 1], self.replicas) for part in range(n)]
 
     def intersect(self, other: TokenRange) -> TokenRange | None:
-        """What both have, with the replicas of this one; None if that is nothing."""
+        """Return the common tokens, with the replicas of this range; None if there are none."""
         start, end = max(self.start, other.start), min(self.end, other.end)
         return TokenRange(start, end, self.replicas) if start < end else None
 
     def subtract(self, others: TokenRange | Iterable[TokenRange]) -> list[TokenRange]:
-        """What is left of it without *others*, ascending, with its replicas."""
+        """Return the ranges of the tokens that are not in *others*, ascending, with the replicas of this range."""
         left, start = [], self.start
         for other in merge_ranges([others] if isinstance(others, TokenRange) else others):
             if other.end <= start:
@@ -120,7 +120,7 @@ FULL_RING = TokenRange(MIN_LONG, MAX_LONG)
 
 
 def merge_ranges(ranges: Iterable[TokenRange]) -> list[TokenRange]:
-    """The same tokens in as few ranges as can be, ascending. One that several became has the replicas of the first."""
+    """Return the same tokens in the fewest ranges, ascending. A merged range has the replicas of the first one."""
     merged: list[TokenRange] = []
     for one in sorted(ranges):
         last = merged[-1] if merged else None
@@ -132,13 +132,13 @@ def merge_ranges(ranges: Iterable[TokenRange]) -> list[TokenRange]:
 
 
 def covers(ranges: Iterable[TokenRange], whole: TokenRange = FULL_RING) -> bool:
-    """Whether *ranges* have every token of *whole*."""
+    """True if *ranges* have every token of *whole*."""
     return not whole.subtract(ranges)
 
 
 def unwrapped(start: int, end: int, replicas: Iterable[Host] = ()) -> list[TokenRange]:
-    """The range from *start* to *end*, ascending, cut at the least token where it wraps around. All of the ring if both
-    are the same."""
+    """Return the range from *start* to *end*, ascending, split at the minimum token if it wraps around. The whole ring
+    if both are equal."""
     if start < end:
         return [TokenRange(start, end, replicas)]
     parts = [(MIN_LONG, end), (start, MAX_LONG)]
@@ -146,14 +146,14 @@ def unwrapped(start: int, end: int, replicas: Iterable[Host] = ()) -> list[Token
 
 
 def ring_ranges(state: ClusterState, keyspace: str) -> list[TokenRange]:
-    """The ranges between the tokens of the ring, ascending, with the replicas of *keyspace*. UnsupportedOperation for
-    another partitioner than Murmur3; one range without replicas while no tokens are known."""
+    """Return the ranges between the tokens of the ring, ascending, with the replicas of *keyspace*; one range without
+    replicas while no tokens are known. Raises UnsupportedOperation for another partitioner than Murmur3."""
     ring = state.topology.ring
     partitioner = state.topology.partitioner
     if (ring is not None and not ring.murmur3) or (
         ring is None and partitioner is not None and not partitioner.endswith("Murmur3Partitioner")
     ):
-        raise UnsupportedOperation(f"token ranges are numbers with the Murmur3Partitioner only; this is {partitioner}")
+        raise UnsupportedOperation(f"token ranges require the Murmur3Partitioner, the cluster has {partitioner}")
     if not ring:
         return [FULL_RING]
     found, values = state.replica_map(keyspace), ring.values
@@ -165,7 +165,7 @@ def ring_ranges(state: ClusterState, keyspace: str) -> list[TokenRange]:
 
 
 def tablet_ranges(state: ClusterState, tablets: Sequence[Tablet]) -> list[TokenRange]:
-    """The ranges of *tablets*, ascending."""
+    """Return the ranges of *tablets*, ascending."""
     by_id = state.topology.by_id
     ranges = []
     for tablet in tablets:
@@ -175,9 +175,9 @@ def tablet_ranges(state: ClusterState, tablets: Sequence[Tablet]) -> list[TokenR
 
 
 def token_ranges(state: ClusterState, keyspace: str, table: str | None) -> list[TokenRange]:
-    """Body of :meth:`Metadata.token_ranges`."""
+    """Implement :meth:`Metadata.token_ranges`."""
     if state.keyspaces and keyspace not in state.keyspaces:
-        raise ValueError(f"there is no keyspace {keyspace!r}")
+        raise ValueError(f"unknown keyspace: {keyspace!r}")
     ring = ring_ranges(state, keyspace)
     known: Sequence[Tablet] = ()
     if table is not None and state.tablets is not None and state.tablets.table_has_tablets(keyspace, table):

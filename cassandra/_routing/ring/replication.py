@@ -1,5 +1,5 @@
-"""Replication strategies: which hosts hold a range of the ring (L4). The rules are the server's (its
-``locator`` package)."""
+"""Replication strategies: the hosts that hold a range of the ring (L4). The rules are those of the server's
+``locator`` package."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REPLICATION_STRATEGY_CLASS_PREFIX = "org.apache.cassandra.locator."
 
 @public("cassandra.metadata")
 class ReplicationFactor:
-    """How many replicas: all of them, and how many of those are transient (hold only what is not yet repaired)."""
+    """Number of replicas and, among them, of transient replicas (which hold only unrepaired data)."""
 
     #: Number of replicas, transient ones included.
     all_replicas: int = None  # type: ignore[assignment]
@@ -39,7 +39,7 @@ class ReplicationFactor:
 
     @staticmethod
     def create(rf: int | str) -> ReplicationFactor:
-        """From ``3``, ``"3"`` or, with transient replicas, ``"3/1"``. Raises ValueError for anything else."""
+        """Parse ``3``, ``"3"`` or, with transient replicas, ``"3/1"``. Raises ValueError for any other value."""
         everything, slash, transient = str(rf).partition("/")
         try:
             return ReplicationFactor(int(everything), int(transient) if slash else None)
@@ -60,7 +60,7 @@ class ReplicationFactor:
 
 @public("cassandra.metadata")
 class ReplicationStrategyTypeType(type):
-    """Registers strategies by class name; a user's subclass of a strategy is found for keyspaces that name it."""
+    """Registers strategies by class name; a user's subclass is used for keyspaces with a strategy of that name."""
 
     registry: ClassVar[dict[str, Any]] = {}
 
@@ -74,7 +74,7 @@ class ReplicationStrategyTypeType(type):
 
 @public("cassandra.metadata")
 class _ReplicationStrategy(metaclass=ReplicationStrategyTypeType):
-    """How a keyspace's data is spread over hosts. Subclasses say so in :meth:`make_token_replica_map`."""
+    """Placement of a keyspace's replicas on hosts. Subclasses implement :meth:`make_token_replica_map`."""
 
     name: str
     options_map: Mapping[str, Any] | None = None
@@ -84,7 +84,7 @@ class _ReplicationStrategy(metaclass=ReplicationStrategyTypeType):
 
     @classmethod
     def create(cls, strategy_class: str | None, options_map: Mapping[str, Any] | None) -> _ReplicationStrategy | None:
-        """The strategy a schema table describes; one that is not known, or wrongly described, routes nothing."""
+        """Return the strategy for a row of the schema tables; an unknown or invalid one has no replica map."""
         if not strategy_class:
             return None
         name = strategy_class.removeprefix(REPLICATION_STRATEGY_CLASS_PREFIX)
@@ -96,13 +96,13 @@ class _ReplicationStrategy(metaclass=ReplicationStrategyTypeType):
             strategy: _ReplicationStrategy = known(options)
             return strategy
         except Exception as error:
-            log.warning("Replication strategy %s with options %s is not understood: %s", name, dict(options), error)
+            log.warning("Invalid replication strategy %s with options %s: %s", name, dict(options), error)
             return _UnknownStrategy(name, options)
 
     def make_token_replica_map(
         self, token_to_host_owner: Mapping[Token, Host], ring: Sequence[Token]
     ) -> dict[Token, list[Host]]:
-        """Replicas of the range ending at each token, in ring order."""
+        """Return the replicas of the range ending at each token, in ring order."""
         if not ring:
             return {}
         walked = Ring(type(ring[0]), {token.value: token_to_host_owner[token] for token in ring})
@@ -110,16 +110,16 @@ class _ReplicationStrategy(metaclass=ReplicationStrategyTypeType):
         return {token: list(find(position)) for position, token in enumerate(walked.tokens)} if find else {}
 
     def export_for_schema(self) -> str:
-        """The strategy as the value of ``replication`` in ``CREATE KEYSPACE``."""
+        """Return the strategy as the value of ``replication`` in ``CREATE KEYSPACE``."""
         raise NotImplementedError
 
     def finder(self, ring: Ring) -> Finder | None:
-        """The same as :meth:`make_token_replica_map`, one range at a time; None if the strategy cannot route."""
+        """Return a function for the replicas of one range at a time; None if the strategy does not support routing."""
         return None
 
 
 def finder_for(strategy: _ReplicationStrategy, ring: Ring) -> Finder | None:
-    """How to find replicas on *ring*. A class that overrides only ``make_token_replica_map`` has that asked, once."""
+    """Return the finder of replicas on *ring*. If a class overrides only ``make_token_replica_map``, call it once."""
     for cls in type(strategy).__mro__:
         if "finder" in vars(cls):
             return strategy.finder(ring)
@@ -132,7 +132,7 @@ def finder_for(strategy: _ReplicationStrategy, ring: Ring) -> Finder | None:
 
 @public("cassandra.metadata")
 class _UnknownStrategy(_ReplicationStrategy):
-    """A strategy the driver does not know: kept for printing; token-aware routing falls back to the child policy."""
+    """An unknown strategy: kept for printing; token-aware routing falls back to the child policy."""
 
     def __init__(self, name: str, options_map: Mapping[str, Any] | None) -> None:
         self.name = name
@@ -151,9 +151,9 @@ class _UnknownStrategy(_ReplicationStrategy):
 
 @public("cassandra.metadata")
 class SimpleStrategy(_ReplicationStrategy):
-    """Each range on the next *n* different hosts of the ring, wherever they are."""
+    """Each range is on the next *n* different hosts of the ring, in any data centre and rack."""
 
-    #: The replication factor with its transient part.
+    #: The replication factor including transient replicas.
     replication_factor_info: ReplicationFactor = None  # type: ignore[assignment]
 
     def __init__(self, options_map: Mapping[str, Any]) -> None:
@@ -166,7 +166,7 @@ class SimpleStrategy(_ReplicationStrategy):
         return self.replication_factor_info.full_replicas
 
     def export_for_schema(self) -> str:
-        """The value of ``replication`` in ``CREATE KEYSPACE``."""
+        """Return the value of ``replication`` in ``CREATE KEYSPACE``."""
         return _replication_literal("SimpleStrategy", {"replication_factor": str(self.replication_factor_info)})
 
     def finder(self, ring: Ring) -> Finder | None:
@@ -196,11 +196,11 @@ class SimpleStrategy(_ReplicationStrategy):
 
 @public("cassandra.metadata")
 class NetworkTopologyStrategy(_ReplicationStrategy):
-    """A number of replicas per data centre, on different racks as far as there are enough of them."""
+    """A number of replicas per data centre, on different racks if there are enough of them."""
 
     #: Data centre name to its number of full replicas.
     dc_replication_factors: dict[str, int] = None  # type: ignore[assignment]
-    #: Data centre name to its replication factor with the transient part.
+    #: Data centre name to its replication factor including transient replicas.
     dc_replication_factors_info: dict[str, ReplicationFactor] = None  # type: ignore[assignment]
 
     def __init__(self, dc_replication_factors: Mapping[str, int | str]) -> None:
@@ -213,7 +213,7 @@ class NetworkTopologyStrategy(_ReplicationStrategy):
         }
 
     def export_for_schema(self) -> str:
-        """The value of ``replication`` in ``CREATE KEYSPACE``."""
+        """Return the value of ``replication`` in ``CREATE KEYSPACE``."""
         factors = {dc: str(factor) for dc, factor in sorted(self.dc_replication_factors_info.items())}
         return _replication_literal("NetworkTopologyStrategy", factors)
 
@@ -233,8 +233,8 @@ class NetworkTopologyStrategy(_ReplicationStrategy):
 class _RackWalk:
     """Walks the ring once for all data centres, as the server's NetworkTopologyStrategy does since 4.0.
 
-    In each data centre the next host of a rack not met yet is taken. A host of a rack met before is taken as
-    well, but only as often as there are more replicas than racks, and then the first such hosts are.
+    In each data centre the next host of a new rack is selected. Hosts of a rack with a replica are selected too, in
+    ring order, but at most as many as the number of replicas exceeds the number of racks.
     """
 
     def __init__(self, ring: Ring, factors: Mapping[str, ReplicationFactor]) -> None:
@@ -242,7 +242,7 @@ class _RackWalk:
         self._numbers = ring.owner_numbers
         self._places = [(host.datacenter or "", host.rack or "") for host in ring.nodes]
         self._wanted: dict[str, int] = {}
-        self._until: dict[str, int] = {}  # what is left to place then would be transient replicas
+        self._until: dict[str, int] = {}  # the remaining replicas are transient ones, which are not selected
         self._repeats: dict[str, int] = {}
         for dc, factor in factors.items():
             racks = [rack for place, rack in self._places if place == dc]
@@ -281,13 +281,13 @@ class _RackWalk:
 
 @public("cassandra.metadata")
 class LocalStrategy(_ReplicationStrategy):
-    """Every host keeps its own: system keyspaces. Nothing to route by."""
+    """Every host has its own data: system keyspaces. Not used for routing."""
 
     def __init__(self, options_map: Mapping[str, Any]) -> None:
         self.options_map = dict(options_map)
 
     def export_for_schema(self) -> str:
-        """The value of ``replication`` in ``CREATE KEYSPACE``."""
+        """Return the value of ``replication`` in ``CREATE KEYSPACE``."""
         return _replication_literal("LocalStrategy", {})
 
     def __eq__(self, other: object) -> bool:
@@ -299,7 +299,7 @@ class LocalStrategy(_ReplicationStrategy):
 
 @public("cassandra.metadata")
 class EverywhereStrategy(_ReplicationStrategy):
-    """Every host has everything (ScyllaDB)."""
+    """Every host is a replica of all data (ScyllaDB)."""
 
     def __init__(self, options_map: Mapping[str, Any]) -> None:
         self.options_map = dict(options_map)

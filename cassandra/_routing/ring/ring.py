@@ -1,5 +1,5 @@
-"""The vnode ring of one partitioner, and the replicas of each of its ranges (L4). Immutable but for lazily
-filled tables."""
+"""The vnode ring of one partitioner, and the replicas of each of its ranges (L4). Immutable except for lazily filled
+tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .tokens import Murmur3Token, Token
 if TYPE_CHECKING:
     from ..host import Host
 
-#: From a position on the ring to the replicas of the range that ends there.
+#: Function from a position on the ring to the replicas of the range that ends there.
 Finder = Callable[[int], tuple["Host", ...]]
 
 
@@ -29,7 +29,7 @@ class Ring:
         self.owners: tuple[Host, ...] = tuple(owner_of[value] for value in self.values)
         self.nodes: tuple[Host, ...] = tuple(dict.fromkeys(self.owners))
         numbers = {host: number for number, host in enumerate(self.nodes)}
-        self.owner_numbers = [numbers[host] for host in self.owners]  # positions in nodes: walks compare numbers
+        self.owner_numbers = [numbers[host] for host in self.owners]  # indexes into nodes, for fast comparison
         self.murmur3 = token_class is Murmur3Token
         self.tokens_native = TokenRing(self.values, self.owners) if self.murmur3 else None
         self.index: Callable[[Any], int] = self._bisect if self.tokens_native is None else self.tokens_native.index
@@ -38,7 +38,7 @@ class Ring:
         return len(self.owners)
 
     def without(self, host: Host) -> Ring | None:
-        """The ring once *host* is gone; None if nothing is left."""
+        """Return the ring without *host*; None if no tokens are left."""
         left = {value: owner for value, owner in zip(self.values, self.owners, strict=True) if owner is not host}
         return Ring(self.token_class, left) if left else None
 
@@ -46,12 +46,12 @@ class Ring:
         return bisect_left(self.values, value) % len(self.values)
 
     def token_of(self, key: bytes) -> Any:
-        """The token value of a serialised partition key."""
+        """Return the token value of a serialised partition key."""
         return self.token_class.hash_fn(key)
 
     @cached_property
     def tokens(self) -> list[Token]:
-        """The tokens as objects, in order."""
+        """Tokens as objects, in order."""
         return [self.token_class(value) for value in self.values]
 
     @cached_property
@@ -60,10 +60,10 @@ class Ring:
 
 
 class ReplicaMap:
-    """Replicas of every range of a ring under one replication strategy; a range is worked out when first asked for.
+    """Replicas of every range of a ring under one replication strategy; computed per range on first use.
 
-    Why lazily: a ring of 45 nodes with 256 tokens has 11,520 ranges, which take a tenth of a second to walk,
-    per strategy and per topology change, while most clients touch few of them before the next change.
+    Lazy, because a ring of 45 nodes with 256 tokens has 11,520 ranges, which take a tenth of a second to compute, per
+    strategy and per topology change, while most clients use few of them before the next change.
     """
 
     __slots__ = ("_find", "_table", "index", "ring")
@@ -79,10 +79,10 @@ class ReplicaMap:
 
     def __getitem__(self, position: int) -> tuple[Host, ...]:
         replicas = self._table[position]
-        if replicas is None:  # two threads may both work it out; they agree
+        if replicas is None:  # two threads may both compute it, with the same result
             replicas = self._table[position] = self._find(position)
         return replicas
 
     def replicas(self, value: Any) -> tuple[Host, ...]:
-        """Replicas of the partition with this token value, in ring order."""
+        """Return the replicas of the partition with this token value, in ring order."""
         return self[self.index(value)]

@@ -1,4 +1,4 @@
-"""TokenMap: the ring and its replicas as users see them (L4). The driver itself routes by ``ring.ReplicaMap``."""
+"""TokenMap: the public view of the ring and its replicas (L4). The driver itself routes by ``ring.ReplicaMap``."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @public("cassandra.metadata")
 class TokenMap:
-    """Which host owns which token, and which hosts hold what. Found at ``cluster.metadata.token_map``."""
+    """Owners of tokens, and replicas of keyspaces. Available as ``cluster.metadata.token_map``."""
 
     #: The class of the tokens.
     token_class: type[Token] = None  # type: ignore[assignment]
-    #: For each keyspace that was asked for: hosts by token.
+    #: For each keyspace with computed replicas: hosts by token.
     tokens_to_hosts_by_ks: dict[str, dict[Token, list[Host]]] = None  # type: ignore[assignment]
 
     def __init__(
@@ -65,13 +65,13 @@ class TokenMap:
         return self._ring.token_to_host_owner
 
     def get_replicas(self, keyspace: str, token: Token) -> list[Host]:
-        """The hosts that hold the partitions with *token*, in ring order; empty if the keyspace is not known."""
+        """Return the hosts that hold the partitions with *token*, in ring order; empty for an unknown keyspace."""
         self.rebuild_keyspace(keyspace, build_if_absent=True)
         replicas = self.tokens_to_hosts_by_ks.get(keyspace)
         return list(replicas.get(self.ring[self._ring.index(token.value)], ())) if replicas else []
 
     def rebuild_keyspace(self, keyspace: str, build_if_absent: bool = False) -> None:
-        """Work out the replicas of *keyspace* again, if they are known; with *build_if_absent*, if they are not."""
+        """Recompute the replicas of *keyspace* if they are present; with *build_if_absent*, only if they are not."""
         if build_if_absent == (keyspace in self.tokens_to_hosts_by_ks):
             return
         known = self._metadata.keyspaces.get(keyspace)
@@ -79,7 +79,7 @@ class TokenMap:
             self.tokens_to_hosts_by_ks[keyspace] = self.replica_map_for_keyspace(known)
 
     def replica_map_for_keyspace(self, ks_metadata: KeyspaceMetadata) -> dict[Token, list[Host]]:
-        """The hosts of each token under the replication of *ks_metadata*."""
+        """Return the replicas of each token under the replication of *ks_metadata*."""
         strategy = ks_metadata.replication_strategy
         find = finder_for(strategy, self._ring) if strategy is not None else None
         if find is None:
@@ -88,11 +88,11 @@ class TokenMap:
         return {token: list(replicas[position]) for position, token in enumerate(self.ring)}
 
     def remove_keyspace(self, keyspace: str) -> None:
-        """Forget the replicas of *keyspace*."""
+        """Remove the replicas of *keyspace*."""
         self.tokens_to_hosts_by_ks.pop(keyspace, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy knows the ring, and how keyspaces are replicated, as of now."""
+        """Copy the current ring and replication strategies; the copy is not updated."""
         ring = self._ring
         owners = dict(zip(ring.values, ring.owners, strict=True))
         known = self._metadata.keyspaces.items()
@@ -101,7 +101,7 @@ class TokenMap:
 
 
 class _Strategies:
-    """Of the metadata, what a copy of a token map needs."""
+    """The part of the metadata that a copy of a token map needs."""
 
     def __init__(self, strategies: Mapping[str, Any]) -> None:
         self.keyspaces = {name: _Keyspace(strategy) for name, strategy in strategies.items()}

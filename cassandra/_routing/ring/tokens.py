@@ -1,4 +1,4 @@
-"""Tokens of the partitioners, as Python objects (L4). Requests are routed by bare integers; these are for users."""
+"""Tokens of the partitioners, as Python objects (L4). For users; requests are routed by plain integers."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Token:
 
     @classmethod
     def hash_fn(cls, key: Any) -> Any:
-        """The value that the partitioner gives a serialised partition key."""
+        """Return the partitioner's token value of a serialised partition key."""
         return key
 
     @classmethod
     def from_key(cls, key: bytes) -> Self:
-        """The token of a serialised partition key."""
+        """Return the token of a serialised partition key."""
         return cls(cls.hash_fn(key))
 
     @classmethod
     def from_string(cls, token_string: str) -> Self:
-        """The token as system tables spell it."""
+        """Parse a token as in the system tables."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
@@ -61,7 +61,7 @@ class HashToken(Token):
 
     @classmethod
     def from_string(cls, token_string: str) -> Self:
-        """The token as system tables spell it: decimal."""
+        """Parse a token as in the system tables: decimal."""
         return cls(int(token_string))
 
 
@@ -72,12 +72,12 @@ class Murmur3Token(HashToken):
     __slots__ = ()
 
     def __init__(self, token: int | str) -> None:
-        """*token*: a number, also as a string."""
+        """*token*: a number or its decimal string."""
         super().__init__(int(token))
 
     @classmethod
     def hash_fn(cls, key: bytes | str) -> int:
-        """Murmur3 of *key* as Cassandra computes it."""
+        """Return the Murmur3 hash of *key* as computed by Cassandra."""
         return murmur3_token(key.encode() if isinstance(key, str) else key)
 
 
@@ -89,7 +89,7 @@ class MD5Token(HashToken):
 
     @classmethod
     def hash_fn(cls, key: bytes | str) -> int:
-        from hashlib import md5  # OpenSSL, which only clusters with the RandomPartitioner need
+        from hashlib import md5  # imports OpenSSL, which only clusters with the RandomPartitioner need
 
         data = key.encode() if isinstance(key, str) else key
         return abs(int.from_bytes(md5(data, usedforsecurity=False).digest(), "big", signed=True))
@@ -103,7 +103,7 @@ class BytesToken(Token):
 
     @classmethod
     def from_string(cls, token_string: str | bytes) -> Self:
-        """The token as system tables spell it: hexadecimal."""
+        """Parse a token as in the system tables: hexadecimal."""
         text = token_string.decode("ascii") if isinstance(token_string, bytes) else token_string
         return cls(bytes.fromhex(text.removeprefix("0x")))
 
@@ -116,6 +116,6 @@ _BY_PARTITIONER: dict[str, type[Token]] = {
 
 
 def token_class_of(partitioner: str | None) -> type[Token] | None:
-    """The token class for a partitioner's class name; None for one the driver does not know (then nothing is
-    routed)."""
+    """Return the token class for a partitioner's class name; None for an unknown one (then requests are not routed by
+    token)."""
     return _BY_PARTITIONER.get((partitioner or "").rpartition(".")[2])

@@ -1,5 +1,5 @@
-"""The schema (L4): what to read (``target``, ``queries``), how to understand it (``parser``), how to change a
-snapshot by it (``update``), and the model that users see (``keyspace``, ``table``, ``functions``).
+"""The schema (L4): the parts to read (``target``, ``queries``), parsing (``parser``), updates of a snapshot
+(``update``), and the public model (``keyspace``, ``table``, ``functions``).
 """
 
 from .extensions import RegisteredTableExtension, TableExtensionInterface

@@ -1,12 +1,12 @@
-"""What is in keyspaces: dicts that follow the schema, and when their values are made (L4).
+"""Contents of keyspaces: dicts that follow the schema, and lazy parsing of their values (L4).
 
-A program may keep the dict of all keyspaces, and those of a keyspace. So such a dict is one object, and a change of the
-schema is made in it, name by name: who looks up a name finds what it was or what it is, never a dict that was emptied
-to be filled again. Who goes through it goes through a copy of one moment, and ``keys()``, ``values()`` and ``items()``
-are views of such a copy.
+A program may keep a reference to the dict of all keyspaces, and to those of a keyspace. So such a dict stays the same
+object, and a schema change is applied to it name by name: a look-up finds the old or the new value, never an empty dict
+that is being refilled. Iteration uses a copy made at one moment, and ``keys()``, ``values()`` and ``items()`` are views
+of such a copy.
 
-No lock: names are set and removed, and first values given, by one operation of a built-in each, and a copy that another
-thread disturbs is made again.
+No lock: each name is set, removed or initialised by one operation of a built-in, and a copy that another thread
+disturbs is repeated.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-#: The dicts of a keyspace; each may name what is in those before it.
+#: The dicts of a keyspace; the contents of each may refer to those of the ones before it.
 PARTS = ("user_types", "functions", "aggregates", "views", "indexes", "tables")
 
 
 class LiveDict(dict[str, Any]):
-    """A dict that changes while others go through it. A copy of it, or what is pickled, is a plain dict."""
+    """A dict that may be changed during iteration. Its copies and pickles are plain dicts."""
 
     __slots__ = ()
 
     def follow(self, now: Mapping[str, Any]) -> None:
-        """Have what *now* has, and no more. One thread at a time."""
+        """Set the contents to those of *now*. One thread at a time."""
         self.update(now)
         self.keep(now)
 
     def keep(self, now: Mapping[str, Any]) -> None:
-        """Have nothing that *now* has not. One thread at a time."""
+        """Remove the names that are not in *now*. One thread at a time."""
         for name in self.copy().keys() - now.keys():
             self.pop(name, None)
 
     def copy(self) -> dict[str, Any]:
         while True:
             try:
-                return dict(dict.items(self))  # dict.copy() would ask keys() below
+                return dict(dict.items(self))  # dict.copy() would call keys() below
             except RuntimeError:  # another thread has added or removed a name
                 continue
 
@@ -63,7 +63,7 @@ class LiveDict(dict[str, Any]):
 
 
 class Part(LiveDict):
-    """One of a keyspace: its copies are in the order of names, which is the server's, too."""
+    """One dict of a keyspace. Its copies are sorted by name, which is also the server's order."""
 
     __slots__ = ()
 
@@ -72,8 +72,8 @@ class Part(LiveDict):
 
 
 class Contents:
-    """The dicts of a keyspace by name, made by *read* when one of them is first asked for. Keyspaces that differ in
-    their own settings only have the same one."""
+    """The dicts of a keyspace by name, made by *read* on first use. Keyspaces that differ only in their own settings
+    share one object."""
 
     __slots__ = ("_made", "_read")
 
@@ -86,7 +86,7 @@ class Contents:
         return bool(self._made)
 
     def parts(self) -> dict[str, Part]:
-        """Any number of threads may be the first to ask: all get the same objects."""
+        """Return the dicts. Concurrent first calls return the same objects."""
         made = self._made.get("parts")
         while made is None:
             read = self._read

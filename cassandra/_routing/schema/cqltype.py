@@ -1,5 +1,5 @@
-"""Types as schema tables spell them, such as ``frozen<map<text, "My type">>``, taken apart (L4). The model
-keeps the strings; who needs the structure (which user types a type mentions, say) parses them here."""
+"""Parser of types as in the schema tables, such as ``frozen<map<text, "My type">>`` (L4). The model keeps the strings;
+code that needs the structure (such as the user types in a type) parses them here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# Compiled when it is used: few programs look at types. ``re`` remembers it.
+# Compiled on first use, as few programs parse types; cached by ``re``.
 _TOKEN = r"""(?x)\s*(?:
         (?P<quoted>"(?:[^"]|"")*")      # a user type that needs quotes
       | '(?P<custom>(?:[^']|'')*)'      # a Java class name
@@ -27,7 +27,7 @@ _SIMPLE = frozenset(
 
 
 class CqlType(NamedTuple):
-    """A type and its parameters. ``name`` is without quotes; ``kind`` tells a user type called "text" from the
+    """A type and its parameters. ``name`` is without quotes; ``kind`` distinguishes a user type named "text" from the
     type text."""
 
     name: str
@@ -35,14 +35,14 @@ class CqlType(NamedTuple):
     args: tuple[CqlType, ...] = ()
 
     def walk(self) -> Iterator[CqlType]:
-        """This type and all within it."""
+        """Yield this type and all nested types."""
         yield self
         for arg in self.args:
             yield from arg.walk()
 
 
 def parse_cql_type(text: str) -> CqlType:
-    """Take *text* apart. Raises ValueError if it is not a type."""
+    """Parse *text*. Raises ValueError if it is not a type."""
     parser = _Parser(text)
     parsed = parser.type()
     if parser.next() is not None:
@@ -51,7 +51,7 @@ def parse_cql_type(text: str) -> CqlType:
 
 
 def user_types_in(text: str) -> list[str]:
-    """Names of the user types that the type *text* mentions, in its order; empty if it cannot be taken apart."""
+    """Return the names of the user types in the type *text*, in its order; an empty list if it cannot be parsed."""
     try:
         return [part.name for part in parse_cql_type(text).walk() if part.kind == "user"]
     except ValueError:

@@ -1,8 +1,8 @@
-"""The schema model as CQL (L4). Text only; nothing is escaped twice, nothing is left out silently.
+"""The schema model as CQL (L4). Text only; values are escaped exactly once, and nothing is omitted silently.
 
-Programs compare, cut and split these texts, so each is, to the last blank, what scylla-driver prints
-(``tests/compat/programs/ddl.py``), also where one would write it otherwise; it differs only where that is no CQL:
-quotes within values, ``$$`` within bodies, frozen types that functions return.
+Programs compare and split these texts, so each is identical to the output of scylla-driver, including blanks
+(``tests/compat/programs/ddl.py``). It differs only where that output is not valid CQL: quotes within values, ``$$``
+within bodies, frozen types that functions return.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .keyspace import KeyspaceMetadata
     from .table import ColumnMetadata, IndexMetadata, MaterializedViewMetadata, TableMetadata, TriggerMetadata
 
-_TYPE_MARK = r"""\bfrozen<|"(?:[^"]|"")*"|'(?:[^']|'')*'|."""  # compiled when it is used
+_TYPE_MARK = r"""\bfrozen<|"(?:[^"]|"")*"|'(?:[^']|'')*'|."""  # compiled on first use
 
 
 def create_keyspace(keyspace: KeyspaceMetadata) -> str:
@@ -138,7 +138,7 @@ def create_function(function: Function, formatted: bool) -> str:
         f"{name_as_described(name)} {_thawed(cql_type)}"
         for name, cql_type in zip(function.argument_names, function.argument_types, strict=True)
     )
-    language = function.language  # in quotes only if it is no word: "java" is reserved, and needs none here
+    language = function.language  # quoted only if not an identifier: "java" is reserved, but needs no quotes here
     language = language if language.isidentifier() else name_as_described(language)
     clauses = [
         f"CREATE FUNCTION {name_as_described(function.keyspace)}.{name_as_described(function.name)}({arguments})",
@@ -169,12 +169,12 @@ def create_aggregate(aggregate: Aggregate, formatted: bool) -> str:
 
 
 def _commented(text: str) -> str:
-    """*text* as part of a comment, which it must not end."""
+    """Return *text* for use within a comment, which it must not end."""
     return text.replace("*/", "* /")
 
 
 def _one_line(text: str) -> str:
-    """*text* as part of a comment of one line."""
+    """Return *text* for use within a one-line comment."""
     return " ".join(text.splitlines())
 
 
@@ -200,13 +200,13 @@ def _primary_key(table: TableMetadata | MaterializedViewMetadata) -> str:
 
 
 def _properties(table: TableMetadata | MaterializedViewMetadata) -> list[str]:
-    """What follows WITH, one property each."""
+    """Return the properties after WITH."""
     properties = ["COMPACT STORAGE"] if getattr(table, "is_compact_storage", False) else []
     return properties + clustering_order(table.clustering_key) + table._make_option_strings(table.options)
 
 
 def clustering_order(columns: Iterable[ColumnMetadata]) -> list[str]:
-    """The property that says which way rows are sorted, if they are."""
+    """Return the property for the clustering order, if there are clustering columns."""
     order = ", ".join(
         f"{name_as_described(column.name)} {'DESC' if column.is_reversed else 'ASC'}" for column in columns
     )
@@ -214,7 +214,7 @@ def clustering_order(columns: Iterable[ColumnMetadata]) -> list[str]:
 
 
 def option_strings(options: Mapping[str, Any]) -> list[str]:
-    """The options of a table, one property each."""
+    """Return the options of a table, one property each."""
     return [
         f"{name_as_described(name)} = {map_literal(value) if isinstance(value, Mapping) else protect_value(value)}"
         for name, value in sorted(options.items())
@@ -223,7 +223,7 @@ def option_strings(options: Mapping[str, Any]) -> list[str]:
 
 
 def legacy_option_strings(options: Mapping[str, Any], compaction_options: Iterable[str]) -> list[str]:
-    """The same for a table of servers that had maps as JSON, and *compaction_options* beside them."""
+    """Return the options of a table of old servers, with maps as JSON and separate *compaction_options*."""
     own = dict(options)
     compaction = json.loads(own.pop("compaction_strategy_options", "{}"))
     compaction.setdefault("class", str(own.get("compaction_strategy_class")))
@@ -253,7 +253,7 @@ def _body_literal(body: str) -> str:
 
 
 def _thawed(cql_type: str) -> str:
-    """The type as it is spelled, but without ``frozen``, which signatures of functions do not take."""
+    """Return the type without ``frozen``, which is not allowed in signatures of functions."""
     thawed = ""
     is_frozen: list[bool] = []
     for mark in re.findall(_TYPE_MARK, cql_type):

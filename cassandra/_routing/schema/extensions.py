@@ -1,4 +1,4 @@
-"""Hooks by which applications add CQL to a table's exported schema for its server extensions (L4)."""
+"""Hooks for applications that add CQL to a table's exported schema for its server extensions (L4)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _BY_NAME: dict[str, type[TableExtensionInterface]] = {}
 
 @public("cassandra.metadata")
 class TableExtensionInterface:
-    """Prints an extension of a table."""
+    """Exports an extension of a table as CQL."""
 
     @classmethod
     def after_table_cql(cls, table_meta: Any, ext_key: str, ext_blob: bytes) -> str | None:
-        """CQL to put after the table's own, or None."""
+        """Return CQL to add after the table's own, or None."""
         return None
 
 
 @public("cassandra.metadata")
 class RegisteredTableExtension(TableExtensionInterface):
-    """An extension that is used for tables having an extension called :attr:`name`; subclassing registers it."""
+    """Exporter for tables with an extension called :attr:`name`; subclassing registers it."""
 
     #: Key in the table's ``extensions``.
     name: str | None = None
@@ -33,7 +33,7 @@ class RegisteredTableExtension(TableExtensionInterface):
 
 
 def extension_cql(table: Any) -> list[str]:
-    """What the registered extensions of *table* add to its schema."""
+    """Return the CQL that the registered extensions of *table* add to its schema."""
     blobs = table.extensions or {}
     found = (extension.after_table_cql(table, key, blobs[key]) for key, extension in _BY_NAME.items() if key in blobs)
     return [cql for cql in found if cql]

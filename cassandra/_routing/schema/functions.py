@@ -1,4 +1,4 @@
-"""User types, functions and aggregates, as users read them from ``cluster.metadata`` (L4)."""
+"""Public model of user types, functions and aggregates, in ``cluster.metadata`` (L4)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class UserType:
     name: str = None  # type: ignore[assignment]
     #: Names of the fields, in order.
     field_names: list[str] = None  # type: ignore[assignment]
-    #: Types of the fields as CQL spells them, in order.
+    #: Types of the fields in CQL, in order.
     field_types: list[str] = None  # type: ignore[assignment]
 
     def __init__(self, keyspace: str, name: str, field_names: Sequence[str], field_types: Sequence[str]) -> None:
@@ -26,13 +26,13 @@ class UserType:
         self.field_types = list(field_types or ())
 
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The statement that creates the type; with line breaks if *formatted*."""
+        """Return the statement that creates the type; with line breaks if *formatted*."""
         from . import ddl
 
         return ddl.create_type(self, formatted)
 
     def export_as_string(self) -> str:
-        """The same with line breaks and a semicolon."""
+        """Return the same statement with line breaks and a semicolon."""
         return self.as_cql_query(formatted=True) + ";"
 
 
@@ -42,16 +42,16 @@ class Function:
 
     keyspace: str = None  # type: ignore[assignment]
     name: str = None  # type: ignore[assignment]
-    #: Types of the arguments as CQL spells them.
+    #: Types of the arguments in CQL.
     argument_types: list[str] = None  # type: ignore[assignment]
     argument_names: list[str] = None  # type: ignore[assignment]
     return_type: str = None  # type: ignore[assignment]
     #: Language of the body, such as ``java``.
     language: str = None  # type: ignore[assignment]
     body: str = None  # type: ignore[assignment]
-    #: Whether it is called when an argument is null (otherwise the result is null).
+    #: True if it is called when an argument is null (otherwise the result is null).
     called_on_null_input: bool = None  # type: ignore[assignment]
-    #: DSE's marks; false and empty elsewhere.
+    #: Attributes of DSE; false or empty for other servers.
     deterministic: bool = None  # type: ignore[assignment]
     monotonic: bool = None  # type: ignore[assignment]
     monotonic_on: list[str] = None  # type: ignore[assignment]
@@ -88,13 +88,13 @@ class Function:
         return SignatureDescriptor.format_signature(self.name, self.argument_types)
 
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The statement that creates the function; with line breaks if *formatted*."""
+        """Return the statement that creates the function; with line breaks if *formatted*."""
         from . import ddl
 
         return ddl.create_function(self, formatted)
 
     def export_as_string(self) -> str:
-        """The same with line breaks and a semicolon."""
+        """Return the same statement with line breaks and a semicolon."""
         return self.as_cql_query(formatted=True) + ";"
 
 
@@ -104,18 +104,18 @@ class Aggregate:
 
     keyspace: str = None  # type: ignore[assignment]
     name: str = None  # type: ignore[assignment]
-    #: Types of the arguments as CQL spells them.
+    #: Types of the arguments in CQL.
     argument_types: list[str] = None  # type: ignore[assignment]
     #: Function called for every row, with the state and the arguments.
     state_func: str = None  # type: ignore[assignment]
     #: Type of the state.
     state_type: str = None  # type: ignore[assignment]
-    #: Function that makes the result of the last state, or None.
+    #: Function that computes the result from the last state, or None.
     final_func: str | None = None
     #: First state as a CQL literal, or None.
     initial_condition: str | None = None
     return_type: str = None  # type: ignore[assignment]
-    #: DSE's mark; false elsewhere.
+    #: Attribute of DSE; false for other servers.
     deterministic: bool = None  # type: ignore[assignment]
 
     def __init__(
@@ -146,11 +146,11 @@ class Aggregate:
         return SignatureDescriptor.format_signature(self.name, self.argument_types)
 
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The statement that creates the aggregate; with line breaks if *formatted*."""
+        """Return the statement that creates the aggregate; with line breaks if *formatted*."""
         from . import ddl
 
         return ddl.create_aggregate(self, formatted)
 
     def export_as_string(self) -> str:
-        """The same with line breaks and a semicolon."""
+        """Return the same statement with line breaks and a semicolon."""
         return self.as_cql_query(formatted=True) + ";"

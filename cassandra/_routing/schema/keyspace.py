@@ -1,4 +1,4 @@
-"""A keyspace with all that is in it (L4)."""
+"""A keyspace with its contents (L4)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .table import IndexMetadata, MaterializedViewMetadata, TableMetadata
 
 
 class _Part:
-    """Something in a keyspace, which the rows that were read tell when it is first asked for: most applications never
-    ask, and a large schema has thousands of columns. What was assigned to a keyspace goes before this."""
+    """A lazy dict of a keyspace, parsed from the schema rows on first use: most applications never use it, and a large
+    schema has thousands of columns. A value assigned to a keyspace takes precedence."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -26,7 +26,7 @@ class _Part:
             return None
         contents = keyspace._contents
         if contents is None:
-            raise AttributeError(f"{keyspace!r} has no {self._name}: they were deleted")
+            raise AttributeError(f"{keyspace!r} has no {self._name}: the attribute was deleted")
         return keyspace.__dict__.setdefault(self._name, contents.parts()[self._name])
 
 
@@ -36,15 +36,15 @@ def _part() -> Any:
 
 @public("cassandra.metadata")
 class KeyspaceMetadata:
-    """A keyspace: how it is replicated, and its tables, views, indexes, types, functions and aggregates.
+    """A keyspace: its replication, and its tables, views, indexes, types, functions and aggregates.
 
-    Its dicts follow changes of the schema until it is dropped. What is in them is another object when it was read
-    again, and so is the keyspace itself when its own settings were. Who goes through such a dict goes through what it
-    was at that moment; its ``copy()`` stays that.
+    Its dicts follow changes of the schema until the keyspace is dropped. An object in them is replaced by another one
+    when it is read again, and so is the keyspace itself when its own settings are. Iterating over such a dict uses its
+    contents at that moment; a ``copy()`` does not change.
     """
 
     name: str = None  # type: ignore[assignment]
-    #: Whether writes go through the commit log; None in a virtual keyspace.
+    #: True if writes go through the commit log; None in a virtual keyspace.
     durable_writes: bool | None = True
     #: A replication strategy, or None (virtual keyspaces).
     replication_strategy: _ReplicationStrategy | None = None
@@ -60,11 +60,11 @@ class KeyspaceMetadata:
     aggregates: dict[str, Aggregate] = _part()
     #: Materialized views by name.
     views: dict[str, MaterializedViewMetadata] = _part()
-    #: Whether the keyspace is virtual: provided by the node, not stored.
+    #: True if the keyspace is virtual: provided by the node, not stored.
     virtual = False
-    #: None but in one that a program makes: DSE is not supported.
+    #: None except in a keyspace made by a program: DSE is not supported.
     graph_engine: str | None = None
-    #: Whether it is strongly consistent: the first replica of a tablet leads the others, and requests go to it.
+    #: True if it is strongly consistent: the first replica of a tablet is the leader, and requests go to it.
     _has_leaders = False
 
     def __init__(
@@ -84,23 +84,23 @@ class KeyspaceMetadata:
 
     @property
     def is_graph_enabled(self) -> bool:
-        """Whether it is a DSE graph."""
+        """True if it is a DSE graph."""
         return self.graph_engine is not None
 
     def as_cql_query(self) -> str:
-        """The statement that creates the keyspace, without its contents."""
+        """Return the statement that creates the keyspace, without its contents."""
         from . import ddl
 
         return ddl.create_keyspace(self)
 
     def export_as_string(self) -> str:
-        """The statements that create the keyspace and all that is in it, in an order that works."""
+        """Return the statements that create the keyspace and its contents, in the order of their dependencies."""
         from . import ddl
 
         return ddl.export_keyspace(copy(self))
 
     def user_type_strings(self) -> list[str]:
-        """The statements that create the user types, each after those it uses."""
+        """Return the statements that create the user types, each after those it uses."""
         strings: list[str] = []
         types = dict(sorted(self.user_types.items()))
         while types:
@@ -119,20 +119,20 @@ class KeyspaceMetadata:
         user_type_strings.append(user_type.export_as_string())
 
     def _filled_by(self, read: Callable[[], dict[str, Any]]) -> KeyspaceMetadata:
-        """This new keyspace, with parts that *read* gives by name; called when one of them is first asked for."""
+        """Return this new keyspace, with its dicts made by *read*, which is called on first use of one of them."""
         self._contents = Contents(read)
         for name in PARTS:
             del self.__dict__[name]
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies and pickle: everything, parsed, of one moment."""
+        """Return the complete parsed state at one moment, for copies and pickle."""
         parts = {} if self._contents is None else self._contents.parts()
         state = {**parts, **self.__dict__, "_contents": None}
         return {name: part.copy() if isinstance(part, LiveDict) else part for name, part in state.items()}
 
     def _with(self, **parts: Any) -> KeyspaceMetadata:
-        """A copy with some attributes replaced, which has the same contents, parsed no further."""
+        """Return a copy with some attributes replaced. It shares the contents, without parsing them."""
         clone = type(self).__new__(type(self))
         clone.__dict__.update({**self.__dict__, **parts})
         return clone

@@ -1,18 +1,18 @@
-"""Which objects of the schema are others after a change (L4).
+"""Application of schema changes to the dicts that programs hold (L4).
 
-*Identity.* What was read is a new object: a keyspace, a table, a view, an index, a type, a function. One that a
-program holds stays as it was, with its columns and options, and can be compared with the new one. What others are
-found in stays one object and follows: the dict of all keyspaces, a keyspace when something in it has changed, its
-dicts, which a keyspace whose own settings have changed hands on, and the views of a table. When everything, or
-everything in a keyspace, is read again, all of it is new. So it is in scylla-driver.
+*Identity.* An item that was read is a new object: a keyspace, table, view, index, type or function. An old one held by
+a program keeps its columns and options, and can be compared with the new one. Containers stay the same objects and
+follow changes: the dict of all keyspaces; a keyspace when its contents have changed; the dicts of a keyspace, which are
+passed on to its replacement when its own settings have changed; and the views of a table. When the whole schema, or a
+whole keyspace, is read again, all its objects are new. scylla-driver does the same.
 
-*How.* A change is worked out on fresh objects (``update.py``). Views come into their dict first, then tables: who
-finds a new table finds all that belongs to it, and what is dropped leaves its dict after what needs it. Readers take
-no lock: each name of a dict is changed by one operation.
+*Order.* A change is computed on new objects (``update.py``). Views are added to their dict first, then tables: a new
+table is visible only with everything that belongs to it, and a dropped item leaves its dict after its dependents.
+Readers acquire no lock: each name of a dict is changed by one operation.
 
-*Who.* Whoever publishes metadata, with their lock held (``metadata.py``), before the snapshot is published that was
-worked out from the same rows: a request that sees the snapshot sees no older replication. What is in a keyspace is
-parsed when somebody first looks at it (``contents.py``).
+*Caller.* ``metadata.py``, with its lock held, before it publishes the snapshot that was computed from the same rows: a
+request that uses the snapshot never sees an older replication. The contents of a keyspace are parsed on first use
+(``contents.py``).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 def carry_on(
     before: Mapping[str, KeyspaceMetadata], after: Mapping[str, KeyspaceMetadata], target: SchemaTarget
 ) -> Mapping[str, KeyspaceMetadata]:
-    """The keyspaces *after* *target* was read, in the dicts that they were in *before* it."""
+    """Return the keyspaces *after* *target* was read, in the dict objects from *before*."""
     if target.kind == EVERYTHING:
         return LiveDict(after)
-    if not isinstance(before, LiveDict):  # a program's own
+    if not isinstance(before, LiveDict):  # assigned by a program
         before = LiveDict(before)
     name = target.keyspace or ""
     if target.kind not in SETTINGS and name in before and name in after:
@@ -58,7 +58,7 @@ def _carry_on_contents(known: KeyspaceMetadata, fresh: KeyspaceMetadata) -> None
             continue
         if isinstance(kept, LiveDict):
             kept.update(now)
-        else:  # a program's own
+        else:  # assigned by a program
             setattr(known, name, Part(now))
     _link_views(known.tables, fresh.views)
     for name in reversed(PARTS):
@@ -68,7 +68,7 @@ def _carry_on_contents(known: KeyspaceMetadata, fresh: KeyspaceMetadata) -> None
 
 
 def _link_views(tables: Mapping[str, TableMetadata], views: Mapping[str, MaterializedViewMetadata]) -> None:
-    """Each of *tables* has those of *views* that are of it."""
+    """Set the views of each of *tables*."""
     by_table: dict[str, dict[str, MaterializedViewMetadata]] = {}
     for view in views.values():
         by_table.setdefault(view.base_table_name, {})[view.name] = view

@@ -1,4 +1,4 @@
-"""Masks of columns, from the rows of ``system_schema.column_masks`` to CQL (L4)."""
+"""Column masks: conversion of rows of ``system_schema.column_masks`` to CQL (L4)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from cassandra._base.names import name_as_described, protect_value
 
 from .cqltype import parse_cql_type
 
-#: Literals without quotes: numbers, UUIDs, booleans and durations; the hexadecimal digits of values that have elements.
+#: Literals without quotes: numbers, UUIDs, booleans and durations; the hexadecimal digits of values with elements.
 _BARE = re.compile(r"[-+.\w]*")
 _QUOTED = frozenset(("ascii", "date", "inet", "text", "time", "timestamp", "varchar"))
 
 
 def mask_cql(row: Mapping[str, Any]) -> str:
-    """The call of a function that a column is masked with, such as ``system.mask_inner(1, null)``."""
+    """Return the function call that masks a column, such as ``system.mask_inner(1, null)``."""
     arguments = zip(
         row["function_argument_types"] or (),
         row["function_argument_values"] or (),
@@ -30,8 +30,8 @@ def mask_cql(row: Mapping[str, Any]) -> str:
 
 
 def _literal(cql_type: str, value: str) -> str:
-    """*value* is as the server prints it: what has elements as the hexadecimal digits of its bytes, which those of a
-    user type remain."""
+    """Return the CQL literal of *value*, which is in the server's text form: values with elements are hexadecimal
+    digits of their bytes. Values with user types stay in this form."""
     parsed = parse_cql_type(cql_type)
     if parsed.name in _QUOTED and parsed.kind == "native":
         return protect_value(value)

@@ -1,8 +1,8 @@
-"""Rows of the schema tables to the model (L4). Pure, but for the log; rows are mappings by column name.
+"""Parser from rows of the schema tables to the model (L4). No side effects except the log; rows are mappings by column
+name.
 
-Speaks ``system_schema`` of Apache Cassandra 3.0 to 5.x and of ScyllaDB. Columns it does not know are ignored, columns
-that a version does not have are taken as null. A row that cannot be read costs what it is about, and one line of the
-log.
+Supports ``system_schema`` of Apache Cassandra 3.0 to 5.x and of ScyllaDB. Unknown columns are ignored; columns that a
+version lacks are treated as null. For an invalid row only its own item is omitted, with one line in the log.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .table import (
 
 log = get_logger("cassandra.metadata")
 T = TypeVar("T")
-MOST_TOLD = 1000  # rows that the log has a warning of
+MOST_TOLD = 1000  # maximum number of warnings about rows
 _told: set[str] = set()
 _NAMES = ("keyspace_name", "table_name", "view_name", "type_name", "function_name", "aggregate_name")
 
@@ -58,12 +58,12 @@ _OPTIONS = (
     "speculative_retry",
 )
 _WITH_LEADERS = ("global", "local")  # the other kind of consistency is "eventual"
-# Servers that have read_repair still store these but do not take them.
+# Servers with read_repair still store these but do not accept them.
 _OPTIONS_BEFORE_READ_REPAIR = ("dclocal_read_repair_chance", "read_repair_chance")
 
 
 class RowIndex:
-    """Rows of several queries, found by keyspace and by (keyspace, table)."""
+    """Rows of several queries, indexed by keyspace and by (keyspace, table)."""
 
     def __init__(self, rows: SchemaRows) -> None:
         self._rows = rows
@@ -84,7 +84,7 @@ class RowIndex:
         return self._by_table[part].get((keyspace, table), [])
 
     def _sort(self, part: str) -> None:
-        """When a part is first looked for; two threads that do it at once come to the same."""
+        """Index a part on first use; two threads at the same time get the same result."""
         by_keyspace: dict[str, list[Row]] = defaultdict(list)
         by_table: dict[tuple[str, str], list[Row]] = defaultdict(list)
         for row in self.all(part):
@@ -98,7 +98,7 @@ class RowIndex:
 
 
 def parse_everything(rows: RowIndex) -> dict[str, KeyspaceMetadata]:
-    """All keyspaces, the virtual ones after the others. What is in each is parsed when it is first looked at."""
+    """Return all keyspaces, the virtual ones last. The contents of each are parsed on first use."""
     keyspaces = {}
     for keyspace in readable("keyspace", rows.all("keyspaces"), lambda row: parse_keyspace(row, rows)):
         keyspaces[keyspace.name] = with_contents(keyspace, rows)
@@ -110,7 +110,7 @@ def parse_everything(rows: RowIndex) -> dict[str, KeyspaceMetadata]:
 
 
 def readable(kind: str, rows: Iterable[Row], parse: Callable[[Row], T]) -> list[T]:
-    """What *parse* makes of *rows*, of things of a *kind*; those that it fails for are left out."""
+    """Return *rows* parsed by *parse*, without those for which it fails. *kind* is for the log."""
     parsed = []
     for row in rows:
         try:
@@ -122,15 +122,15 @@ def readable(kind: str, rows: Iterable[Row], parse: Callable[[Row], T]) -> list[
             level = logging.DEBUG if text in _told or len(_told) >= MOST_TOLD else logging.WARNING
             if level == logging.WARNING:
                 _told.add(text)
-            log.log(level, "The schema tables have a row that cannot be read; it is left out: %s", printable(text, 500))
+            log.log(level, "Omitted an invalid row of the schema tables: %s", printable(text, 500))
     return parsed
 
 
 def parse_keyspace(row: Row, rows: RowIndex) -> KeyspaceMetadata:
-    """A keyspace by its own row, and by what ScyllaDB has of it, empty."""
+    """Return an empty keyspace from its own row and from ScyllaDB's additional rows."""
     name, replication = row["keyspace_name"], dict(row["replication"].items())
     if not isinstance(name, str):
-        raise TypeError(f"a keyspace has no name of type {type(name).__name__}")
+        raise TypeError(f"the keyspace name must be a string, got {type(name).__name__}")
     keyspace = KeyspaceMetadata(name, row["durable_writes"], replication.pop("class", None), replication)
     keyspace._has_leaders = any(
         more.get("consistency") in _WITH_LEADERS for more in rows.of_keyspace("scylla_keyspaces", name)
@@ -139,7 +139,7 @@ def parse_keyspace(row: Row, rows: RowIndex) -> KeyspaceMetadata:
 
 
 def with_contents(keyspace: KeyspaceMetadata, rows: RowIndex) -> KeyspaceMetadata:
-    """*keyspace* with what *rows* have of it."""
+    """Return *keyspace* with its contents from *rows*."""
     return keyspace._filled_by(lambda: _contents(keyspace.name, rows))
 
 
@@ -164,13 +164,13 @@ def _contents(name: str, rows: RowIndex) -> dict[str, Any]:
 
 
 def parse_table(row: Row, rows: RowIndex) -> TableMetadata:
-    """A table with its columns, indexes, triggers and dropped columns; views are put in by the caller."""
+    """Return a table with its columns, indexes, triggers and dropped columns; the caller adds the views."""
     keyspace, name = row["keyspace_name"], row["table_name"]
     table = TableMetadataV3(keyspace, name, options=_options(row))
     table._id = row.get("id")
     table.extensions = _optional_dict(row.get("extensions"))
     columns: Iterable[Row] = rows.of_table("columns", keyspace, name)
-    flags = row.get("flags")  # empty for a static compact table, null where there is no such thing
+    flags = row.get("flags")  # empty for a static compact table, null for servers without compact tables
     if flags is not None and ("dense" in flags or "super" in flags or "compound" not in flags):
         table.is_compact_storage = True
         columns = _compact_columns(columns, frozenset(flags))
@@ -194,7 +194,7 @@ def parse_table(row: Row, rows: RowIndex) -> TableMetadata:
 
 
 def parse_view(row: Row, rows: RowIndex) -> MaterializedViewMetadata:
-    """A materialized view with its columns."""
+    """Return a materialized view with its columns."""
     keyspace, name = row["keyspace_name"], row["view_name"]
     view = MaterializedViewMetadata(
         keyspace, name, row["base_table_name"], row["include_all_columns"], row["where_clause"], _options(row)
@@ -258,7 +258,7 @@ def _virtual_tables(name: str, rows: RowIndex) -> dict[str, TableMetadata]:
 
 
 def _add_columns(owner: TableMetadata | MaterializedViewMetadata, rows: Iterable[Row]) -> None:
-    """Partition key, clustering key, then the rest in the order of the rows (by name, as the server sorts them)."""
+    """Add partition key, clustering key, then the rest in the order of the rows (by name, as sorted by the server)."""
     ordered = sorted(rows, key=_column_order)
     for row in ordered:
         column = ColumnMetadata(
@@ -279,7 +279,7 @@ def _mask_columns(owner: TableMetadata | MaterializedViewMetadata, rows: RowInde
     for row in rows.of_table("column_masks", owner.keyspace_name, owner.name):
         column = owner.columns.get(row["column_name"])
         if column is not None:
-            from .masks import mask_cql  # which most programs do without
+            from .masks import mask_cql  # most programs do not need it
 
             column.mask = mask_cql(row)
 
@@ -293,11 +293,10 @@ def _column_order(row: Row) -> tuple[int, int]:
 
 
 def _compact_columns(rows: Iterable[Row], flags: frozenset[str]) -> list[Row]:
-    """The columns of a compact table as CQL shows them.
+    """Return the columns of a compact table as in CQL.
 
-    A static compact table (neither dense, super nor compound) keeps its columns as static ones, besides a
-    clustering column and a regular one that nobody declared. A dense table with no column of its own has a
-    nameless one.
+    A static compact table (neither dense, super nor compound) stores its columns as static ones, plus an undeclared
+    clustering column and an undeclared regular one. A dense table without columns of its own has a nameless one.
     """
     if "dense" in flags or "super" in flags:
         return [row for row in rows if not (row["kind"] == "regular" and row["type"] == "empty")]

@@ -1,7 +1,7 @@
-"""Which SELECTs read a part of the schema: one small set per change, never more (L4).
+"""Queries that read a part of the schema: one minimal set per change (L4).
 
-Only ``system_schema`` (Apache Cassandra 3.0 and later, ScyllaDB) is spoken. Queries of one set are independent
-of each other and may run at once; their rows go to ``parser.py`` as dicts, under the query's ``name``.
+Only ``system_schema`` (Apache Cassandra 3.0 and later, ScyllaDB) is supported. Queries of one set are independent
+and may run concurrently; their rows are passed to ``parser.py`` as dicts, under the query's ``name``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from .target import EVERYTHING, KEYSPACE_CONTENTS, SchemaTarget
 
 
 class SchemaQuery:
-    """One query. An ``optional`` one may be refused by the server (InvalidRequest, Unauthorized): then it has
-    no rows."""
+    """One query. An ``optional`` one may be rejected by the server (InvalidRequest, Unauthorized): then it has no
+    rows."""
 
     __slots__ = ("cql", "name", "optional")
 
@@ -25,20 +25,20 @@ class SchemaQuery:
 
 
 class ServerTraits:
-    """What a server has, by its version."""
+    """Features of a server, by its version."""
 
     __slots__ = ("leaders", "masks", "virtual_schema")
 
     def __init__(self, virtual_schema: bool, leaders: bool = False, masks: bool = False) -> None:
         self.virtual_schema = virtual_schema
-        # Columns may be masked.
+        # True if columns may be masked.
         self.masks = masks
-        # Keyspaces may be strongly consistent.
+        # True if keyspaces may be strongly consistent.
         self.leaders = leaders
 
     @classmethod
     def of(cls, release_version: str | None, is_scylla: bool = False, leaders: bool = False) -> ServerTraits:
-        """From ``release_version`` of ``system.local``; ScyllaDB reports 3.0.8 and has no virtual schema tables."""
+        """Parse ``release_version`` of ``system.local``; ScyllaDB reports 3.0.8 and has no virtual schema tables."""
         version = release_version or ""
         major = version[: len(version) - len(version.lstrip("0123456789"))][:9]
         number = int(major) if major and not is_scylla else 0
@@ -52,7 +52,7 @@ _OPTIONAL_PARTS = frozenset(("triggers", "dropped_columns", "column_masks", "scy
 
 
 def schema_queries(target: SchemaTarget, traits: ServerTraits) -> tuple[SchemaQuery, ...]:
-    """The queries that read *target*; none if it was dropped."""
+    """Return the queries that read *target*; none if it was dropped."""
     if target.dropped:
         return ()
     own = ("keyspaces", "scylla_keyspaces") if traits.leaders else ("keyspaces",)

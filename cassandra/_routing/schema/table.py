@@ -1,6 +1,6 @@
-"""Tables, views and what belongs to them, as users read them from ``cluster.metadata`` (L4).
+"""Public model of tables, views and their parts, in ``cluster.metadata`` (L4).
 
-Objects are made by ``parser.py``, and stay as they were read (``live.py``). CQL text comes from ``ddl.py``.
+Objects are made by ``parser.py`` and are not changed later (``live.py``). ``ddl.py`` formats them as CQL.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class ColumnMetadata:
     table: Any = None
     #: Name, without quotes.
     name: str = None  # type: ignore[assignment]
-    #: Type as CQL spells it, such as ``frozen<list<int>>``.
+    #: Type in CQL, such as ``frozen<list<int>>``.
     cql_type: str = None  # type: ignore[assignment]
-    #: Whether the partition has one value of it.
+    #: True if it has one value per partition.
     is_static = False
-    #: Whether rows are in descending order of it (clustering columns).
+    #: True if rows are in descending order of it (clustering columns).
     is_reversed = False
-    #: What those see who may not see the value: a call of a function as CQL has it, such as ``system.mask_default()``.
+    #: Function call in CQL that replaces the value for roles without UNMASK, such as ``system.mask_default()``.
     mask: str | None = None
 
     def __init__(
@@ -50,7 +50,7 @@ class ColumnMetadata:
 
 
 class DroppedColumn(NamedTuple):
-    """A column that was dropped; old data may still have it."""
+    """A dropped column; old data may still have it."""
 
     name: str
     cql_type: str
@@ -62,14 +62,14 @@ class DroppedColumn(NamedTuple):
 class IndexMetadata:
     """A secondary index."""
 
-    #: Keyspace and table it is on.
+    #: Keyspace and table of the index.
     keyspace_name: str = None  # type: ignore[assignment]
     table_name: str = None  # type: ignore[assignment]
     #: Name of the index.
     name: str = None  # type: ignore[assignment]
     #: ``COMPOSITES``, ``KEYS`` or ``CUSTOM``.
     kind: str = None  # type: ignore[assignment]
-    #: Its options; ``target`` is what is indexed, ``class_name`` the implementation of a custom one.
+    #: Its options; ``target`` is the indexed expression, ``class_name`` the implementation of a custom index.
     index_options: dict[str, str] = {}
 
     def __init__(
@@ -87,13 +87,13 @@ class IndexMetadata:
         self.index_options = dict(index_options or {})
 
     def as_cql_query(self) -> str:
-        """The statement that creates the index."""
+        """Return the statement that creates the index."""
         from . import ddl
 
         return ddl.create_index(self)
 
     def export_as_string(self) -> str:
-        """The same with a semicolon."""
+        """Return the same statement with a semicolon."""
         return self.as_cql_query() + ";"
 
 
@@ -112,19 +112,19 @@ class TriggerMetadata:
         self.options = options
 
     def as_cql_query(self) -> str:
-        """The statement that creates the trigger."""
+        """Return the statement that creates the trigger."""
         from . import ddl
 
         return ddl.create_trigger(self)
 
     def export_as_string(self) -> str:
-        """The same with a semicolon."""
+        """Return the same statement with a semicolon."""
         return self.as_cql_query() + ";"
 
 
 @public("cassandra.metadata")
 class TableMetadata:
-    """A table as it was read; when it is read again, there is another object. Only ``views`` follows."""
+    """A table as it was read; when it is read again, another object replaces it. Only ``views`` follows changes."""
 
     keyspace_name: str = None  # type: ignore[assignment]
     name: str = None  # type: ignore[assignment]
@@ -136,7 +136,7 @@ class TableMetadata:
     columns: dict[str, ColumnMetadata] = None  # type: ignore[assignment]
     #: Indexes by name.
     indexes: dict[str, IndexMetadata] = None  # type: ignore[assignment]
-    #: Table options by name, as the schema tables have them.
+    #: Table options by name, as in the schema tables.
     options: dict[str, Any] = None  # type: ignore[assignment]
     #: Server extensions of the table: name to blob, or None.
     extensions: dict[str, bytes] | None = None
@@ -144,15 +144,15 @@ class TableMetadata:
     triggers: dict[str, TriggerMetadata] = None  # type: ignore[assignment]
     #: Materialized views on this table, by name.
     views: dict[str, MaterializedViewMetadata] = None  # type: ignore[assignment]
-    #: Columns that were dropped, by name. (Not in scylla-driver.)
+    #: Dropped columns by name. (Not in scylla-driver.)
     dropped_columns: dict[str, DroppedColumn] = {}
-    #: Whether the table was made by the old API and keeps its storage format.
+    #: True if the table was created by the old API and keeps its storage format.
     is_compact_storage = False
-    #: Whether the table is virtual: provided by the node, not stored.
+    #: True if the table is virtual: provided by the node, not stored.
     virtual = False
     _id: Any = None
 
-    #: Names of compaction options that old servers stored apart.
+    #: Names of compaction options that old servers stored separately.
     compaction_options: ClassVar[dict[str, str]] = {
         "min_compaction_threshold": "min_threshold",
         "max_compaction_threshold": "max_threshold",
@@ -189,24 +189,24 @@ class TableMetadata:
 
     @property
     def is_cql_compatible(self) -> bool:
-        """Whether CQL can create the table again: not for a virtual one."""
+        """True if CQL can recreate the table: not for a virtual one."""
         return not self.virtual
 
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The statement that creates the table, without its indexes; with line breaks if *formatted*."""
+        """Return the statement that creates the table, without its indexes; with line breaks if *formatted*."""
         from . import ddl
 
         return ddl.create_table(copy(self), formatted)
 
     def export_as_string(self) -> str:
-        """The statements that create the table with its indexes, triggers and views."""
+        """Return the statements that create the table with its indexes, triggers and views."""
         from . import ddl
 
         return ddl.export_table(copy(self))
 
     @classmethod
     def _make_option_strings(cls, options_map: Mapping[str, Any]) -> list[str]:
-        """One ``name = value`` for each option, as ``CREATE TABLE`` has them."""
+        """Return one ``name = value`` per option, as in ``CREATE TABLE``."""
         from . import ddl
 
         return ddl.legacy_option_strings(options_map, cls.compaction_options)
@@ -214,14 +214,14 @@ class TableMetadata:
 
 @public("cassandra.metadata")
 class TableMetadataV3(TableMetadata):
-    """A table of a server with ``system_schema`` (all that are supported)."""
+    """A table of a server with ``system_schema`` (all supported servers)."""
 
     compaction_options: ClassVar[dict[str, str]] = {}
     option_maps: ClassVar[list[str]] = ["compaction", "compression", "caching", "nodesync"]
 
     @property
     def is_cql_compatible(self) -> bool:
-        """Whether CQL can create the table again: always."""
+        """True if CQL can recreate the table: always."""
         return True
 
     @classmethod
@@ -233,11 +233,11 @@ class TableMetadataV3(TableMetadata):
 
 @public("cassandra.metadata")
 class MaterializedViewMetadata:
-    """A materialized view as it was read; when it is read again, there is another object."""
+    """A materialized view as it was read; when it is read again, another object replaces it."""
 
     keyspace_name: str = None  # type: ignore[assignment]
     name: str = None  # type: ignore[assignment]
-    #: Name of the table it is a view of.
+    #: Name of its base table.
     base_table_name: str = None  # type: ignore[assignment]
     #: Columns of the partition key, in order.
     partition_key: list[ColumnMetadata] = None  # type: ignore[assignment]
@@ -245,9 +245,9 @@ class MaterializedViewMetadata:
     clustering_key: list[ColumnMetadata] = None  # type: ignore[assignment]
     #: All columns by name.
     columns: dict[str, ColumnMetadata] = None  # type: ignore[assignment]
-    #: Whether it selects ``*``.
+    #: True if it selects ``*``.
     include_all_columns: bool = None  # type: ignore[assignment]
-    #: Its WHERE clause, without the word.
+    #: Its WHERE clause, without the keyword.
     where_clause: str = None  # type: ignore[assignment]
     #: Table options by name.
     options: dict[str, Any] = None  # type: ignore[assignment]
@@ -277,11 +277,11 @@ class MaterializedViewMetadata:
     _make_option_strings = TableMetadataV3._make_option_strings
 
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The statement that creates the view, and what extensions add to that."""
+        """Return the statement that creates the view, with the CQL of extensions."""
         from . import ddl
 
         return ddl.create_view(copy(self), formatted)
 
     def export_as_string(self) -> str:
-        """The same with line breaks and a semicolon."""
+        """Return the same statement with line breaks and a semicolon."""
         return self.as_cql_query(formatted=True) + ";"

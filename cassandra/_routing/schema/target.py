@@ -1,4 +1,4 @@
-"""What part of the schema changed, or is to be read again (L4)."""
+"""Part of the schema that has changed or is to be read again (L4)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cassandra._base.descriptors import SignatureDescriptor
 EVERYTHING = "EVERYTHING"
 KEYSPACE_CONTENTS = "KEYSPACE_CONTENTS"
 
-#: Kinds of targets whose keyspace is read itself.
+#: Kinds of targets that include the settings of the keyspace.
 SETTINGS = (EVERYTHING, SchemaTargetType.KEYSPACE, KEYSPACE_CONTENTS)
 
 
 class SchemaTarget(NamedTuple):
-    """One thing in the schema. ``TABLE`` stands for views too: events and names do not tell them apart."""
+    """One item of the schema. ``TABLE`` includes views: events and names do not distinguish them."""
 
     kind: str
     keyspace: str | None = None
@@ -27,17 +27,17 @@ class SchemaTarget(NamedTuple):
 
     @classmethod
     def everything(cls) -> SchemaTarget:
-        """All keyspaces with all that is in them."""
+        """Return the target for all keyspaces with their contents."""
         return cls(EVERYTHING)
 
     @classmethod
     def of_keyspace(cls, keyspace: str, *, contents: bool = False) -> SchemaTarget:
-        """A keyspace's own settings; with *contents*, all that is in it as well."""
+        """Return the target for a keyspace's own settings; with *contents*, for its contents too."""
         return cls(KEYSPACE_CONTENTS if contents else SchemaTargetType.KEYSPACE, keyspace)
 
     @classmethod
     def of_table(cls, keyspace: str, table: str) -> SchemaTarget:
-        """A table or view."""
+        """Return the target for a table or view."""
         return cls(SchemaTargetType.TABLE, keyspace, table)
 
     @classmethod
@@ -54,8 +54,8 @@ class SchemaTarget(NamedTuple):
 
     @classmethod
     def from_event(cls, event: Mapping[str, Any]) -> SchemaTarget:
-        """Of a schema change event as decoded: ``target_type``, ``change_type``, ``keyspace``, and under the
-        lower-cased target type a name or a descriptor. A target that is not known means everything."""
+        """Return the target of a decoded schema change event: ``target_type``, ``change_type``, ``keyspace``, and under
+        the lower-cased target type a name or a descriptor. An unknown target type gives the whole schema."""
         kind = event.get("target_type")
         keyspace = event.get("keyspace")
         subject = event.get(str(kind).lower())

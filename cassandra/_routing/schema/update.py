@@ -1,5 +1,5 @@
-"""A schema change applied: new keyspaces from old ones and the rows that were read (L4). Nothing old is modified
-here; ``live.py`` puts into the dicts that programs hold what has changed."""
+"""Computation of schema changes: new keyspaces from old ones and the rows that were read (L4). Old objects are not
+modified here; ``live.py`` applies changes to the dicts that programs hold."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def updated(keyspaces: Keyspaces, target: SchemaTarget, rows: SchemaRows) -> dict[str, KeyspaceMetadata]:
-    """The keyspaces after *target* was read as *rows*. What *target* names and *rows* do not have is gone."""
+    """Return the keyspaces after *target* was read as *rows*. Items of *target* that are not in *rows* are removed."""
     found = RowIndex(rows)
     if target.kind == EVERYTHING:
         return parse_everything(found)
@@ -76,7 +76,7 @@ def _changed_keyspace(known: KeyspaceMetadata | None, target: SchemaTarget, rows
 
 
 def _one(kind: str, rows: Iterable[Any], parse: Callable[[Any], T], before: T | None) -> T | None:
-    """Of the first row; what was *before* if it cannot be read, None if there is no row."""
+    """Return the parsed first row; *before* if it is invalid, None if there is no row."""
     row = next(iter(rows), None)
     if row is None:
         return None
@@ -84,8 +84,8 @@ def _one(kind: str, rows: Iterable[Any], parse: Callable[[Any], T], before: T | 
 
 
 def _with_table(known: KeyspaceMetadata, name: str, rows: RowIndex) -> KeyspaceMetadata:
-    """The keyspace with the table or view *name* as read, and the indexes of it. Tables are told of their views by
-    ``live.py``."""
+    """Return the keyspace with the table or view *name* as read, and its indexes. ``live.py`` sets the views of
+    tables."""
     table = _one("table", rows.all("tables"), lambda row: parse_table(row, rows), known.tables.get(name))
     view = _one("view", rows.all("views"), lambda row: parse_view(row, rows), known.views.get(name))
     tables, views = _replaced(known.tables, name, table), _replaced(known.views, name, view)
@@ -98,7 +98,7 @@ def _indexes(known: KeyspaceMetadata, tables: dict[str, TableMetadata], changed:
 
 
 def _replaced(items: Mapping[str, Any], name: str, item: Any) -> dict[str, Any]:
-    """*items* with *item* under *name*, without it if it is None; in the order of names, which is the server's too."""
+    """Return *items* with *item* as *name* (removed if None), sorted by name, which is also the server's order."""
     if item is None:
         return {key: value for key, value in items.items() if key != name}
     with_item = {**items, name: item}

@@ -1,3 +1,1 @@
-"""Tablets as Python sees them, over the native map, and what is to be forgotten of them when the schema or hosts
-change.
-"""
+"""Python interface of tablets, over the native map, and removal of tablets outdated by changes of schema or hosts."""

@@ -1,6 +1,6 @@
-"""Tablets: which hosts and shards hold a range of a ScyllaDB table (L4). The map itself is native.
+"""Tablets: the hosts and shards that hold a range of a ScyllaDB table (L4). The map itself is native.
 
-What is read of one table is one moment of it; see the head of ``tablets_map.h``.
+A read of one table sees its state at one moment; see the head of ``tablets_map.h``.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ TableKey = tuple[str, str]
 
 @public("cassandra.tablets")
 class Tablets(TabletMap):
-    """The tablets of all tables, as far as servers have told of them. Keyspace and table are the key of everything.
+    """The known tablets of all tables, by keyspace and table, as reported by servers.
 
-    Safe to use from any thread: each call is one step to all others. A tablet that is added takes the place
-    of all those it overlaps, at once: nobody finds a mixture. What was looked up stays as it is. Tablets are values: a
-    look-up makes an object that is equal to the one that was added.
+    Safe to use from any thread: each call is atomic. An added tablet replaces all tablets that it overlaps, in one
+    step: no look-up sees a mixture. Results of look-ups do not change. Tablets are values: a look-up makes an object
+    that is equal to the one that was added.
 
     ::
 
@@ -32,14 +32,14 @@ class Tablets(TabletMap):
     """
 
     def __init__(self, tablets: Mapping[TableKey, Iterable[Tablet]]) -> None:
-        """*tablets*: what is known already; in any order, a later one in place of earlier ones that it overlaps."""
+        """*tablets*: initial tablets, in any order; a later one replaces earlier ones that it overlaps."""
         self._lists: tuple[int, dict[TableKey, list[Tablet]]] = (0, {})
         for (keyspace, table), known in tablets.items():
             self.replace_tablets(keyspace, table, known)
 
     @property
     def _tablets(self) -> dict[TableKey, list[Tablet]]:
-        """A copy for whoever wants to look at everything, by last token. Made when asked for, after a change anew."""
+        """Copy of all tablets, sorted by last token. Made on use, and again after a change."""
         changes, lists = self._lists
         if changes != self.changes:
             changes, lists = self._lists = self.snapshot()
@@ -56,9 +56,10 @@ class Tablets(TabletMap):
 
 @public("cassandra.tablets")
 def choose_tablet_version_block(tablet_version: int) -> int:
-    """What a request shows of the version it knows: four bits in the lower half, which ones in the upper half.
+    """Return a block of a tablet version for a request: four of its bits in the lower half, their index in the upper
+    half.
 
-    They are chosen by chance, so that many requests show all of it.
+    The index is random, so that many requests together contain the whole version.
     """
     block = getrandbits(4)
     return block << 4 | (tablet_version >> 4 * block & 0xF)
@@ -66,5 +67,6 @@ def choose_tablet_version_block(tablet_version: int) -> int:
 
 @public("cassandra.tablets")
 def random_tablet_version_block() -> int:
-    """For a request whose tablet is not known: most probably not what the server has, which then tells."""
+    """Return a random block for a request with an unknown tablet: it most probably does not match, so that the server
+    sends the tablet."""
     return getrandbits(8)

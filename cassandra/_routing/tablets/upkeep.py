@@ -1,7 +1,7 @@
-"""Which tablets cannot be trusted any more when the schema or the hosts changed (L4).
+"""Removal of tablets that may be outdated after a change of schema or hosts (L4).
 
-A tablet that is wrong costs a hop, and is corrected by the answer; one whose table is gone stays for ever. Tables are
-told apart by their ids: one that was dropped and created again has the same name.
+A wrong tablet costs a hop and is corrected by the response; a tablet of a dropped table would stay forever. Tables are
+distinguished by their ids, because a table that was dropped and recreated has the same name.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ Keyspaces = Mapping[str, "KeyspaceMetadata"]
 
 
 class TabletUpkeep:
-    """What is remembered of tables from one reading of the schema to the next. Guarded by the metadata's lock."""
+    """Ids of tables from the last read of the schema. Guarded by the metadata's lock."""
 
     def __init__(self) -> None:
         self._known: dict[TableKey, Any] = {}
-        self._rows: SchemaRows | None = None  # to know the ids from; most applications never need them
+        self._rows: SchemaRows | None = None  # source of the ids, parsed on use: most applications never need them
 
     @property
     def _ids(self) -> dict[TableKey, Any]:
-        """Ids of all tables and views, as they were last read."""
+        """Ids of all tables and views as last read."""
         if self._rows is not None:
             self._known, self._rows = _ids_of(self._rows), None
         return self._known
@@ -39,11 +39,11 @@ class TabletUpkeep:
     def schema_read(
         self, tablets: Tablets, target: SchemaTarget, rows: SchemaRows, before: Keyspaces, after: Keyspaces
     ) -> None:
-        """*target* was read as *rows*: drop the tablets of what is gone, was made anew, or was altered."""
+        """Drop the tablets of removed, recreated and altered tables, after *target* was read as *rows*."""
         for keyspace in before if target.kind == EVERYTHING else [target.keyspace or ""]:
             if keyspace in before and _is_other(before[keyspace], after.get(keyspace)):
                 tablets.drop_tablets(keyspace)
-        if target.kind == EVERYTHING and not tablets.changes:  # nothing was ever learned
+        if target.kind == EVERYTHING and not tablets.changes:  # no tablet was ever added
             self._rows = {part: rows.get(part, ()) for part in ("tables", "views")}
         elif target.kind == SchemaTargetType.TABLE:
             self._table_read(tablets, target, rows, before, after)
@@ -51,7 +51,7 @@ class TabletUpkeep:
             self._tables_read(tablets, None if target.kind == EVERYTHING else target.keyspace, _ids_of(rows))
 
     def _tables_read(self, tablets: Tablets, keyspace: str | None, ids: dict[TableKey, Any]) -> None:
-        """All tables of *keyspace*, or of all keyspaces."""
+        """Compare the ids of all tables of *keyspace*, or of all keyspaces, and drop outdated tablets."""
         remembered = self._ids
         for key, known in list(remembered.items()):
             if keyspace in (None, key[0]) and ids.get(key) != known:
@@ -72,7 +72,7 @@ class TabletUpkeep:
             tablets.drop_tablets(*key)
 
     def not_read(self, tablets: Tablets, target: SchemaTarget) -> None:
-        """*target* was altered or dropped, or (everything) may have been, and nobody reads what it is now."""
+        """Drop the tablets of *target*, which was altered or dropped (everything: possibly) and is not read again."""
         if target.kind == EVERYTHING:
             for keyspace in {keyspace for keyspace, _ in tablets.snapshot()[1]}:
                 tablets.drop_tablets(keyspace)
@@ -83,13 +83,13 @@ class TabletUpkeep:
 
     @staticmethod
     def hosts_changed(tablets: Tablets, before: Topology, after: Topology) -> None:
-        """Drop the tablets of hosts that are gone."""
+        """Drop the tablets of removed hosts."""
         for host_id in before.by_id.keys() - after.by_id.keys():
             tablets.drop_tablets_by_host_id(host_id)
 
 
 def _is_other(before: KeyspaceMetadata, after: KeyspaceMetadata | None) -> bool:
-    """Whether a keyspace is gone, or is replicated in another way."""
+    """True if a keyspace was removed or its replication has changed."""
     return after is None or before.replication_strategy != after.replication_strategy
 
 
@@ -101,7 +101,7 @@ def _ids_of(rows: SchemaRows) -> dict[TableKey, Any]:
 
 
 def _text_of(keyspaces: Keyspaces, key: TableKey) -> str | None:
-    """The statement that creates a table or view; None if it is not known."""
+    """Return the statement that creates a table or view; None if it is not known."""
     keyspace = keyspaces.get(key[0])
     if keyspace is None:
         return None

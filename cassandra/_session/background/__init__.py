@@ -1,3 +1,2 @@
-"""Threads and loops: the :class:`~.scheduler.Scheduler` with the few threads that may block, bridges to asyncio loops
-(``aio.py``), and what a forked child has to know (``forks.py``).
-"""
+"""Threads and loops: the :class:`~.scheduler.Scheduler` with the few threads that may block, adapters for asyncio loops
+(``aio.py``), and the state of a forked child (``forks.py``)."""

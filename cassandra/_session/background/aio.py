@@ -1,6 +1,6 @@
-"""asyncio, as far as the session needs it, imported when it is first needed and then called without looking for it.
+"""The parts of asyncio that the session uses, imported on first use and then called directly.
 
-L5. How answers get to a loop is native: ``transport_parts/bridge.pxi``.
+L5. Delivery of responses to a loop is native: ``transport_parts/bridge.pxi``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _T = TypeVar("_T", contravariant=True)
 
 
 class Waiter(Protocol[_T]):
-    """What :func:`resolve` needs of an asyncio future."""
+    """The methods of an asyncio future that :func:`resolve` uses."""
 
     def get_loop(self) -> Loop: ...
     def done(self) -> bool: ...
@@ -41,7 +41,7 @@ def _import_asyncio_too() -> Loop | None:
 
 
 running_loop: Callable[[], Loop] = _import_asyncio
-#: Only for those who have something of asyncio in hand.
+#: Only for callers that have an asyncio object.
 loop_or_none: Callable[[], Loop | None] = _import_asyncio_too
 
 
@@ -49,12 +49,12 @@ _of_parent: list[object] = []  # in a forked child
 
 
 def watches_descriptors(loop: Loop) -> bool:
-    """Whether outcomes are processed on the thread of *loop*, which this is."""
+    """True if outcomes are processed on the thread of *loop*, which is the calling thread."""
     return bridge_to(loop).queue is not None
 
 
 def leave_to_parent() -> None:
-    """In a forked child: the loops are the parent's, and so are their descriptors. Their queues are not even freed,
-    which might have to wait for a thread of the parent."""
+    """Drop the loops in a forked child: they are the parent's, and so are their descriptors. Their queues are not even
+    freed, which might wait for a thread of the parent."""
     _of_parent.append(list(bridges.values()))
     bridges.clear()

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 async def run_async(fn: Callable[..., T], *args: Any, undo: Callable[[T], object] | None = None) -> T:
-    """As :func:`run`, for a task of an asyncio loop. If the task is cancelled the command goes on."""
+    """Do as :func:`run`, for a task of an asyncio loop. If the task is cancelled the command continues."""
     catch_up()
     waiter = aio.new_awaiting(aio.running_loop())
     command = Command(fn, args, lambda: aio.resolve(waiter, None), undo)

@@ -1,10 +1,11 @@
-"""Draining: what is in flight may finish before a session or a cluster is shut down.
+"""Draining: requests in flight may finish before a session or a cluster is shut down.
 
-L5. A session that drains refuses what is new (requests, pages, statements to prepare) and goes on with what it has
-begun: answers, retries and their pauses, requests that wait for room, statements that are prepared again, agreement on
-the schema after a change. None of these is counted while it runs, or every request would pay for it: ``busy`` looks at
-where they are. Between two attempts a request is nowhere for a moment, on its way through the thread that handles the
-answer of the first one; so what counts as finished must have been idle for ``QUIET`` seconds.
+L5. A draining session rejects new work (requests, pages, statements to prepare) and continues work in progress:
+responses, retries and their pauses, requests in the admission queue, statements that are re-prepared, agreement on the
+schema after a change. None of these is counted while it runs, which would cost every request something: ``busy``
+inspects the places where they are. Between two attempts a request is in none of these places for a moment, on its way
+through the thread that handles the response to the first one; so only a session that has been idle for ``QUIET``
+seconds counts as finished.
 
 A command waits for it, never the I/O thread. It ends when all is idle, when the time is up, or when the session or the
 cluster is shut down without draining.
@@ -24,17 +25,17 @@ if TYPE_CHECKING:
 log = get_logger("cassandra.cluster")
 
 QUIET = 0.05
-LOOK = 0.01  # seconds between two looks
+LOOK = 0.01  # seconds between two checks
 
 
 def busy(sessions: Iterable[Session]) -> int:
-    """How many requests of *sessions* somebody still waits for."""
+    """Return how many requests of *sessions* are not completed."""
     return sum(_in_flight(session) for session in sessions)
 
 
 def _in_flight(session: Session) -> int:
     delayed = session._ending.delayed()
-    paused = sum(request._outcome is None and not request._wait(0.0) for request in delayed)  # and no answer is there
+    paused = sum(request._outcome is None and not request._wait(0.0) for request in delayed)  # without a response
     return sum(pool.waiting for pool in session._pool_set.pools.values()) + paused + len(session._pool_set.line)
 
 
@@ -48,7 +49,7 @@ def drain(seconds: float, count: Callable[[], int], is_over: Callable[[], bool])
         if left:
             idle_since = now
             if now >= deadline:
-                log.warning("%d requests have not ended within the %s s of the shutdown, and fail", left, seconds)
+                log.warning("%d requests have not finished within the %s s of the shutdown, and fail", left, seconds)
                 return
         elif now - idle_since >= QUIET:
             return

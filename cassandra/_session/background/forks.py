@@ -1,22 +1,22 @@
-"""After a fork: the child leaves threads and sockets to its parent, and opens its own when it first needs them.
+"""After a fork: the child leaves threads and sockets to its parent, and opens its own on first use.
 
-L5. In the child only the thread that forked goes on; everything else of the driver is a copy that nobody runs. Three
-steps, all in the child, so that a process which does not fork pays for none of them:
+L5. In the child only the thread that forked continues; everything else of the driver is an unused copy. Three steps,
+all in the child, so that a process that does not fork has no cost:
 
-fork      ``_in_child`` (a hook of the interpreter, when the child has one thread yet; where nobody told the interpreter
-          of the fork, the first use) drops connections, pools, queued work and the locks that other threads may have
-          held, and closes its copies of the sockets, or connections would outlive a parent that is killed. It opens
-          nothing: a child that only execs must not connect.
+fork      ``_in_child`` (a hook of the interpreter, while the child has one thread; if the interpreter did not see the
+          fork, the first use) drops connections, pools, queued work and the locks that other threads may have held,
+          and closes its copies of the sockets, or connections would outlive a parent that is killed. It opens no
+          connection: a child that only execs must not connect.
 awaken    the first use (a request that finds no pool, or anything that needs the reactor) starts a reactor and opens
           the control connection and the pools, as if all of them had been lost: ``Life.awaken``. It never blocks.
 wait      requests that come meanwhile wait in the PoolSet of their session, and are sent once its first pool is open.
 
-What the child keeps: hosts, tokens, schema, profiles and policies, prepared statements, the keyspace, listeners.
-Requests that were in flight are the parent's; in the child they fail (``Operation._on_forked``), and so do calls that
-last, like execute_concurrent, or wait, like connect (``_base/process.py``).
+The child keeps hosts, tokens, schema, profiles and policies, prepared statements, the keyspace, listeners. Requests
+that were in flight are the parent's; in the child they fail (``Operation._on_forked``), and so do long-running calls,
+like execute_concurrent, and waiting calls, like connect (``_base/process.py``).
 
-Locks are renewed in place, because requests refer to those of their session. They were ours, held for moments, and the
-threads that held them are not in the child.
+Locks are renewed in place, because requests refer to those of their session. They were driver locks, held briefly, and
+the threads that held them are not in the child.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _clusters: WeakSet[Cluster] = WeakSet()
 
 
 def watch(cluster: Cluster) -> None:
-    """Take care of *cluster* in children that are forked from now on."""
+    """Watch *cluster* in children that are forked from now on."""
     _clusters.add(cluster)
 
 
@@ -71,7 +71,7 @@ def _leave_to_parent(cluster: Cluster) -> None:
 
 
 def _locks(cluster: Cluster) -> Iterator[Any]:
-    """The locks of all objects that live on in the child."""
+    """Yield the locks of all objects that continue in the child."""
     yield cluster.metadata._lock
     owners: list[Any] = [cluster.timestamp_generator, cluster.ssl_session_cache]
     for policy in cluster.profile_manager.policies():

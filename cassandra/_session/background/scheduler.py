@@ -1,20 +1,20 @@
-"""Background work of a cluster: what may block, what is delayed, and what must run one at a time.
+"""Background work of a cluster: blocking calls, delayed calls, and serial queues.
 
 L5. A :class:`Scheduler` belongs to one cluster. It runs calls on the threads of ``_base/threads.py``, which are started
 when needed, so that a cluster that is never connected has none. Neither the I/O thread nor an asyncio thread ever waits
 for it.
 
 * Submitted calls, which are those of the program, run on at most ``workers`` threads at a time.
-* Strands, on which the driver's own work and listeners run, have a thread at once. So calls of the program that wait
-  for the driver (a listener or a submitted function that changes the schema) wait for nothing that waits for them.
-* Delayed calls are kept by the *clock*, a thread that exists while there are any. They run on threads beside those of
-  submitted calls, a few at a time: the driver's do not block.
+* Strands, on which the driver's own work and listeners run, get a thread at once. So a call of the program that waits
+  for the driver (a listener or a submitted function that changes the schema) cannot deadlock with it.
+* Delayed calls are kept by the *clock*, a thread that exists while there are any. They run on threads separate from
+  those of submitted calls, a few at a time: the driver's delayed calls do not block.
 
-Any thread may submit, also in the handler of a signal or a ``__del__`` that garbage collection runs anywhere: what a
-caller thread does is one atomic append, and to have a thread look (``threads.start``), in this order. All else is done
-by driver threads. ``_Lane.ready`` and ``_fresh`` are appended to by any thread; ``_Lane.running`` and ``_ended``
-are guarded by the scheduler's lock, owner and queue of a strand by its lock, both driver locks, which are not held
-while a call runs; ``_timers`` belongs to the thread that has the token of the clock.
+Any thread may submit, also in a signal handler or a ``__del__`` that garbage collection runs anywhere: a caller thread
+does one atomic append, then starts a thread (``threads.start``), in this order. Driver threads do everything else.
+``_Lane.ready`` and ``_fresh`` are appended to by any thread; ``_Lane.running`` and ``_ended`` are guarded by the
+scheduler's lock, owner and queue of a strand by its lock, both driver locks, which are not held while a call runs;
+``_timers`` belongs to the thread that has the token of the clock.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Task:
-    """A call to come; what :meth:`Scheduler.schedule` returns. Its outcome goes to *future*, or to the log without
+    """A pending call; the result of :meth:`Scheduler.schedule`. Its outcome goes to *future*, or to the log without
     one."""
 
     __slots__ = ("args", "cancelled", "fn", "future", "kwargs")
@@ -64,15 +64,15 @@ class Task:
         self.cancelled = False
 
     def cancel(self) -> None:
-        """Do not run it any more. What has started goes on."""
+        """Prevent the call from running. A call that has started continues."""
         self.cancelled = True
-        self.fn = self.kwargs = None  # frees what the call refers to before its time comes
+        self.fn = self.kwargs = None  # frees the objects that the call refers to before it is due
         self.args = ()
         if self.future is not None:
             self.future.cancel()
 
     def run(self) -> None:
-        """Call it, once."""
+        """Run the call, once."""
         fn, args, kwargs, future = self.fn, self.args, self.kwargs or {}, self.future
         if self.cancelled or fn is None or (future is not None and not future.set_running_or_notify_cancel()):
             return
@@ -81,7 +81,7 @@ class Task:
         except BaseException as error:
             if future is not None:
                 future.set_exception(error)
-            else:  # SystemExit too: the thread is not the task's to end
+            else:  # SystemExit too: a task must not end its thread
                 log.exception("A background task of the cluster failed: %r", fn)
         else:
             if future is not None:
@@ -94,7 +94,7 @@ class _Lane:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.ready: deque[Task] = deque()
-        self.running = 0  # threads that run what is ready
+        self.running = 0  # threads that run ready calls
 
 
 class Scheduler:
@@ -105,7 +105,7 @@ class Scheduler:
         self._delayed = _Lane(DELAYED_AT_A_TIME)
         self._lock = driver_lock("Scheduler")
         self._ended = threading.Condition(self._lock)
-        self._active: dict[object, int] = {}  # what runs now: the idents of the threads
+        self._active: dict[object, int] = {}  # running calls: the idents of their threads
         self._fresh: deque[tuple[float, int, Task]] = deque()  # timers that the clock has not seen yet
         self._timers: list[tuple[float, int, Task]] = []
         self._sequence = count()
@@ -117,19 +117,19 @@ class Scheduler:
 
     @property
     def closed(self) -> bool:
-        """True once :meth:`shutdown` was called: nothing is started any more."""
+        """True once :meth:`shutdown` was called: no call is started any more."""
         return self._closed
 
     @property
     def has_threads(self) -> bool:
-        """Whether anything was ever given to it."""
+        """True if the scheduler ever got a call."""
         return self._used
 
     def in_worker(self) -> bool:
-        """Whether this thread runs a call of the scheduler."""
+        """True if the calling thread runs a call of the scheduler."""
         return threading.get_ident() in list(self._active.values())
 
-    # ---- giving it work
+    # ---- submitting work
 
     def submit(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
         """Run ``fn(*args, **kwargs)`` when less than *workers* others run; the future has its outcome, and is cancelled
@@ -140,16 +140,18 @@ class Scheduler:
         return future
 
     def run_here(self, fn: Callable[..., object], future: Future[Any]) -> None:
-        """Run ``fn()`` on this thread, one of the driver's; *future* has its outcome."""
+        """Run ``fn()`` on this driver thread; *future* has its outcome."""
         self._used = True
         self._run(Task(fn, (), None, future))
 
     def spawn(self, fn: Callable[..., object], *args: Any) -> bool:
-        """Run ``fn(*args)`` on a thread at once, whatever else runs. False, and nothing happens, after a shutdown."""
+        """Run ``fn(*args)`` on a thread at once, independently of other calls. Return False without effect after a
+        shutdown."""
         return self._begin(self._run, Task(fn, args))
 
     def schedule(self, delay: float, fn: Callable[..., object], *args: Any) -> Task:
-        """Run ``fn(*args)`` on a thread after *delay* seconds, unless cancelled or shut down before."""
+        """Run ``fn(*args)`` on a thread after *delay* seconds, unless it is cancelled or the scheduler is shut down
+        before."""
         catch_up()
         task = Task(fn, args)
         entry = (monotonic() + max(0.0, delay), next(self._sequence), task)
@@ -167,20 +169,20 @@ class Scheduler:
         return task
 
     def strand(self) -> Strand:
-        """A new serial queue on these threads."""
+        """Return a new serial queue on these threads."""
         strand = Strand(self)
         self._strands.add(strand)
         return strand
 
     def _join(self, lane: _Lane, task: Task) -> None:
-        """Have *task* run in its turn; cancel it after a shutdown."""
+        """Queue *task*; cancel it after a shutdown."""
         lane.ready.append(task)
         try:
             begun = self._begin(self._work, lane)
         except RuntimeError:
             self._drop(lane, task)
             raise
-        if not begun:  # the shutdown may have found it already
+        if not begun:  # the shutdown may have cancelled it already
             self._drop(lane, task)
 
     @staticmethod
@@ -190,8 +192,8 @@ class Scheduler:
         task.cancel()
 
     def _begin(self, call: Callable[..., object], *args: Any) -> bool:
-        """Have a thread run *call*. False after a shutdown; RuntimeError if there is no thread and none can be started,
-        as in Python 3.12 once the interpreter ends."""
+        """Run *call* on a thread. Return False after a shutdown; raise RuntimeError if there is no thread and none can
+        be started, as in Python 3.12 once the interpreter ends."""
         catch_up()
         if self._closed:
             return False
@@ -202,10 +204,10 @@ class Scheduler:
     # ---- on driver threads
 
     def _work(self, lane: _Lane) -> None:
-        """Run what is ready, unless enough threads do."""
+        """Run ready calls, unless enough threads do."""
         with self._lock:
             if lane.running >= lane.limit:
-                return  # they look again before they end
+                return  # they check again before they end
             lane.running += 1
         while True:
             with self._lock:
@@ -230,12 +232,12 @@ class Scheduler:
                     self._ended.notify_all()
 
     def _keep_time(self) -> None:
-        """Be the clock, unless another thread is, until there is nothing to wait for."""
+        """Act as the clock until no timer is left, unless another thread does."""
         while True:
             try:
                 token = self._clock_token.pop()
             except IndexError:
-                return  # that one sees what is fresh, if only when it ends
+                return  # that thread reads new timers, at the latest when it ends
             gate = threads.Signal()
             self._active[gate] = threading.get_ident()
             self._clock_gate = gate
@@ -243,7 +245,7 @@ class Scheduler:
                 while not self._closed and (delay := self._promote()) is not None:
                     gate.wait(delay)
             finally:
-                if self._clock_gate is gate:  # or this is a forked child by now
+                if self._clock_gate is gate:  # false in a forked child
                     self._clock_gate = None
                 self._active.pop(gate, None)
                 self._clock_token.append(token)
@@ -255,7 +257,7 @@ class Scheduler:
                 return
 
     def _promote(self) -> float | None:
-        """Start what is due; seconds until the next timer is, None without any."""
+        """Start due timers; return seconds until the next timer is due, None without any."""
         timers, now = self._timers, monotonic()
         while self._fresh:
             heappush(timers, self._fresh.popleft())
@@ -274,9 +276,9 @@ class Scheduler:
     # ---- fork
 
     def leave_to_parent(self) -> None:
-        """In a forked child: threads, and what they were given, stayed in the parent."""
+        """Drop threads and queued calls in a forked child: they stayed in the parent."""
         renew(self._lock)
-        self._ended = threading.Condition(self._lock)  # without those who wait
+        self._ended = threading.Condition(self._lock)  # without waiters
         self._submitted = _Lane(self._submitted.limit)
         self._delayed = _Lane(self._delayed.limit)
         self._fresh = deque()
@@ -290,9 +292,9 @@ class Scheduler:
     # ---- the end
 
     def shutdown(self, timeout: float = 5.0) -> bool:
-        """Drop what has not started and wait for what runs (not for the calling thread). Idempotent.
+        """Drop calls that have not started and wait for running ones (not for the calling thread). Idempotent.
 
-        False if something still ran after *timeout* seconds; its thread ends when it does.
+        Return False if a call still ran after *timeout* seconds; its thread ends when it does.
         """
         ended = commands.run(self._shut_down, timeout)
         end_idle_threads()
@@ -317,7 +319,7 @@ class Scheduler:
         return self._wait(timeout)
 
     def join(self, timeout: float) -> bool:
-        """Wait until everything has ended, except what runs on the calling thread. True if it did."""
+        """Wait until all calls have ended, except those of the calling thread. Return True if they did."""
         ended = commands.run(self._wait, timeout)
         end_idle_threads()
         return ended
@@ -333,7 +335,7 @@ class Scheduler:
 
 
 def end_idle_threads() -> None:
-    """What was shut down leaves no threads behind. For callers; driver threads do not wait for each other."""
+    """End idle threads after a shutdown. For callers; driver threads do not wait for each other."""
     if thread_kind() == CALLER:
         for thread in threads.end_idle():
             thread.join(1.0)
@@ -342,8 +344,7 @@ def end_idle_threads() -> None:
 class Strand:
     """Runs its calls one at a time and in order, on the scheduler's threads.
 
-    State that only calls of one strand touch needs no lock, and user code can be called from there while none is
-    held.
+    State that only calls of one strand use needs no lock, and user code can be called from there without holding one.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -351,20 +352,20 @@ class Strand:
         self._lock = driver_lock("Strand")
         self._queue: deque[Task] = deque()
         self._owner: int | None = None  # ident of the thread that runs the queue now
-        self._called = False  # a thread was called that will run it
+        self._called = False  # a thread that will run it was started
 
     def held(self) -> bool:
-        """Whether this thread is running the strand."""
+        """True if the calling thread is running the strand."""
         return self._owner == threading.get_ident()
 
     def post(self, fn: Callable[..., object], *args: Any) -> bool:
-        """Run ``fn(*args)`` after what was posted before. Never blocks. False, and nothing happens, after a
+        """Run ``fn(*args)`` after the calls posted before. Never blocks. Return False without effect after a
         shutdown."""
         return self._put(Task(fn, args))
 
     def post_here(self, fn: Callable[..., object], *args: Any) -> bool:
-        """As :meth:`post`, but a worker that posts also runs it, before this returns, unless another thread runs the
-        strand: no other worker has to be started for it. For the end of what a worker does."""
+        """Do as :meth:`post`, but a worker that posts also runs the call, before this returns, unless another thread
+        runs the strand: no other worker has to be started for it. For the last step of a worker's call."""
         return self._put(Task(fn, args), thread_kind() == WORKER)
 
     def call(self, fn: Callable[..., T], *args: Any, timeout: float | None = None) -> T:
@@ -383,13 +384,13 @@ class Strand:
         done = Bell()
         future: Future[T] = Future()
         task = Task(fn, args, None, future)
-        self._put(task, thread_kind() == WORKER)  # then it does the work itself
+        self._put(task, thread_kind() == WORKER)  # a worker runs the call itself
         try:
             return done.result(future, timeout)
         except FutureTimeout as error:
             if not future.cancel():
                 return future.result()
-            raise TimeoutError(f"Other work of the cluster did not end within {timeout} s") from error
+            raise TimeoutError(f"Other work of the cluster did not finish within {timeout} s") from error
 
     def leave_to_parent(self) -> None:
         """See :meth:`Scheduler.leave_to_parent`."""
@@ -399,19 +400,19 @@ class Strand:
         self._called = False
 
     def abandon(self) -> None:
-        """Cancel everything that has not started (the scheduler shuts down)."""
+        """Cancel all calls that have not started (the scheduler shuts down)."""
         with contextlib.suppress(IndexError):
             while True:
                 self._queue.popleft().cancel()
 
     def _put(self, task: Task, here: bool = False) -> bool:
-        """*here*: this thread drains next, if the strand has nothing to do: no other thread has to be called."""
+        """Queue *task*. *here*: this thread drains next, if the strand is idle: no other thread has to be started."""
         catch_up()
         scheduler = self._scheduler
         if scheduler.closed:
             task.cancel()
             return False
-        if thread_kind() == CALLER:  # it may be interrupted after either step
+        if thread_kind() == CALLER:  # a caller may be interrupted after either step
             self._queue.append(task)
             begin = True
         else:
@@ -421,7 +422,7 @@ class Strand:
                 here = here and begin and len(self._queue) == 1
                 self._called |= begin
         is_late: bool = self._scheduler.closed
-        if is_late:  # abandon() may have come before
+        if is_late:  # abandon() may have run before
             self.abandon()
         elif here:
             self._drain(task.future)
@@ -430,7 +431,7 @@ class Strand:
         return True
 
     def _drain(self, until: Future[Any] | None = None) -> None:
-        """Run the queue unless another thread does, at most until *until* is done; the rest goes to another thread."""
+        """Run the queue unless another thread does, at most until *until* is done; another thread runs the rest."""
         with self._lock:
             self._called = False
             if self._owner is not None:

@@ -1,8 +1,8 @@
-"""Cluster: options and profiles, the hosts and what happens to them, sessions, metrics, life and end.
+"""Cluster: options and profiles, hosts and their states, sessions, metrics, start and shutdown.
 
-:class:`~.cluster.Cluster` is what applications make: public names (``_base/face.py`` says how they lead to parts), and
-a list of the parts. :class:`~.options.Options` and :class:`~.profiles.ProfileManager` keep what it was told;
-``contact.py``, ``versions.py`` and ``connections.py`` see to how nodes are connected to. ``membership.py`` and
-``topology.py`` turn what nodes report into hosts that are added, moved, up or down, ``reconnection.py`` tries those
-that are down. ``connecting.py`` makes sessions, ``life.py`` begins and ends it all.
+:class:`~.cluster.Cluster` is the public class and the composition root of the parts (``_base/face.py`` describes how
+public names lead to parts). :class:`~.options.Options` and :class:`~.profiles.ProfileManager` hold the options;
+``contact.py``, ``versions.py`` and ``connections.py`` open connections to nodes. ``membership.py`` and ``topology.py``
+turn reports of nodes into hosts that are added, moved, up or down, ``reconnection.py`` reconnects to hosts that are
+down. ``connecting.py`` makes sessions, ``life.py`` starts and shuts down the cluster.
 """

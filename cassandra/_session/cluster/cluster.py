@@ -1,32 +1,32 @@
-"""Cluster: where applications connect (cassandra.cluster). The composition root of the session layer.
+"""Cluster: the entry point of applications (cassandra.cluster). The composition root of the session layer.
 
-L5. :class:`Cluster` is a face: public names, and the parts that do what they say. A part has one task and its own owner
-rules, written at its head; it knows the cluster, and by it the other parts::
+L5. :class:`Cluster` is a face: public names, and the parts that implement them. A part has one task and its own owner
+rules, stated at the head of its file; it refers to the cluster, and through it to the other parts::
 
-    options             what the constructor was given      cluster/options.py, config.py
+    options             arguments of the constructor        cluster/options.py, config.py
     profile_manager     request options, policies           cluster/profiles.py
-    contacts            where contact points lead           cluster/contact.py
-    versions            the protocol version to speak       cluster/versions.py
+    contacts            resolution of contact points        cluster/contact.py
+    versions            the protocol version in use         cluster/versions.py
     connections         opening connections                 cluster/connections.py
     scheduler           worker threads                      background/scheduler.py
-    reactor             the I/O thread, of ``life``         _core/transport
+    reactor             the I/O thread, in ``life``         _core/transport
     metadata            hosts, ring, schema                 _routing/metadata.py
     control_connection  keeps the metadata fresh            control/
-    refreshing          reads metadata when asked to        cluster/refreshing.py
+    refreshing          refreshes metadata on request       cluster/refreshing.py
     schema_changes      DDL of the cluster's own sessions   cluster/schema.py
-    topology            which hosts there are               cluster/topology.py
-    membership          whether they are up                 cluster/membership.py, reconnection.py
-    host_commands       what a program says of hosts        cluster/hosts.py
-    host_listeners      users' HostStateListeners           cluster/listeners.py
+    topology            the set of hosts                    cluster/topology.py
+    membership          host states                         cluster/membership.py, reconnection.py
+    host_commands       host commands of the application    cluster/hosts.py
+    host_listeners      HostStateListeners                  cluster/listeners.py
     prepared            prepared statements by id           cluster/prepared_cache.py
     user_types          classes for user types              cluster/registered_types.py
     encryption          columns that the client encrypts    cluster/encryption.py
-    sessions            those that are used                 cluster/sessions.py, connecting.py
+    sessions            open sessions                       cluster/sessions.py, connecting.py
     life                start and shutdown                  cluster/life.py
 
-Two strands order what happens: the control connection's (what is read) and the membership's (what follows from it).
-The first waits for the second, never the other way round. Locks are held for moments and never while something else
-is called.
+Two strands order the work: the control connection's (reading metadata) and the membership's (acting on it). The first
+waits for the second, never the other way round. Locks are held only briefly, and never during a call of another
+component.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ if TYPE_CHECKING:
 
 @public("cassandra.cluster")
 class Cluster:
-    """A cluster of nodes as the driver knows it; makes :class:`Session` objects by :meth:`connect`.
+    """A cluster of nodes; makes :class:`Session` objects by :meth:`connect`.
 
-    One per application and cluster of servers is right: all its sessions share the metadata and the threads.
+    Use one object per application and cluster of servers: all its sessions share the metadata and the threads.
     Example::
 
         with Cluster(["10.0.0.1", "10.0.0.2"]) as cluster:
@@ -111,49 +111,49 @@ class Cluster:
         *endpoint_factory*, *address_translator*; *client_routes_config*
         (:class:`cassandra.client_routes.ClientRoutesConfig`) for nodes of ScyllaDB behind private links.
     Connections:
-        *protocol_version* (the highest that all nodes speak, unless given), *allow_beta_protocol_version*,
-        *compression* (True: the best both sides have; False; ``"lz4"``, ``"snappy"``), *auth_provider*, *ssl_context*
-        (or *ssl_options*, ``{}`` included, for TLS),
+        *protocol_version* (default: the highest that all nodes support), *allow_beta_protocol_version*,
+        *compression* (True: the best that both sides support; False; ``"lz4"``, ``"snappy"``), *auth_provider*,
+        *ssl_context* (or *ssl_options*, ``{}`` included, for TLS),
         *ssl_session_cache*, *sockopts*, *connect_timeout* (seconds for the whole opening), *cql_version*,
         *no_compact*,
         *idle_heartbeat_interval* and *idle_heartbeat_timeout* (seconds; 0 turns heartbeats off), *application_info*,
-        *shard_aware_options*, *connection_class* (a subclass of ``Connection`` that they are objects of).
+        *shard_aware_options*, *connection_class* (a subclass of ``Connection`` to instantiate).
     Trust:
-        *allowed_addresses* (networks, addresses and host names: a node that announces another address is left out, with
-        one warning, and no connection leads there; None: all), *allowed_authenticators* (classes that a server may
-        announce to be logged in to; ``"*"`` for any; None: passwords are sent to the classes of known servers only),
+        *allowed_addresses* (networks, addresses and host names: a node that announces another address is ignored, with
+        one warning, and gets no connection; None: all), *allowed_authenticators* (authenticator classes that may get
+        credentials; ``"*"`` for any; None: those of known servers only),
         *security_warnings* (True: one warning each when a password is sent without TLS to another machine, and when a
-        server asks for no log-in although there is an *auth_provider*).
+        server requires no authentication although there is an *auth_provider*).
     Requests:
         *execution_profiles* (``{name: ExecutionProfile}``), or the legacy *load_balancing_policy* and
         *default_retry_policy*;
         *timestamp_generator*, *prepare_on_all_hosts*, *reprepare_on_up*, *metrics_enabled*,
-        *allow_control_connection_query_fallback*; *request_tracker* (a :class:`RequestTracker`, which hears of every
+        *allow_control_connection_query_fallback*; *request_tracker* (a :class:`RequestTracker`, called for every
         request and its attempts), *slow_request_threshold* (seconds: requests that take longer are logged by
         ``cassandra.slow``, with host, attempts and statement, without values); *column_encryption_policy* (which
-        columns the client encrypts, a :class:`ColumnEncryptionPolicy`).
+        columns the client encrypts: a :class:`ColumnEncryptionPolicy`).
     Limits:
         *max_requests_per_connection*, *max_requests_per_host*, *max_requests_per_session* (requests in flight; None:
-        what the protocol allows, no limit, no limit); where they are reached requests wait, *max_waiting_requests* of
-        them, up to *max_request_wait* seconds (None: as long as their own timeout lets them). *max_response_bytes* (of
-        one answer, 65,536 at least; None: 2 GiB, what the protocol allows): a larger one is skipped, and its request
-        fails with ``ResponseTooLarge``.
+        what the protocol allows, no limit, no limit); requests above a limit wait, *max_waiting_requests* of them,
+        up to *max_request_wait* seconds (None: until their own timeout). *max_response_bytes* (of one response,
+        65,536 at least; None: 2 GiB, what the protocol allows): a larger one is skipped, and its request fails with
+        ``ResponseTooLarge``.
     Hosts:
-        *reconnection_policy* (how long to wait before a host that is down is tried again: from one second up to one
+        *reconnection_policy* (delays between attempts to reconnect to a host that is down: from one second up to one
         minute), *conviction_policy_factory*.
     Metadata:
         *control_connection_timeout* (seconds per query), *max_schema_agreement_wait* (seconds after a schema change;
         0 does not wait),
         *schema_metadata_enabled*, *token_metadata_enabled*, *schema_metadata_page_size*, *metadata_request_timeout*
-        (ScyllaDB), and the longest delay in seconds before an event is acted on: *schema_event_refresh_window*,
+        (ScyllaDB), and the longest delay in seconds before an event is handled: *schema_event_refresh_window*,
         *topology_event_refresh_window*,
         *status_event_refresh_window* (0: at once, negative: never).
     Threads and memory:
-        *executor_threads* for background work; *memory_pool*, a :class:`cassandra.memory.MemoryPool` that frames are
-        received into.
+        *executor_threads* for background work; *memory_pool*, a :class:`cassandra.memory.MemoryPool` for received
+        frames.
 
-    Wrong options raise TypeError or ValueError; *scylla_cloud* is not supported (NotImplementedError). With *cloud*, a
-    ``{"secure_connect_bundle": path}``, the constructor asks the metadata service (``cassandra.datastax.cloud``).
+    Invalid options raise TypeError or ValueError; *scylla_cloud* is not supported (NotImplementedError). With *cloud*,
+    a ``{"secure_connect_bundle": path}``, the constructor queries the metadata service (``cassandra.datastax.cloud``).
     """
 
     contact_points: Attribute[list[Any]] = option()
@@ -225,11 +225,11 @@ class Cluster:
     scheduler: Scheduler = made()
     executor: Scheduler = made()
     metrics: Metrics | None = None
-    version_blocks: bool = False  # whether the control connection's node wants them; the others most probably do, too
-    metadata_ids: bool = False  # whether it has those of ScyllaDB
+    version_blocks: bool = False  # supported by the control connection's node, and most probably by all
+    metadata_ids: bool = False  # True if that node has metadata ids of ScyllaDB
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """A plain attribute of a subclass is another default of that option."""
+        """Use plain attributes of a subclass as defaults of the options."""
         super().__init_subclass__(**kwargs)
         take_defaults(cls, Cluster, ATTRIBUTES)
 
@@ -296,7 +296,7 @@ class Cluster:
         max_response_bytes: int | None = None,
     ) -> None:
         take_defaults(type(self), Cluster, ATTRIBUTES)
-        config.refuse("scylla_cloud", scylla_cloud, "it is gone from ScyllaDB Cloud; give contact points")
+        config.refuse("scylla_cloud", scylla_cloud, "ScyllaDB Cloud no longer offers it; use contact_points")
         options = self.options = Options(type(self))
         options.set_contact(contact_points, port, endpoint_factory, address_translator)
         options.set_protocol(allow_beta_protocol_version, cql_version, compression, no_compact)
@@ -365,16 +365,16 @@ class Cluster:
     protocol_downgrade = method("versions", Versions.lower)
 
     def connect(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
-        """Connect, and make a session that uses *keyspace*.
+        """Connect, and return a session that uses *keyspace*.
 
         Returns when the session is connected to a host, or with *wait_for_all_pools* when it tried all. Raises
-        :exc:`NoHostAvailable` with an error per host, :exc:`UnresolvableContactPoints`, :exc:`DriverException` after
-        a shutdown. When the very first connect finds no node, the cluster is shut down.
+        :exc:`NoHostAvailable` with an error per host, :exc:`UnresolvableContactPoints`, :exc:`DriverException` after a
+        shutdown. If the first connect reaches no node, the cluster is shut down.
         """
         return connecting.connect(self, keyspace, wait_for_all_pools)
 
     async def connect_async(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
-        """As :meth:`connect`, without blocking the running loop.
+        """Do as :meth:`connect`, without blocking the running loop.
 
         .. versionadded:: 4.0
         """
@@ -420,18 +420,18 @@ class Cluster:
         is_host_addition: bool = False,
         expect_host_to_be_down: bool = False,
     ) -> bool:
-        """A connection to *host* was lost or could not be opened; True if the conviction policy takes the host for
-        down. Never blocks."""
+        """Handle a lost connection to *host*, or one that could not be opened; return True if the conviction policy
+        considers the host down. Never blocks."""
         if self.metrics is not None:
             self.metrics.on_connection_error()
         return self.membership.failed(host, connection_exc, expect_host_to_be_down)
 
     def get_connection_holders(self) -> list[HostPool | ControlConnection]:
-        """Whatever has connections: the pools and the control connection."""
+        """Return all objects that hold connections: the pools and the control connection."""
         return [*self.get_all_pools(), self.control_connection]
 
     def shard_aware_stats(self) -> dict[str, dict[str, int]] | None:
-        """Per host: shards and open connections; None for servers without shards."""
+        """Return shards and open connections by host; None for servers without shards."""
         return shard_stats(self.get_all_pools()) if self.is_shard_aware() else None
 
     # ---- prepared statements, user types, profiles
@@ -459,7 +459,7 @@ class Cluster:
             raise OperationTimedOut({str(name): hosts})
 
     def _add_profile(self, name: Any, profile: ExecutionProfile) -> None:
-        """On the membership's strand, so that no change of a host is missed."""
+        """Run on the membership's strand, so that no host state change is missed."""
         self.profile_manager.add(name, profile, self, self.metadata.all_hosts())
         self.membership.profile_added()
 
@@ -480,23 +480,23 @@ class Cluster:
     def shutdown(self, drain: float | None = None) -> None:
         """Close all sessions and connections. Idempotent, bounded, from any thread, callbacks included.
 
-        With *drain* nothing new is taken from now on, and what is in flight (retries and agreement on schema changes
-        included) may finish within so many seconds; what has not finished then, and without *drain* everything, fails.
-        In a callback, on the I/O thread, it does not wait.
+        With *drain* new requests are rejected from now on, and requests in flight (retries and agreement on schema
+        changes included) may finish within so many seconds; the remaining ones, and without *drain* all, fail. In a
+        callback, on the I/O thread, it does not wait.
 
-        A cluster that was connected lives until this is called, or the process exits: its threads refer to it, so
-        that it keeps its connections although the program has let go of it.
+        A connected cluster lives until this is called or the process exits: its threads refer to it, so that it keeps
+        its connections even when the program has no reference to it.
         """
         self.life.stop(drain=seconds("drain", drain) or 0.0)
 
     async def shutdown_async(self, drain: float | None = None) -> None:
-        """As :meth:`shutdown`, without blocking the running loop.
+        """Do as :meth:`shutdown`, without blocking the running loop.
 
         .. versionadded:: 4.0
         """
         await self.life.stop_async(seconds("drain", drain) or 0.0)
 
-    __reduce__ = not_copied("it has threads and connections of this process; make one in each process, or share it")
+    __reduce__ = not_copied("it has threads and connections of this process; create one in each process, or share it")
 
     def __enter__(self) -> Cluster:
         return self

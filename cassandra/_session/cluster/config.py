@@ -1,7 +1,7 @@
-"""What :class:`Cluster` is told: checks of each kind of option, and the small public option types.
+"""Checks of the options of :class:`Cluster`, and the small public option types.
 
-L5. Checks are pure: they return the value to keep or raise TypeError/ValueError that names the option, what it was
-given, and what it takes. ``cluster/options.py`` applies them, one group of options after the other.
+L5. Checks are pure: they return the value to keep or raise TypeError/ValueError with the name of the option, the
+invalid value, and the expected values. ``cluster/options.py`` applies them, one group of options after the other.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from cassandra._net.handshake.options import MAX_FRAME
 T = TypeVar("T")
 
 COMPRESSIONS = ("lz4", "snappy")
-LEAST_RESPONSE = 1 << 16  # below, what the driver itself asks would not get through
+LEAST_RESPONSE = 1 << 16  # a smaller limit would reject responses to the driver's own queries
 
 
 class ConfigMode(Enum):
-    """How request options are given; the first use of one way excludes the other."""
+    """Style of request options; the first use of one style excludes the other."""
 
     UNCOMMITTED = 0
     LEGACY = 1
@@ -31,7 +31,7 @@ class ConfigMode(Enum):
 
 
 class ControlConnectionQueryFallback(Enum):
-    """What a session does with requests while none of its pools has a connection."""
+    """Treatment of a session's requests while none of its pools has a connection."""
 
     Disabled = "Disabled"
     Fallback = "Fallback"
@@ -42,11 +42,11 @@ ControlConnectionQueryFallback.__module__ = "cassandra.cluster"
 
 
 class ShardAwareOptions:
-    """How connections to ScyllaDB's shards are made.
+    """Options for connections to ScyllaDB's shards.
 
-    *disable*: one connection per host, whatever its shards. *disable_shardaware_port*: reach shards by trial instead
-    of
-    through the shard-aware port (for clients behind NAT). *opts*: another instance or a dict with the defaults.
+    *disable*: one connection per host, for any number of shards. *disable_shardaware_port*: reach shards by trial
+    instead of through the shard-aware port (for clients behind NAT). *opts*: another instance or a dict with the
+    defaults.
     """
 
     __module__ = "cassandra.cluster"
@@ -73,7 +73,7 @@ class ShardAwareOptions:
 
 
 def contact_points(value: Any) -> list[Any]:
-    """Addresses, names, ``(address, port)`` pairs or end points, in the order given."""
+    """Return addresses, names, ``(address, port)`` pairs or end points, in the order given."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise TypeError(
             f"contact_points should be a sequence (e.g. a list) of strings, not {type(value).__name__}: {value!r}"
@@ -96,7 +96,7 @@ def contact_points(value: Any) -> list[Any]:
 
 
 def port(value: Any) -> int:
-    """A TCP port; text of digits, as from an environment variable, will do."""
+    """Return a TCP port; a string of digits, as from an environment variable, is accepted."""
     if isinstance(value, str):
         if not (value.isascii() and value.isdecimal()):
             raise ValueError(f"Only numeric values are supported for port ({value})")
@@ -112,7 +112,7 @@ def port(value: Any) -> int:
 
 
 def positive_int(name: str, value: Any) -> int:
-    """A count of at least one."""
+    """Return a count of at least one."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} should be an int, not {value!r}")
     if value < 1:
@@ -121,7 +121,7 @@ def positive_int(name: str, value: Any) -> int:
 
 
 def limit(name: str, value: Any, most: int = 2**31 - 1) -> int | None:
-    """A largest number; None for no limit of its own."""
+    """Return a maximum; None for no limit."""
     if value is None:
         return None
     checked = positive_int(name, value)
@@ -131,7 +131,7 @@ def limit(name: str, value: Any, most: int = 2**31 - 1) -> int | None:
 
 
 def response_bytes(value: Any) -> int | None:
-    """The size of the largest answer that is kept; None for what the protocol allows."""
+    """Return the size of the largest accepted response; None for the protocol's limit."""
     checked = limit("max_response_bytes", value, MAX_FRAME)
     if checked is not None and checked < LEAST_RESPONSE:
         raise ValueError(f"max_response_bytes should be at least {LEAST_RESPONSE}, not {value}")
@@ -139,7 +139,7 @@ def response_bytes(value: Any) -> int | None:
 
 
 def protocol_version(value: Any) -> int:
-    """A protocol version. One that this driver does not speak is refused when connections are opened."""
+    """Return a protocol version. One that this driver does not support is rejected when connections are opened."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"protocol_version should be an int, not {value!r}")
     return value
@@ -149,7 +149,7 @@ def protocol_version(value: Any) -> int:
 
 
 def instance(name: str, value: T, wanted: type[Any] | None = None, article: str = "an instance of") -> T:
-    """*value* must be an object, not its class, and of type *wanted* if given."""
+    """Return *value*, which must be an object, not its class, and of type *wanted* if given."""
     if isinstance(value, type):
         raise TypeError(f"{name} should not be a class, it should be an instance of that class")
     if wanted is not None and not isinstance(value, wanted):
@@ -158,14 +158,14 @@ def instance(name: str, value: T, wanted: type[Any] | None = None, article: str 
 
 
 def function(name: str, value: T) -> T:
-    """*value* must be callable."""
+    """Return *value*, which must be callable."""
     if not callable(value):
         raise ValueError(f"{name} must be callable")
     return value
 
 
 def compression(value: Any) -> bool | str:
-    """True (the best both sides have), False/None (none), or the name of an algorithm."""
+    """Return True (the best that both sides support), False for False/None, or the name of an algorithm."""
     if value is None or isinstance(value, bool):
         return bool(value)
     if value not in COMPRESSIONS:
@@ -175,7 +175,7 @@ def compression(value: Any) -> bool | str:
 
 
 def sockopts(value: Any) -> Sequence[tuple[int, int, int | bytes]] | None:
-    """Arguments for ``setsockopt``, as (level, option, value) triples."""
+    """Return arguments for ``setsockopt``, as (level, option, value) triples."""
     if value is None:
         return None
     options = [tuple(option) for option in value]
@@ -185,9 +185,9 @@ def sockopts(value: Any) -> Sequence[tuple[int, int, int | bytes]] | None:
     return options
 
 
-#: What a class of connections has that moves the bytes itself.
+#: Methods of connection classes that move the bytes themselves.
 _MOVES_BYTES = ("push", "handle_read", "handle_write")
-#: What requests pass through in scylla-driver's connections, and not in ours, which are native.
+#: Methods of scylla-driver's connections that requests pass through; our native connections never call them.
 _NOT_CALLED = (
     "factory", "get_request_id", "send_msg", "wait_for_response", "wait_for_responses", "process_msg",
     "handle_pushed", "error_all_requests",
@@ -195,11 +195,11 @@ _NOT_CALLED = (
 
 
 def connection_class(given: Any) -> Any:
-    """Connections are made of it. Who overrides what nothing calls is told so."""
+    """Return the class of connections. Warn about overridden methods that are never called."""
     missed = overrides(given, _NOT_CALLED)
     if missed:
         warnings.warn(
-            f"connection_class={given.__name__} overrides {', '.join(missed)}, which nothing calls: the transport is "
+            f"connection_class={given.__name__} overrides {', '.join(missed)}, which are not called: the transport is "
             "native. Protocol handlers see the messages; request trackers and listeners see the requests",
             UserWarning,
             stacklevel=4,
@@ -208,15 +208,15 @@ def connection_class(given: Any) -> Any:
 
 
 def made_class(given: Any) -> type[Connection] | None:
-    """The class that connections are made of, None for the standard one. One that moves the bytes itself cannot: the
-    native transport does."""
+    """Return the class that connections are made of, None for the standard one. A class that moves the bytes itself is
+    not used: the native transport does that."""
     if given is Connection or not isinstance(given, type) or not issubclass(given, Connection):
         return None
     return None if overrides(given, _MOVES_BYTES) else given
 
 
 def overrides(kind: Any, names: Sequence[str]) -> list[str]:
-    """Those of *names* that a program's subclass of :class:`Connection` has for itself."""
+    """Return those of *names* that a program's subclass of :class:`Connection` overrides."""
     if not isinstance(kind, type) or not issubclass(kind, Connection):
         return []
     own = [vars(base) for base in takewhile(lambda base: base is not Connection, kind.__mro__)]
@@ -224,6 +224,6 @@ def overrides(kind: Any, names: Sequence[str]) -> list[str]:
 
 
 def refuse(name: str, value: Any, reason: str) -> None:
-    """An option of the public signature that this driver does not have."""
+    """Reject an option of the public signature that this driver does not support."""
     if value is not None:
         raise NotImplementedError(f"{name} is not supported: {reason}")

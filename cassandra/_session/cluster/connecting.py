@@ -1,7 +1,7 @@
-"""The steps from a cluster to a session that can be used.
+"""The steps from a cluster to a usable session.
 
-L5. One command: the cluster is started (``life.py``), a session is made, its pools are opened, and it waits for one of
-them. If the wait of the caller is interrupted it goes on, and the session, which no caller received, is shut down.
+L5. One command: the cluster is started (``life.py``), a session is made, its pools are opened, and the command waits
+for one of them. If the wait of the caller is interrupted, the command continues, and its session is shut down.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 
 def connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
-    """Body of :meth:`Cluster.connect`."""
+    """Implement :meth:`Cluster.connect`."""
     cluster.life.refuse_to_block()
     _load(cluster)
     return commands.run(_connect, cluster, keyspace, wait_for_all_pools, undo=_undo)
 
 
 async def connect_async(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
-    """Body of :meth:`Cluster.connect_async`."""
+    """Implement :meth:`Cluster.connect_async`."""
     _load(cluster)
     return await commands.run_async(_connect, cluster, keyspace, wait_for_all_pools, undo=_undo)
 
 
 def _load(cluster: Cluster) -> None:
-    """On the caller's thread, as it imports modules."""
+    """Load modules. Runs on the caller's thread, because it imports."""
     if not cluster.life.is_started:
         cluster.connections.load()
 
@@ -48,7 +48,7 @@ def _undo(session: Session) -> None:
 
 
 def _connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
-    """On a driver thread."""
+    """Start the cluster and make a session. On a driver thread."""
     started, opened = Bell(), Bell()
     try:
         started.result(cluster.life.start())
@@ -64,10 +64,10 @@ def _connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -
 
 
 def new_session(cluster: Cluster, keyspace: str | None) -> Session:
-    """A session of a cluster that was started; it has no pools yet."""
+    """Return a session of a started cluster; it has no pools yet."""
     session: Any = Session.__new__(Session)
     session._by_connect = True
-    session.__init__(cluster, cluster.metadata.all_hosts(), keyspace or None)  # as it is now: tracers wrap it
+    session.__init__(cluster, cluster.metadata.all_hosts(), keyspace or None)  # tracers wrap the attribute
     cluster.sessions.add(session)
     if cluster.is_shutdown or cluster.life.is_draining:
         session.shutdown()
@@ -78,7 +78,7 @@ def new_session(cluster: Cluster, keyspace: str | None) -> Session:
 
 def await_pools(session: Session, opening: Collection[Future[bool]], wait_for_all: bool, bell: Bell) -> None:
     timeout = session.cluster.options.connect_timeout
-    # Pools have time limits of their own; this is the belt to their braces.
+    # Pools have time limits of their own; this is a second safeguard.
     limit = 2 * (UNBOUNDED if timeout is None else timeout) + 5.0
     wait_until_open(opening, bell, limit, lambda: not wait_for_all and bool(session._pools))
     check_pools(session)
@@ -87,7 +87,8 @@ def await_pools(session: Session, opening: Collection[Future[bool]], wait_for_al
 def wait_until_open(
     opening: Collection[Future[bool]], bell: Bell, limit: float, enough: Callable[[], bool] = lambda: False
 ) -> bool:
-    """Until all that are being opened are or cannot be, or it is *enough*; False if that takes longer than *limit*."""
+    """Wait until all pools are open or have failed, or *enough* returns True; return False if that takes longer than
+    *limit*."""
     deadline = monotonic() + limit
     for future in opening:
         future.add_done_callback(bell.ring)
@@ -98,7 +99,7 @@ def wait_until_open(
 
 
 def check_pools(session: Session) -> None:
-    """NoHostAvailable if none of the pools of *session* could be opened, and requests cannot do without."""
+    """Raise NoHostAvailable if no pool of *session* could be opened, and requests cannot use the control connection."""
     if session._pools or falls_back(session.cluster):
         return
     if session.cluster.is_shutdown:

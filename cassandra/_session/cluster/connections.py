@@ -1,4 +1,4 @@
-"""How connections of a cluster are opened: with which options, and those that belong to no pool.
+"""Opening connections of a cluster: their options, and connections that belong to no pool.
 
 L5. No state of its own: options and protocol version are read when a connection is opened. Any thread.
 """
@@ -26,7 +26,7 @@ class ConnectionFactory:
         self._cluster = cluster
 
     def options(self, keyspace: str | None = None) -> ConnectionOptions:
-        """How to open a connection now; negotiating the protocol version as long as none is known."""
+        """Return the current options of connections; the protocol version is negotiated as long as none is known."""
         given, versions = self._cluster.options, self._cluster.versions
         return ConnectionOptions(
             protocol_version=versions.spoken,
@@ -53,8 +53,8 @@ class ConnectionFactory:
         )
 
     def load(self) -> None:
-        """Before the first connection is opened: import what connections need now, on the thread that connects. What
-        another thread is importing when the process is forked stays locked in the child."""
+        """Import the modules that connections need, on the connecting thread, before the first connection is opened. A
+        module lock held by another thread when the process forks stays locked in the child."""
         options = self._cluster.options
         if options.driver_config_reporting_enabled:
             from . import reporting as reporting
@@ -64,14 +64,14 @@ class ConnectionFactory:
             options.connection_class.initialize_reactor()
 
     def asking_options(self) -> ConnectionOptions:
-        """Options of a connection that finds out which protocol version its node speaks."""
+        """Return options of a connection that negotiates the protocol version of its node."""
         return self.options().replace(begin_high=not self._cluster.versions.is_given)
 
     def control_options(self, events: Sequence[str]) -> ConnectionOptions:
-        """Options of a control connection: it hears of *events*, and reports the configuration."""
+        """Return options of a control connection: it registers for *events*, and reports the configuration."""
         report = None
         if self._cluster.options.driver_config_reporting_enabled:
-            from .reporting import DriverConfigReporter  # who reports nothing does without
+            from .reporting import DriverConfigReporter  # imported only for reports
 
             report = DriverConfigReporter(self._cluster).add_startup_options
         return self.asking_options().replace(register_events=events, report=report)
@@ -84,10 +84,10 @@ class ConnectionFactory:
         Connection.open(cluster.reactor, endpoint, options, on_done, context=cluster.type_context, host_id=host_id)
 
     def open_blocking(self, endpoint: EndPoint, host_conn: Any = None, *args: Any, **kwargs: Any) -> Connection:
-        """Open a connection of its own to *endpoint*. Blocks."""
+        """Open a separate connection to *endpoint*. Blocks."""
         cluster, options = self._cluster, self.options()
         reactor = cluster.life.reactor
-        if reactor is None:  # not connected (yet): it is of nobody, then
+        if reactor is None:  # not connected (yet): the connection gets its own reactor
             return Connection.factory(endpoint, options.connect_timeout, options=options)
         return Connection.factory(
             endpoint, options.connect_timeout, reactor=reactor, options=options, context=cluster.type_context

@@ -1,10 +1,10 @@
-"""From contact points to end points: names are looked up, and what they say is kept for TLS.
+"""From contact points to end points: names are resolved, and kept for TLS.
 
-L5. The order that a user gave is kept in ``Cluster.endpoints_resolved``, by which a
-policy without ``local_dc`` chooses the same datacenter in every client. Clients *connect* in an order of their own, or
-a whole fleet would come to the first node at once.
+L5. The order given by the user is kept in ``Cluster.endpoints_resolved``, by which a policy without ``local_dc``
+chooses the same datacenter in every client. Clients *connect* in random order; otherwise all clients would connect to
+the first node at once.
 
-What :class:`ContactPoints` knows is replaced as a whole, by the control connection's search, and read by any thread.
+The state of :class:`ContactPoints` is replaced as a whole, by the control connection's search, and read by any thread.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.cluster")
 
-#: Not by ``random.seed``: programs that give all their processes one seed are a fleet, too.
+#: Independent of ``random.seed``: processes with the same seed must not choose the same order.
 _random = random.SystemRandom()
 
 
 class ContactPoints:
-    """Where the contact points of *options* lead."""
+    """Resolution of the contact points of *options*."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._told: set[str] = set()  # names that the log has a warning of
-        self._resolved: list[EndPoint] | None = None  # before anybody has looked
+        self._told: set[str] = set()  # names with a logged warning
+        self._resolved: list[EndPoint] | None = None  # None before the first lookup
         self._found: EndPoint | None = None  # the one among them that was not looked up
-        self.unresolved: Mapping[str, Exception] = {}  # those that could not be looked up
+        self.unresolved: Mapping[str, Exception] = {}  # errors by name
 
     @property
     def endpoints_resolved(self) -> list[EndPoint]:
-        """Where the contact points led when they were looked up last, in the order given. Before the cluster connects
-        they are looked up for whoever asks, who waits for it; those that cannot be are left out."""
+        """End points of the contact points at the last lookup, in the order given. Before the cluster connects, reading
+        it resolves them and blocks the caller; those that cannot be resolved are omitted."""
         if self._resolved is None:
             found = self.look_up()
             commands.run(found.wait)
@@ -59,12 +59,12 @@ class ContactPoints:
 
     @property
     def known(self) -> list[EndPoint]:
-        """Where they led as far as that is known: nobody waits for it."""
+        """The end points known so far, without waiting."""
         return self._resolved or []
 
     def resolve(self) -> list[EndPoint]:
-        """End points of all contact points in random order, names looked up now. Blocks; UnresolvableContactPoints if
-        nothing is left."""
+        """Resolve all contact points now, and return their end points in random order. Blocks; raises
+        UnresolvableContactPoints if there are none."""
         done = Bell()
         found = self.look_up()
         if not found.is_done:
@@ -73,12 +73,12 @@ class ContactPoints:
         return shuffled(self.take(found))
 
     def look_up(self) -> LookUp:
-        """Begin to look up the contact points. Does not block."""
+        """Begin to resolve the contact points. Does not block."""
         return LookUp(self._options.contact_points, self._options.port, self._told)
 
     def take(self, found: LookUp) -> list[EndPoint]:
-        """Use what was looked up so far, in the order given; UnresolvableContactPoints if that is nothing,
-        NoHostAvailable if nothing was given."""
+        """Use the end points found so far, in the order given. Raise UnresolvableContactPoints if there are none,
+        NoHostAvailable if there is no contact point."""
         endpoints, self.unresolved = found.endpoints(), found.unresolved()
         if not endpoints:
             raise found.nothing()
@@ -86,21 +86,21 @@ class ContactPoints:
         return endpoints
 
     def add(self, endpoint: EndPoint) -> None:
-        """A contact point turned out to be *endpoint*, and not what was said before."""
+        """Record that a contact point turned out to be *endpoint*, and not the one recorded before."""
         if endpoint not in self.known:
             self._resolved = [*(one for one in self.known if one is not self._found), endpoint]
             self._found = endpoint
 
 
 class LookUp:
-    """The contact points on their way to end points. Each name is looked up on a daemon thread of its own: a name
-    server that does not answer holds up nobody but those who wait for that very name, and no shutdown.
+    """A running lookup of contact points. Each name is looked up on a daemon thread of its own: a name server that does
+    not respond delays only waiters for that very name, and no shutdown.
 
-    ``_answers`` is guarded by ``_changed``, with which nothing is called.
+    ``_answers`` is guarded by ``_changed``, and nothing is called with it held.
     """
 
     def __init__(self, points: Iterable[Any], default_port: int, told: set[str]) -> None:
-        """*told*: names that the log has a warning of; kept up to date, so that there is one until a name is found."""
+        """*told*: names with a logged warning; updated, so that each name is warned of once until it is resolved."""
         self._points = [point if isinstance(point, (tuple, EndPoint)) else (point, default_port) for point in points]
         self._told = told
         self._changed = threading.Condition(driver_lock("LookUp"))
@@ -112,7 +112,7 @@ class LookUp:
             run_blocking(partial(_addresses, *name), partial(self._answered, name))
 
     def _answered(self, name: tuple[str, int], found: list[EndPoint] | None, error: BaseException | None) -> None:
-        """On the thread that looked up."""
+        """Store the result of a name. On the thread of the lookup."""
         if error is not None:
             level = logging.DEBUG if name[0] in self._told else logging.WARNING
             log.log(level, "Could not resolve the contact point %s: %s", name[0], error)
@@ -130,23 +130,23 @@ class LookUp:
         return self._left == 0
 
     def wait(self, timeout: float | None = None) -> None:
-        """Until all names are looked up, *timeout* seconds have passed, or :meth:`wake` was called."""
+        """Wait until all names are looked up, *timeout* seconds have passed, or :meth:`wake` was called."""
         with self._changed:
             self._changed.wait_for(lambda: self.is_done or self._woken, timeout)
 
     def wait_for_another(self, known: set[EndPoint]) -> None:
-        """Until there is an end point that is not *known*, or there will be none, or :meth:`wake` was called."""
+        """Wait until there is an end point that is not *known*, or there will be none, or :meth:`wake` was called."""
         with self._changed:
             self._changed.wait_for(lambda: self.is_done or self._woken or not known.issuperset(self.endpoints()))
 
     def wake(self) -> None:
-        """Nobody needs to wait any more."""
+        """Release all waiters."""
         with self._changed:
             self._woken = True
             self._changed.notify_all()
 
     def endpoints(self) -> list[EndPoint]:
-        """What is known by now, in the order in which the contact points were given, each once."""
+        """Return the end points found so far, in the order of the contact points, without duplicates."""
         endpoints: dict[EndPoint, None] = {}
         for point in self._points:
             if isinstance(point, EndPoint):
@@ -159,7 +159,7 @@ class LookUp:
         return list(endpoints)
 
     def unresolved(self) -> dict[str, Exception]:
-        """Why names have no end points."""
+        """Return the errors of names without end points."""
         failed = {name: answer for (name, _), answer in self._answers.items() if isinstance(answer, Exception)}
         if not self.is_done:
             waiting = (one[0] for one in self._points if isinstance(one, tuple) and not is_numeric(one[0]))
@@ -170,9 +170,9 @@ class LookUp:
         return failed
 
     def nothing(self) -> UnresolvableContactPoints | NoHostAvailable:
-        """The error when there is no end point."""
+        """Return the error for the case that there is no end point."""
         if not self._points:
-            return NoHostAvailable("Unable to connect to any servers: there is no contact point", {})
+            return NoHostAvailable("Unable to connect to any servers: no contact point given", {})
         failed = list(self.unresolved().values())
         error = UnresolvableContactPoints(f"No contact point could be resolved: {'; '.join(map(str, failed))}")
         error.__cause__ = next((one.__cause__ for one in failed if one.__cause__ is not None), None)
@@ -189,18 +189,18 @@ def _list(answer: list[EndPoint] | Exception | None) -> list[EndPoint]:
 
 
 def shuffled(endpoints: Iterable[EndPoint]) -> list[EndPoint]:
-    """*endpoints* in random order."""
+    """Return *endpoints* in random order."""
     mixed = list(endpoints)
     _random.shuffle(mixed)
     return mixed
 
 
 def as_given(endpoint: EndPoint, given: Iterable[EndPoint]) -> EndPoint:
-    """*endpoint*, or the equal one among *given*, which knows the name that the user has for it."""
+    """Return *endpoint*, or the equal one among *given*, which has the name given by the user."""
     return next((known for known in given if known == endpoint), endpoint)
 
 
 def shown(endpoint: EndPoint) -> str:
-    """*endpoint* for people, who know the name that they gave, not the address that it led to."""
+    """Return *endpoint* as text, with the name given by the user if it differs from the address."""
     given = endpoint.server_name != endpoint.address
     return f"{endpoint} ({endpoint.server_name})" if given else str(endpoint)

@@ -1,8 +1,8 @@
-"""The column encryption policy of a cluster, and what was compiled by it.
+"""The column encryption policy of a cluster, and plans compiled with it.
 
-L5. Whatever reads metadata asks the policy through the cluster's ``TypeContext``. When it has a column more, what was
-compiled before is thrown away or compiled anew: requests made from then on encrypt that column. Values that were bound
-before are sent as they are. Any thread; each change is one assignment.
+L5. Metadata readers query the policy through the cluster's ``TypeContext``. When the policy gets another column,
+compiled plans are dropped or compiled anew: requests made from then on encrypt that column. Values bound before are
+sent as they are. Any thread; each change is one assignment.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 
 class ColumnEncryption:
-    """Of *cluster*."""
+    """Column encryption of *cluster*."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._resolver: ColumnResolver | None = None
         self._state = object()  # replaced with each change
-        self.is_on = False  # there is a policy
+        self.is_on = False  # True if there is a policy
 
     def begin(self, given: ColumnEncryptionPolicy | None, default: ColumnEncryptionPolicy | None) -> None:
-        """With the policy that the constructor was given, or that of the class."""
+        """Set the policy given to the constructor, or that of the class."""
         self.policy = default if given is None else given
 
     @property
     def policy(self) -> ColumnEncryptionPolicy | None:
-        """None: columns are sent as they are."""
+        """The policy; None: columns are sent as they are."""
         return None if self._resolver is None else self._resolver.policy
 
     @policy.setter
@@ -54,7 +54,7 @@ class ColumnEncryption:
             self.columns_changed()
 
     def columns_changed(self) -> None:
-        """The policy says something else than before."""
+        """Apply a change of the policy."""
         self._state = object()
         context = self._cluster.type_context
         context.resolve_column = self._resolver
@@ -62,11 +62,11 @@ class ColumnEncryption:
         for statement in self._cluster.prepared.every():
             self.apply(statement)
         for session in list(self._cluster.sessions):
-            session._forget_compiled()  # copies of statements are applied to when they are compiled again
+            session._forget_compiled()  # copies of statements are updated when they are compiled again
 
     def apply(self, statement: PreparedStatement) -> None:
-        """Have *statement*, which the cluster knows by now, encrypt as the policy says, also if that changes while it
-        is asked."""
+        """Make *statement*, which is registered by now, encrypt by the policy, even if the policy changes during the
+        call."""
         state = None
         while state is not self._state:
             state = self._state
@@ -74,8 +74,8 @@ class ColumnEncryption:
         statement._encryption_state = state
 
     def check(self, query: Any) -> None:
-        """DriverException if *query*, prepared, bound, or a batch of such, would send values of encrypted columns as
-        they are. With no policy there is nothing to check."""
+        """Raise DriverException if *query*, prepared, bound, or a batch of such, would send unencrypted values of
+        encrypted columns. Without a policy nothing is checked."""
         statements: Iterable[PreparedStatement] = ()
         is_bound = not isinstance(query, PreparedStatement)
         if isinstance(query, PreparedStatement):
@@ -93,12 +93,12 @@ class ColumnEncryption:
                 )
 
     def allows(self, statement: PreparedStatement, is_bound: bool) -> bool:
-        """Whether *statement* encrypts as the policy says, from now on at the latest, or has nothing to encrypt.
+        """Return True if *statement* encrypts by the policy, from now on at the latest, or has nothing to encrypt.
         *is_bound*: its values were bound already."""
         if self._resolver is None or statement._encryption_state is self._state:
             return True
         if statement.column_encryption_policy is self.policy and not is_bound:
-            self.apply(statement)  # a copy that the cluster does not know
+            self.apply(statement)  # a copy that is not registered
             return True
         state, probe = self._state, copy(statement)
         probe._encrypt_by(self._resolver)
@@ -109,7 +109,7 @@ class ColumnEncryption:
         return True
 
     def describe(self, message: Any, content: Content) -> None:
-        """Have the rows of an answer decrypted as the text of the statement says, which may rename columns."""
+        """Decrypt the rows of a response as the text of the statement requires, which may rename columns."""
         page = getattr(message, "page", None)
         if self._resolver is None or page is None:
             return
@@ -123,17 +123,17 @@ class ColumnEncryption:
             message.page, message.plan = described_page(page, plan), plan
 
     def check_text(self, text: str, keyspace: str | None) -> None:
-        """DriverException if *text*, which is not prepared, has values for encrypted columns that are not encrypted."""
+        """Raise DriverException if *text*, an unprepared statement, has unencrypted values for encrypted columns."""
         if self._resolver is not None:
             self._resolver.check_text(text, keyspace)
 
 
-#: Keyspaces that the schema itself is read from: these are not looked up in it.
+#: Keyspaces with schema tables: these are not looked up in the schema.
 OF_SCHEMA = frozenset(("system", "system_schema", "system_virtual_schema"))
 
 
 class Tables:
-    """What is known of the tables of *cluster*, as of ``cassandra._wire.encryption.Schema``."""
+    """Table metadata of *cluster*, in the form of ``cassandra._wire.encryption.Schema``."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

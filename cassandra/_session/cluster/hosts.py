@@ -1,7 +1,7 @@
-"""What a program says about hosts by the methods of :class:`Cluster`: that one is up, down, there or gone.
+"""Host commands of :class:`Cluster`: a program marks a host as up or down, adds or removes one.
 
-L5. No state of its own: host states belong to the membership, and what is said goes by its strand, as commands where
-the caller waits. (What events and connections say is handled without these.)
+L5. No state of its own: host states belong to the membership, and commands run on its strand while the caller waits.
+(Events and failures of connections do not use these.)
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ if TYPE_CHECKING:
 
 
 class HostCommands:
-    """Passes on what is said about the hosts of *cluster*."""
+    """Passes host commands to the parts of *cluster*."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     def on_up(self, host: Host) -> None:
-        """There is reason to believe that *host* is up: try to reach it now. Does not wait for the outcome."""
+        """Try to reach *host* now, because it is probably up. Does not wait for the outcome."""
         if not host.is_up:
             self._cluster.membership.reach(host)
 
     def on_down(self, host: Host, is_host_addition: bool = False, expect_host_to_be_down: bool = False) -> None:
-        """Take *host* for down, unless connections to it are open and *expect_host_to_be_down* is not set."""
+        """Mark *host* as down, unless connections to it are open and *expect_host_to_be_down* is not set."""
         self._cluster.membership.doubt(host, expect_host_to_be_down)
 
     def on_down_potentially_blocking(self, host: Host, is_host_addition: bool, down_event_generation: int) -> None:
-        """As :meth:`on_down`, whatever connections say."""
+        """Do as :meth:`on_down`, regardless of open connections."""
         self._cluster.on_down(host, is_host_addition, True)
 
     @command
     def on_add(self, host: Host, refresh_nodes: bool = True) -> None:
-        """Take *host* in and try to reach it."""
+        """Add *host* and try to reach it."""
         cluster = self._cluster
         cluster.membership.strand.call(cluster.topology.add, host)
         cluster.control_connection.on_add(host, refresh_nodes)
 
     @command
     def on_remove(self, host: Host) -> None:
-        """Forget *host*."""
+        """Remove *host*."""
         self._cluster.membership.strand.call(self._cluster.topology.remove, host)
 
     def remove_host(self, host: Host | None) -> None:
-        """Forget *host*; it comes back with the next node list if it is still in the cluster."""
+        """Remove *host*; it is added again with the next node list if it is still in the cluster."""
         if host is not None:
             self._cluster.on_remove(host)
 
@@ -65,8 +65,8 @@ class HostCommands:
         refresh_nodes: bool = True,
         host_id: UUID | None = None,
     ) -> tuple[Host, bool]:
-        """Add a host by hand; returns the host that is known now and whether it is new. *signal*: tell policies and
-        sessions."""
+        """Add a host by hand; return the host that is in the metadata now and True if it is new. *signal*: notify
+        policies and sessions."""
         cluster = self._cluster
         host = Host(endpoint, cluster.options.conviction_policy_factory, datacenter, rack, host_id)
         if not signal:

@@ -1,13 +1,13 @@
-"""The life of a cluster: started by the first connect, ended once by shutdown, by whoever and from wherever.
+"""The life of a cluster: started by the first connect, ended once by shutdown, from any thread.
 
 L5. States: *new* -> *started* (``_started`` is a future, so that many callers wait for one start) -> *stopped*; in a
-forked child a started cluster is *dormant* until something of it is used (forks.py).
-``_lock`` guards the passages, which are driver threads': callers submit commands. It is re-entrant, because a
-``__del__`` may shut the cluster down anywhere; nothing is waited for with it held. An interrupted caller leaves its
-passage running: a cluster is never left half started or half stopped.
+forked child a started cluster is *dormant* until it is used (forks.py). ``_lock`` guards the state changes, which run
+on driver threads: callers submit commands. It is re-entrant, because a ``__del__`` may shut the cluster down anywhere;
+no wait happens with it held. A state change continues when its caller is interrupted: a cluster is never left half
+started or half stopped.
 
-No thread waits for itself: a shutdown waits for all that runs but itself, on the I/O thread for nothing, and only
-threads that are neither wait for a shutdown that another thread has begun.
+No thread waits for itself: a shutdown waits for all other threads, on the I/O thread for none, and only threads that
+are neither a worker nor the I/O thread wait for a shutdown begun by another thread.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.cluster")
 
-SHUTDOWN_LIMIT = 5.0  # seconds that threads get to end: what they wait for is closed before they are joined
+SHUTDOWN_LIMIT = 5.0  # seconds for threads to end: the resources that they wait for are closed before they are joined
 
 _alive: WeakSet[Life] = WeakSet()
 _alive_lock = driver_lock("Life alive")
@@ -66,7 +66,7 @@ class Life:
     # ---- start
 
     def prepare(self) -> Reactor:
-        """The I/O thread, from now on if there was none. On driver threads; never blocks."""
+        """Return the I/O thread; start it if necessary. On driver threads; never blocks."""
         self.awaken()
         with self._lock:
             if self._stopping or self.is_draining:
@@ -74,7 +74,7 @@ class Life:
             return self.reactor or self._new_reactor()
 
     def _new_reactor(self) -> Reactor:
-        """Locked."""
+        """Make the I/O thread. Locked."""
         reactor = self.reactor = Reactor(pool=self._cluster.options.memory_pool)
         reactor.call_soon(partial(enter_driver_thread, IO))
         with _alive_lock:
@@ -83,11 +83,11 @@ class Life:
 
     @property
     def is_started(self) -> bool:
-        """Whether somebody has asked to connect, and it was not shut down."""
+        """True if the cluster was asked to connect, and was not shut down."""
         return self._started is not None and not self._stopping
 
     def running(self) -> Reactor:
-        """The I/O thread; DriverException if there is none (yet, or any more)."""
+        """Return the I/O thread. Raise DriverException if there is none (yet, or any more)."""
         self.awaken()
         reactor = self.reactor
         if reactor is None:
@@ -96,8 +96,8 @@ class Life:
         return reactor
 
     def start(self) -> Future[None]:
-        """Connect the control connection, once; the future is the same for all callers. On driver threads; the first
-        one connects."""
+        """Connect the control connection, once; return the same future to all callers. On driver threads; the first one
+        connects."""
         with self._lock:
             self.prepare()
             started = self._started
@@ -108,7 +108,7 @@ class Life:
         return started
 
     def _start(self) -> None:
-        """On a worker."""
+        """Connect the control connection. On a worker."""
         cluster = self._cluster
         try:
             cluster.control_connection.connect()
@@ -137,7 +137,7 @@ class Life:
         return [*cluster.control_connection.get_connections(), *pooled]
 
     def refuse_to_block(self) -> None:
-        """DriverException on the I/O thread, which would wait for itself."""
+        """Raise DriverException on the I/O thread, which would wait for itself."""
         self.awaken()
         if self.reactor is not None and self.reactor.in_reactor():
             raise DriverException("This call blocks: it cannot be made from a callback on the driver's I/O thread")
@@ -145,7 +145,8 @@ class Life:
     # ---- fork
 
     def leave_to_parent(self) -> None:
-        """In a forked child: what runs is the parent's, and what the parent has begun to end is ended here."""
+        """Reset the state in a forked child: running work is the parent's, and a shutdown begun by the parent is
+        completed here."""
         renew(self._lock)
         self._stopped = Event()
         self._is_waiting_over = False
@@ -174,12 +175,12 @@ class Life:
         self._reopen(reactor)
 
     def _reopen(self, reactor: Reactor) -> None:
-        """As if every connection had been lost: what cannot be reached now is tried again later."""
+        """Treat every connection as lost: hosts that cannot be reached now are tried again later."""
         cluster = self._cluster
         try:
             self._start_heartbeat()
         except DriverException as error:  # it is being shut down already
-            log.debug("Nothing is opened in the forked child: %s", error)
+            log.debug("No connection is opened in the forked child: %s", error)
         cluster.control_connection.reconnect()
         cluster.membership.resume()
         for session in cluster.sessions:
@@ -191,22 +192,22 @@ class Life:
 
     @property
     def has_stopped(self) -> bool:
-        """Whether there is nothing left to stop, nor to wait for."""
+        """True if nothing is left to stop or to wait for."""
         return self._stopped.is_set()
 
     @property
     def has_no_threads(self) -> bool:
-        """Whether nothing was ever started, so that a stop has nothing to wait for."""
+        """True if no thread was ever started, so that a stop has nothing to wait for."""
         return self.reactor is None and not self._stopping and not self._cluster.scheduler.has_threads
 
     def begin_drain(self) -> None:
-        """Nothing new is taken from now on."""
+        """Begin draining: new requests are rejected."""
         self.is_draining = True
         for session in self._cluster.sessions:
             session._draining = True
 
     def _drain(self, limit: float) -> None:
-        """Wait until what is in flight has finished, or somebody does not want to wait."""
+        """Wait until requests in flight have finished, or a caller stops waiting."""
         cluster = self._cluster
         fallback = falls_back(cluster)
 
@@ -219,9 +220,9 @@ class Life:
         drain(limit, left, lambda: self._is_waiting_over)
 
     def stop(self, limit: float = SHUTDOWN_LIMIT, drain: float = 0.0) -> None:
-        """Close everything: requests in flight fail, threads end, descriptors close. With *drain*, what is in flight
+        """Close everything: requests in flight fail, threads end, descriptors close. With *drain*, requests in flight
         may finish before, within so many seconds. Idempotent, bounded, from any thread. If the wait of a caller is
-        interrupted, it goes on, and drains no longer."""
+        interrupted, the shutdown continues without draining."""
         catch_up()
         try:
             commands.run(self._stop, limit, drain)
@@ -231,18 +232,18 @@ class Life:
         end_idle_threads()
 
     async def stop_async(self, drain: float) -> None:
-        """As :meth:`stop`, for a task of an asyncio loop. When the task is cancelled it goes on."""
+        """Do as :meth:`stop`, for a task of an asyncio loop. When the task is cancelled, the shutdown continues."""
         if self.has_stopped:
             return
         if drain:
             self.begin_drain()
         await commands.run_async(self._stop, SHUTDOWN_LIMIT, drain)
         for thread in threads.end_idle():
-            while thread.is_alive():  # it has nothing left to do
+            while thread.is_alive():  # the thread is about to end
                 await _turn()
 
     def _stop(self, limit: float, drain: float) -> None:
-        """On a driver thread."""
+        """Shut down. On a driver thread."""
         reactor = self.reactor
         on_io_thread = reactor is not None and reactor.in_reactor()
         if drain and reactor is not None and not self._stopping:
@@ -269,13 +270,13 @@ class Life:
             self._end_threads(0.0 if on_io_thread else limit, reactor)
         finally:
             if not on_io_thread:
-                self.reactor = None  # whoever keeps the cluster need not keep its descriptors
+                self.reactor = None  # a reference to the cluster must not keep descriptors open
             with _alive_lock:
                 _alive.discard(self)
             self._stopped.set()
 
     def _close_all(self) -> None:
-        """Nothing new begins, and whatever waits is told."""
+        """Close all components: no new work begins, and waiters are notified."""
         cluster = self._cluster
         cluster.is_shutdown = True
         steps: list[Any] = [session.shutdown for session in list(cluster.sessions)]
@@ -309,7 +310,7 @@ class Life:
 
 @coroutine
 def _turn() -> Generator[None, None, None]:
-    """The loop has its turn."""
+    """Yield to the loop once."""
     yield
 
 
@@ -324,7 +325,7 @@ in_child(_in_child)
 
 @atexit.register
 def _stop_all() -> None:
-    """The interpreter exits: an I/O thread must not be left calling into it."""
+    """Stop all clusters when the interpreter exits: an I/O thread must not call into it then."""
     catch_up()
     for life in commands.run(_lives):
         life.stop(1.0)

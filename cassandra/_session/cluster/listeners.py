@@ -1,7 +1,7 @@
-"""Objects that users registered to hear about hosts (HostStateListener), and how they are told.
+"""Registered objects that are notified of host changes (HostStateListener).
 
 L5. Listeners are called on a strand of their own: in order, one at a time, never with a lock held, and free to call
-anything of cluster and session. What one raises is logged and hurts nobody else.
+anything of cluster and session. An exception of a listener is logged and does not affect others.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Listeners:
         return set(self.registered)
 
     def add(self, listener: Any) -> None:
-        """Tell *listener* (a :class:`cassandra.policies.HostStateListener`) when hosts come, go, and change state;
-        adding it twice changes nothing.
+        """Notify *listener* (a :class:`cassandra.policies.HostStateListener`) when hosts are added, removed, or change
+        state; adding it twice changes nothing.
 
         Its methods are called one at a time on a background thread and may use the cluster.
         """
@@ -40,7 +40,7 @@ class Listeners:
             self.registered = (*self.registered, listener)
 
     def remove(self, listener: Any) -> None:
-        """Stop telling *listener*; KeyError if it was not registered."""
+        """Remove *listener*; raise KeyError if it was not registered."""
         if listener not in self.registered:
             raise KeyError(listener)
         self.registered = tuple(other for other in self.registered if other is not listener and other != listener)
@@ -52,7 +52,7 @@ class Listeners:
             self._strand.post(self._tell, event, host)
 
     def settle(self, timeout: float) -> None:
-        """Wait until everything told so far has been heard, at most *timeout* seconds."""
+        """Wait until all notifications so far were delivered, at most *timeout* seconds."""
         if self.registered and not self._strand.held():
             try:
                 self._strand.call(lambda: None, timeout=timeout)

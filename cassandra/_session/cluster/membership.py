@@ -1,25 +1,24 @@
-"""Whether hosts are up: the one place where a :class:`Host` changes state (which hosts there are:
-``cluster/topology.py``).
+"""Host states: the one place where a :class:`Host` changes state (the set of hosts: ``cluster/topology.py``).
 
 L5. Owner: everything marked *strand* runs on ``strand``, one call at a time, in the order it was posted;
 ``Host.is_up``, the policies' view of the hosts and ``_rising`` are written there only. Other threads post and never
 wait. No lock is held while policies, sessions and listeners are called.
 
-States of a host, and what moves it::
+States of a host and their transitions::
 
-    new      in the metadata, not reached yet (is_up None)      -> rising, down
-    up       has pools, or every policy ignores it              -> down: its connections failed, or an event said so
-    and no
-                                                                   connection contradicts it
-    down     a Reconnector tries to reach it                    -> rising: reached, on schedule or because of an UP
-    event
-    rising   reached; statements are prepared, pools opened     -> up, or down again when no pool opened
+    new      in the metadata, not reached yet (is_up None)      -> coming up, down
+    up       has pools, or every policy ignores it              -> down: its connections failed, or an event reported
+                                                                   it and no connection contradicts it
+    down     a Reconnector tries to reach it                    -> coming up: reached, on schedule or because of an
+                                                                   UP event
+    coming   reached; statements are prepared, pools opened     -> up, or down again when no pool opened
+    up       (``_rising``)
 
-While no host is up there is nothing to spare: each is tried about every second (``is_urgent``). When the last one goes
-down, those that wait for their next attempt wait anew; when the first one is back, schedules begin anew.
+While no host is up, each is tried about every second (``is_urgent``): there is no load to avoid. When the last one goes
+down, the delays of waiting reconnectors are shortened; when the first one is back, schedules begin anew.
 
-Each passage to rising has a token (an object in ``_rising``): steps of an older passage that end late are recognised
-by it and ignored.
+Each transition to coming up has a token (an object in ``_rising``): steps of an older transition that end late are
+recognised by it and ignored.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ if TYPE_CHECKING:
 log = get_logger("cassandra.cluster")
 
 LOCAL_ID = "SELECT host_id FROM system.local WHERE key='local'"
-TELL_AGAIN = 60.0  # seconds between lines about an outage that lasts
-STABLE = 2.0  # seconds a host must have been up to be tried again at once: one that flaps follows the schedule
+TELL_AGAIN = 60.0  # seconds between log lines about a continuing outage
+STABLE = 2.0  # seconds a host must have been up to be tried again at once: a flapping host follows the schedule
 
 
 class Membership:
@@ -61,20 +60,20 @@ class Membership:
         self.strand = cluster.scheduler.strand()
         self._rising: dict[Host, object] = {}
         self._up_since: dict[Host, float] = {}
-        self._outage_since: float | None = None  # since when no host is up, and when that was logged
+        self._outage_since: float | None = None  # start of an outage, and time of its last log line
         self._told_at = 0.0
 
     # ---- fork
 
     def leave_to_parent(self) -> None:
-        """In a forked child: whoever tries to reach hosts, and what follows from it, stayed in the parent."""
+        """Reset the state in a forked child: reconnectors and their pending steps stayed in the parent."""
         self._rising = {}
         for host in self._cluster.metadata.all_hosts():
             host._reconnection_handler = None
             leave_to_parent(host)
 
     def resume(self) -> None:
-        """In a forked child that connects again: try to reach the hosts that are down. Never blocks."""
+        """Try to reach the hosts that are down, in a forked child that connects again. Never blocks."""
         self.strand.post(self._resume)
 
     def _resume(self) -> None:
@@ -82,60 +81,61 @@ class Membership:
             if host.is_up is False and not self.is_ignored(host):
                 self.reconnect(host, at_once=False)
 
-    # ---- what other threads tell: never blocks
+    # ---- reports of other threads: never block
 
     def failed(self, host: Host, error: BaseException, expected_down: bool = False) -> bool:
-        """A connection to *host* was lost or could not be opened. True if that convicts the host."""
+        """Handle a lost connection to *host*, or one that could not be opened. Return True if that convicts the
+        host."""
         if isinstance(error, (RequestValidationException, RequestExecutionException)):
-            return False  # an answer: the host is alive
+            return False  # a response: the host is alive
         convicted = bool(host.signal_connection_failure(error))
         self.strand.post(self.examine, host, convicted, expected_down)
         return convicted
 
     def reached(self, host: Host) -> None:
-        """A pool to *host* opened."""
-        self._cluster.control_connection.on_up(host)  # which may be looking for a node
+        """Handle an opened pool to *host*."""
+        self._cluster.control_connection.on_up(host)  # it may be looking for a node
         if host.is_up is None:
             self.strand.post(self._proven, host)
 
     def reach(self, host: Host) -> None:
-        """Try to reach *host* now: somebody has reason to believe that it is up."""
+        """Try to reach *host* now: it is probably up."""
         self.strand.post(self.reconnect, host, True)
 
     def doubt(self, host: Host, expected_down: bool) -> None:
-        """Somebody says that *host* is down. *expected_down*: whatever its connections say."""
+        """Report *host* as down. *expected_down*: regardless of its connections."""
         self.strand.post(self.examine, host, True, expected_down)
 
     def profile_added(self) -> None:
-        """A new policy may want connections to hosts that are down and were ignored so far (strand)."""
+        """Reconnect to hosts that are down and were ignored so far: a new policy may use them (strand)."""
         self._resume()
 
     def answers(self, host_id: Any, others_too: bool) -> None:
-        """The node with *host_id* took the control connection. *others_too*: no node did for some time, so that others
-        may be back as well."""
+        """Handle that the node with *host_id* took the control connection. *others_too*: no node did for some time, so
+        that others may be back as well."""
         self.strand.post_here(self._on_answer, host_id, others_too)
 
     def suspected(self, host: Host) -> None:
-        """Connections to *host* are silent. If the control connection is one of them, it is looked after now."""
+        """Check the control connection now if it is one of the silent connections to *host*."""
         self.strand.post(self._cluster.control_connection.on_down, host)
 
     def event_up(self, address: str, port: int | None) -> None:
-        """The server says that a node came up."""
+        """Handle an event: the server reports that a node came up."""
         self.strand.post(self._on_event_up, address, port)
 
     def event_down(self, address: str, port: int | None) -> None:
-        """The server says that a node went down."""
+        """Handle an event: the server reports that a node went down."""
         self.strand.post(self._on_event_down, address, port)
 
     def keyspaces_created(self, names: Collection[str]) -> None:
-        """There are keyspaces that were not there before."""
+        """Handle new keyspaces."""
         if any(session.keyspace in names for session in self._sessions()):
             self.strand.post(self._on_keyspaces, names)
 
-    # ---- evidence (strand)
+    # ---- health signals (strand)
 
     def examine(self, host: Host, convicted: bool, expected_down: bool) -> None:
-        """Is a host with a failed connection down, or was it just that connection?"""
+        """Decide if a host with a failed connection is down, or only that connection failed."""
         if not self._is_member(host) or host in self._rising or host.is_up is False:
             return
         pools = self._pools(host)
@@ -151,22 +151,22 @@ class Membership:
     def _on_event_up(self, address: str, port: int | None) -> None:
         host = self._cluster.metadata.get_host(address, port)
         if host is None:
-            log.info("A node the driver does not know came up at %s:%s: refreshing the node list", address, port)
+            log.info("An unknown node came up at %s:%s: refreshing the node list", address, port)
             self._cluster.control_connection.refresh_nodes_soon()
         else:
             self._lives(host)
 
     def _lives(self, host: Host) -> None:
-        """There is reason to believe that *host* can be reached: do not wait until it is time to try."""
+        """Use *host*, which probably can be reached, without waiting for the next scheduled attempt."""
         if host in self._rising:
             pass
         elif host.is_up:
             for session in self._sessions():
                 pool = session._pools.get(host)
                 if pool is not None and not pool.open_count:
-                    session.add_or_renew_pool(host, False)  # it waits for its next try: do not
+                    session.add_or_renew_pool(host, False)  # its next attempt is made now
                 else:
-                    session.update_created_pools()  # opens what is missing, leaves what works
+                    session.update_created_pools()  # opens missing pools, leaves working ones
         elif self.is_ignored(host):
             self._cluster.profile_manager.on_up(host)
             self._set_up(host)
@@ -175,8 +175,8 @@ class Membership:
             self.reconnect(host, at_once=True)
 
     def _on_answer(self, host_id: Any, others_too: bool) -> None:
-        # Events were missed. A keyspace may be there that was not, for want of which hosts are down; even one that was
-        # dropped and created meanwhile, which the schema of before does not tell from one that was there all the time.
+        # Events were missed. A keyspace may exist now whose absence took hosts down; even one that was dropped and
+        # created meanwhile, which looks unchanged in the schema read before.
         for session in self._sessions():
             session._pool_set.try_now()
             others_too = others_too or session.keyspace is not None
@@ -186,8 +186,8 @@ class Membership:
                 self._lives(host)
 
     def _on_keyspaces(self, names: Collection[str]) -> None:
-        """While the keyspace of a session was not there nothing could be opened for it, and hosts that only such
-        sessions tried to reach are down."""
+        """Open pools that failed for want of a keyspace: hosts that only sessions of that keyspace tried to reach are
+        down."""
         waiting = [session for session in self._sessions() if session.keyspace in names]
         for session in waiting:
             session._pool_set.try_now()
@@ -201,14 +201,14 @@ class Membership:
             return
         pools = self._pools(host)
         if any(pool.open_count for pool in pools):
-            log.info("%s is said to be down, but connections to it are open: asking it", host)
+            log.info("%s is reported down, but connections to it are open: probing them", host)
             for pool in pools:
                 self._probe(pool)
         else:
             self.take_down(host)
 
     def _probe(self, pool: HostPool) -> None:
-        """Ask for a sign of life on every connection; one that gives none is closed, which the pool reports."""
+        """Probe every connection; one that does not respond is closed, which the pool reports."""
         options = self._cluster.options
         timeout = min(options.idle_heartbeat_timeout, options.connect_timeout or options.idle_heartbeat_timeout)
         for connection in pool.get_connections():
@@ -222,8 +222,7 @@ class Membership:
     # ---- down (strand)
 
     def take_down(self, host: Host, at_once: bool | None = None) -> None:
-        """*host* cannot be used: no pools, no requests, until it is reached again. Without *at_once* (True, False) a
-        host
+        """Mark *host* as down: no pools, no requests, until it is reached again. Without *at_once* (True, False) a host
         that was up for some time is tried again at once."""
         before = host.is_up
         self._rising.pop(host, None)
@@ -244,7 +243,7 @@ class Membership:
             self.reconnect(host, stable if at_once is None else at_once)
 
     def reconnect(self, host: Host, at_once: bool) -> None:
-        """Try to reach *host*, on schedule, or first of all now."""
+        """Try to reach *host*: *at_once*, or on schedule."""
         handler: Reconnector | None = host._reconnection_handler
         if handler is None:
             handler = Reconnector(self._cluster, self.strand, host, self._reached, self._not_reached, self.is_urgent)
@@ -254,12 +253,12 @@ class Membership:
             handler.try_now()
 
     def forget(self, host: Host) -> None:
-        """*host* has left: nothing of it stays."""
+        """Drop the state of *host*, which has left the cluster."""
         self.stop_reconnecting(host)
         self._up_since.pop(host, None)
 
     def stop_reconnecting(self, host: Host) -> None:
-        """Forget the attempts to reach *host*, and what they would lead to."""
+        """Cancel attempts to reach *host*, and their pending steps."""
         self._rising.pop(host, None)
         handler = host.get_and_set_reconnection_handler(None)
         if handler is not None:
@@ -267,7 +266,7 @@ class Membership:
 
     def _not_reached(self, host: Host, error: BaseException) -> None:
         self._outage_lasts(host, error)
-        if host.is_up is None:  # a new host that did not let us in: down for now
+        if host.is_up is None:  # a new host that could not be reached: down for now
             host.set_down()
             self._cluster.profile_manager.on_down(host)
             self._tell("on_down", host)
@@ -276,7 +275,7 @@ class Membership:
     # ---- up (strand)
 
     def _reached(self, host: Host, connection: Connection) -> None:
-        """There is a connection to a host that was down or new."""
+        """Identify the node of a new connection to a host that was down or new."""
         host.get_and_set_reconnection_handler(None)
         if not self._is_member(host):
             connection.close()
@@ -290,7 +289,7 @@ class Membership:
         gather_async(connection, [query(LOCAL_ID)], self._cluster.options.control_timeout, answered)
 
     def _identified(self, host: Host, token: object, connection: Connection, answer: Any) -> None:
-        """Is it that host that is there, or has another one got its address? Then its own entry must be found first."""
+        """Check that the node is this host: another host may have its address, and its entry must be found first."""
         if self._rising.get(host) is not token:
             connection.close()
             return
@@ -349,7 +348,7 @@ class Membership:
         self._set_up(host)
         log.info("Host %s is up", host)
         for session in self._sessions():
-            session.update_created_pools()  # for sessions made meanwhile, and distances that changed
+            session.update_created_pools()  # for sessions made meanwhile, and changed distances
         self._cluster.control_connection.on_up(host)
         if not is_addition:
             self._tell("on_up", host)
@@ -367,7 +366,7 @@ class Membership:
     # ---- no host is up
 
     def is_urgent(self) -> bool:
-        """Whether no host is up. Any thread."""
+        """True if no host is up. Any thread."""
         return not any(host.is_up and not self.is_ignored(host) for host in self._cluster.metadata.all_hosts())
 
     def _outage_begins(self) -> None:
@@ -380,20 +379,20 @@ class Membership:
         now = monotonic()
         if self._outage_since is not None and now - self._told_at >= TELL_AGAIN:
             self._told_at = now
-            log.warning("No host is up for %.0f s now. The last attempt: %s: %s", now - self._outage_since, host, error)
+            log.warning("No host has been up for %.0f s. Last attempt: %s: %s", now - self._outage_since, host, error)
 
     def _handlers(self) -> list[Reconnector]:
         handlers = (host._reconnection_handler for host in self._cluster.metadata.all_hosts())
         return [handler for handler in handlers if handler is not None]
 
     def new_schedule(self) -> Iterator[float]:
-        """Delays for whoever reconnects beside the strand: the policy's, but short ones while no host is up. Any
+        """Yield delays for reconnects outside the strand: those of the policy, but short ones while no host is up. Any
         thread."""
         for delay in self._cluster.options.reconnection_policy.new_schedule():
             yield min(delay, urgent_delay()) if self.is_urgent() else delay
 
     def assume_up(self, host: Host) -> None:
-        """A host of the first node list counts as up until its pool says otherwise (strand)."""
+        """Mark a host of the first node list as up until its pool reports otherwise (strand)."""
         host.set_up()
 
     # ---- helpers
@@ -402,7 +401,7 @@ class Membership:
         return self._cluster.metadata.get_host(host.endpoint) is host
 
     def is_ignored(self, host: Host) -> bool:
-        """Whether no policy wants connections to *host*."""
+        """True if all policies ignore *host*."""
         return self._cluster.profile_manager.distance(host) == HostDistance.IGNORED
 
     def _sessions(self) -> list[Session]:

@@ -28,6 +28,7 @@ from cassandra._base.errors import (
 )
 from cassandra._base.locks import CALLER, caller_lock, driver_lock, thread_kind
 from cassandra._core.routing import Count
+from cassandra._core.transport import PageObserver
 
 from ..request.retry import IGNORE, RETHROW, Decision
 
@@ -293,7 +294,7 @@ def _figure(name: str, doc: str) -> property:
     return property(lambda self: getattr(self.stats, name), doc=doc)
 
 
-class Metrics:
+class Metrics(PageObserver):
     """Metrics of one cluster: ``cluster.metrics`` if it was created with ``metrics_enabled=True``."""
 
     __module__ = "cassandra.metrics"
@@ -311,6 +312,9 @@ class Metrics:
     known_hosts = _figure("known_hosts", "Hosts in the cluster.")
     connected_to = _figure("connected_to", "Hosts with at least one open connection.")
     open_connections = _figure("open_connections", "Open connections to all hosts.")
+
+    def page_ended(self, request: Any, error: BaseException | None, elapsed: float) -> None:
+        self.request_timer.addValue(elapsed)
 
     def __init__(self, cluster_proxy: Any) -> None:
         self._counters = {name: IntStat(name) for name in _COUNTED}

@@ -1,9 +1,9 @@
-"""The options of a cluster: what its constructor was given, checked group by group, and kept.
+"""The options of a cluster: arguments of its constructor, checked group by group, and stored.
 
-L5. A part of :class:`Cluster`, which shows most attributes as its own (:func:`option`). They are read when they are
-used, so that setting one later (``cluster.connect_timeout = 3``) acts on what happens from then on. Any thread reads
-and sets; each attribute is one reference, so there is no lock. The protocol version is not here but in ``versions.py``,
-request options are in ``profiles.py``.
+L5. A part of :class:`Cluster`, which shows most attributes as its own (:func:`option`). Options are read when they are
+used, so that setting one later (``cluster.connect_timeout = 3``) takes effect from then on. Any thread reads and sets;
+each attribute is one reference, so there is no lock. The protocol version is not here but in ``versions.py``, request
+options are in ``profiles.py``.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
 
 
 def made() -> Any:
-    """Class attribute of what the constructor makes: None, so that the class shows the name."""
+    """Return None: the class attribute for a value that the constructor creates, so that the class has the name."""
     return None
 
 
 class _Seconds:
-    """An option that is a number of seconds, checked when it is set: see ``seconds`` for *rule*."""
+    """An option in seconds, checked when it is set: see ``seconds`` for *rule*."""
 
     def __init__(self, default: float | None, rule: dict[str, bool]) -> None:
         self._default = default
@@ -76,7 +76,7 @@ def duration(default: float | None, **rule: bool) -> Any:
 
 
 class Options:
-    """See :class:`Cluster` for what they mean."""
+    """The options; :class:`Cluster` documents them."""
 
     contact_points: list[Any] = ["127.0.0.1"]
     port: int = 9042
@@ -106,7 +106,7 @@ class Options:
     connect_timeout: float | None = duration(5, zero=False)
     prepare_on_all_hosts: bool = True
     reprepare_on_up: bool = True
-    sessions: Iterable[Session] = ()  # that follow a change of the timestamp generator
+    sessions: Iterable[Session] = ()  # updated when the timestamp generator changes
     shard_aware_options: ShardAwareOptions = made()
     endpoint_factory: EndPointFactory = made()
     client_routes: ClientRoutes | None = None
@@ -123,10 +123,10 @@ class Options:
     slow_request_threshold: float | None = duration(None)
 
     login: LoginPolicy = made()
-    addresses: AllowedAddresses | None = None  # those of allowed_addresses
+    addresses: AllowedAddresses | None = None  # parsed allowed_addresses
 
     def __init__(self, defaults: type[Cluster]) -> None:
-        """*defaults*: the class of the cluster, which may be a subclass that has others."""
+        """*defaults*: the class of the cluster; a subclass may have other defaults."""
         self._session_id = uuid4()
         self.contact_points = list(defaults.contact_points)
         self.are_contact_points_given = False
@@ -150,7 +150,7 @@ class Options:
     def set_contact(
         self, contact_points: Any, port: int, factory: EndPointFactory | None, translator: AddressTranslator | None
     ) -> None:
-        """Where nodes are."""
+        """Set the addresses of nodes."""
         self.port = config.port(port)
         if contact_points is not None and contact_points is not NOT_SET:
             self.contact_points = config.contact_points(contact_points)
@@ -162,16 +162,16 @@ class Options:
         self.endpoint_factory = factory or DefaultEndPointFactory(port=self.port)
 
     def set_protocol(self, allow_beta: bool, cql_version: str | None, compression: Any, no_compact: bool) -> None:
-        """What connections speak, but for the version."""
+        """Set protocol options other than the version."""
         self.allow_beta_protocol_version = bool(allow_beta)
         self.cql_version = cql_version
         self.compression = config.compression(compression)
         self.no_compact = bool(no_compact)
 
     def set_tls(self, options: Mapping[str, Any] | None, context: ssl.SSLContext | None, cache: Any) -> None:
-        """Whether and how connections are encrypted."""
+        """Set TLS for connections."""
         if context is not None:
-            import ssl  # whoever made a context has it; others do without
+            import ssl  # imported only if a context was given
 
             if not isinstance(context, ssl.SSLContext):
                 raise TypeError(f"ssl_context should be an ssl.SSLContext, not {context!r}")
@@ -183,7 +183,7 @@ class Options:
             check_options(options, context)
         if options is not None and context is None:
             warnings.warn(
-                "Using ssl_options without ssl_context is deprecated: make an ssl.SSLContext",
+                "Using ssl_options without ssl_context is deprecated: pass an ssl.SSLContext",
                 DeprecationWarning,
                 stacklevel=3,
             )
@@ -195,16 +195,16 @@ class Options:
         self.ssl_session_cache = cache
 
     def set_cloud(self, cloud: Any, contact_points: Any, factory: EndPointFactory | None) -> None:
-        """By a secure connect bundle, if there is one. Asks its metadata service: to be done last, and blocks."""
+        """Use a secure connect bundle, if given. Queries its metadata service: must be called last, and blocks."""
         if cloud is None:
             return
         own = (None if contact_points is NOT_SET else contact_points, factory, self.ssl_context, self.ssl_options)
         if any(value is not None for value in (*own, self.client_routes_config)):
             raise ValueError(
                 "contact_points, endpoint_factory, ssl_context, and ssl_options cannot be specified with a cloud "
-                "configuration, nor client_routes_config: the bundle says all that"
+                "configuration, nor client_routes_config: the bundle contains these settings"
             )
-        from cassandra._net.cloud import get_cloud_config  # with what is needed for HTTP and zip archives
+        from cassandra._net.cloud import get_cloud_config  # imports modules for HTTP and zip archives
 
         found = get_cloud_config(cloud)
         proxy = SniEndPointFactory(found.sni_host or "", found.sni_port or DEFAULT_PORT)
@@ -219,12 +219,12 @@ class Options:
             self.auth_provider = PlainTextAuthProvider(found.username, found.password)
 
     def set_client_routes(self, routes: ClientRoutesConfig | None, factory: EndPointFactory | None) -> None:
-        """Nodes behind private links; *factory*: the one that the user gave."""
+        """Set proxies for nodes behind private links; *factory*: the one that the user gave."""
         if routes is None:
             return
         config.instance("client_routes_config", routes, ClientRoutesConfig)
         if factory is not None:
-            raise ValueError("client_routes_config makes the end points: an endpoint_factory cannot be given, too")
+            raise ValueError("client_routes_config creates the end points: it cannot be combined with endpoint_factory")
         self.client_routes_config = routes
         self.client_routes = ClientRoutes(routes, self.ssl_context is not None or self.ssl_options is not None)
         self.endpoint_factory = ClientRoutesEndPointFactory(self.client_routes, self.port)
@@ -241,7 +241,7 @@ class Options:
         interval: float | None,
         timeout: float,
     ) -> None:
-        """How connections are opened, and kept alive by heartbeats each *interval*."""
+        """Set how connections are opened, and kept alive by heartbeats each *interval*."""
         self.auth_provider = auth_provider
         self.sockopts = config.sockopts(sockopts)
         self.connect_timeout = connect_timeout
@@ -251,7 +251,7 @@ class Options:
         self.idle_heartbeat_timeout = timeout
 
     def set_trust(self, addresses: Iterable[Any] | None, authenticators: Iterable[str] | None, warns: bool) -> None:
-        """Where credentials may go, and what of that is warned of."""
+        """Set where credentials may be sent, and warnings about it."""
         if addresses is not None:
             self.allowed_addresses = addresses
         if authenticators is not None:
@@ -259,7 +259,7 @@ class Options:
         self.security_warnings = warns
 
     def set_application(self, info: ApplicationInfoBase | None, reporting: bool) -> None:
-        """What servers are told of the application."""
+        """Set the description of the application for servers."""
         if info is not None:
             config.instance("application_info", info, ApplicationInfoBase)
         self._application_info = info
@@ -271,7 +271,7 @@ class Options:
         conviction_policy_factory: Callable[..., ConvictionPolicy] | None,
         shard_aware_options: ShardAwareOptions | Mapping[str, Any] | None,
     ) -> None:
-        """When hosts are tried again, and how their shards are reached."""
+        """Set reconnection to hosts and to their shards."""
         if reconnection_policy is not None:
             self.reconnection_policy = config.instance("reconnection_policy", reconnection_policy)
         if conviction_policy_factory is not None:
@@ -281,25 +281,25 @@ class Options:
             self.shard_aware_options = ShardAwareOptions(self.shard_aware_options, disable_shardaware_port=True)
 
     def set_limits(self, connection: int | None, host: int | None, session: int | None) -> None:
-        """How many requests may be in flight."""
+        """Set the limits of requests in flight."""
         self.max_requests_per_connection = config.limit("max_requests_per_connection", connection, MAX_REQUESTS)
         self.max_requests_per_host = config.limit("max_requests_per_host", host)
         self.max_requests_per_session = config.limit("max_requests_per_session", session)
 
     def set_waiting(self, seconds: float | None, requests: int) -> None:
-        """How long, and how many, requests may wait for room."""
+        """Set the limits of the admission queue: waiting time and number of requests."""
         self.max_request_wait = seconds
         self.max_waiting_requests = config.positive_int("max_waiting_requests", requests)
 
     def set_tracking(self, tracker: RequestTracker | None, slow_threshold: float | None) -> None:
-        """Who hears of requests."""
+        """Set the observers of requests."""
         self.request_tracker = tracker
         self.slow_request_threshold = slow_threshold
 
     def set_requests(
         self, fallback: ControlConnectionQueryFallback | None, timestamp_generator: Callable[[], int] | None
     ) -> None:
-        """What belongs to requests, but not to a profile."""
+        """Set request options that are not in profiles."""
         if fallback is not None:
             self.allow_control_connection_query_fallback = ControlConnectionQueryFallback(fallback)
         if timestamp_generator is None:
@@ -309,7 +309,7 @@ class Options:
 
     @property
     def timestamp_generator(self) -> Callable[[], int]:
-        """Makes the timestamps of requests; a session that was not given another one follows when it is set."""
+        """Generator of request timestamps; setting it also updates sessions that have no generator of their own."""
         return self._timestamp_generator
 
     @timestamp_generator.setter
@@ -320,41 +320,41 @@ class Options:
                 session.timestamp_generator = generator
 
     def set_preparing(self, on_all_hosts: bool, on_up: bool) -> None:
-        """Where statements are prepared before they are needed there."""
+        """Set on which hosts statements are prepared in advance."""
         self.prepare_on_all_hosts = bool(on_all_hosts)
         self.reprepare_on_up = bool(on_up)
 
     def set_control(self, timeout: float | None, agreement: float, request_timeout: float | None) -> None:
-        """How long the driver's own questions may take."""
+        """Set the time limits of the driver's own queries."""
         self.control_connection_timeout = timeout
         self.max_schema_agreement_wait = agreement
         self.metadata_request_timeout = timeout if request_timeout is None else request_timeout
 
     def set_metadata(self, schema: bool, tokens: bool, page_size: int) -> None:
-        """What is read of the cluster."""
+        """Set the metadata to read."""
         self.schema_metadata_enabled = schema
         self.token_metadata_enabled = tokens
         self.schema_metadata_page_size = page_size
 
     def set_windows(self, schema: float, topology: float, status: float) -> None:
-        """How long events may wait for others."""
+        """Set the longest delays of events, which are batched."""
         self.schema_event_refresh_window = schema
         self.topology_event_refresh_window = topology
         self.status_event_refresh_window = status
 
     def set_resources(self, executor_threads: int, pool: MemoryPool | None, metrics: bool) -> None:
-        """Threads and memory."""
+        """Set threads and memory."""
         self.executor_threads = config.positive_int("executor_threads", executor_threads)
         if pool is not None and not isinstance(pool, MemoryPool):
             raise TypeError(f"memory_pool should be a cassandra.memory.MemoryPool, not {pool!r}")
         self._memory_pool = pool
         self.metrics_enabled = bool(metrics)
 
-    # ---- those that are more than an attribute
+    # ---- properties
 
     @property
     def auth_provider(self) -> AuthProvider | None:
-        """Answers the server's challenges: an :class:`cassandra.auth.AuthProvider` (or what has its method)."""
+        """Authentication with servers: a :class:`cassandra.auth.AuthProvider` (or an object with its method)."""
         return self._auth_provider
 
     @auth_provider.setter
@@ -365,13 +365,13 @@ class Options:
 
     @property
     def allowed_addresses(self) -> tuple[str, ...] | None:
-        """Networks and names that connections may lead to. None: all addresses that nodes announce."""
+        """Networks and names to which connections are allowed. None: all addresses that nodes announce."""
         return None if self.addresses is None else self.addresses.entries
 
     @allowed_addresses.setter
     def allowed_addresses(self, entries: Iterable[Any] | None) -> None:
         if entries is not None:
-            from cassandra._net.allowed import AllowedAddresses  # which few programs need
+            from cassandra._net.allowed import AllowedAddresses  # few programs need it
 
             self.addresses = AllowedAddresses(entries)
         else:
@@ -379,7 +379,7 @@ class Options:
 
     @property
     def allowed_authenticators(self) -> tuple[str, ...] | None:
-        """Classes of authenticators that may be logged in to. None: passwords go to those of known servers."""
+        """Allowed classes of authenticators. None: passwords are sent to those of known servers."""
         return self.login.allowed
 
     @allowed_authenticators.setter
@@ -388,7 +388,7 @@ class Options:
 
     @property
     def security_warnings(self) -> bool:
-        """Whether a password that is sent without TLS, and a server that asks for none, are logged as warnings."""
+        """True if warnings are logged for a password sent without TLS, and for a server that requires none."""
         return self.login.warns
 
     @security_warnings.setter
@@ -397,7 +397,7 @@ class Options:
 
     @property
     def memory_pool(self) -> MemoryPool:
-        """What answers are received into; several clusters may share one. By default a pool of the cluster's own, of
+        """Memory pool for received frames; several clusters may share one. By default a pool of the cluster's own, of
         256 MiB, beyond which frames take plain memory."""
         if self._memory_pool is None:
             from cassandra._core.transport import default_pool
@@ -407,7 +407,7 @@ class Options:
 
     @property
     def application_info(self) -> ApplicationInfoBase | None:
-        """What the application says of itself when it connects."""
+        """Description that the application sends when it connects."""
         return self._application_info
 
     @property
@@ -417,7 +417,7 @@ class Options:
 
     @property
     def schema_metadata_enabled(self) -> bool:
-        """Whether ``metadata.keyspaces`` follows schema changes. ``refresh_*`` methods work in any case."""
+        """True if ``metadata.keyspaces`` follows schema changes. ``refresh_*`` methods work in any case."""
         return self._schema_metadata_enabled
 
     @schema_metadata_enabled.setter
@@ -426,7 +426,7 @@ class Options:
 
     @property
     def token_metadata_enabled(self) -> bool:
-        """Whether the token ring is read; without it requests are not routed to replicas."""
+        """True if the token ring is read; without it requests are not routed to replicas."""
         return self._token_metadata_enabled
 
     @token_metadata_enabled.setter
@@ -444,7 +444,7 @@ class Options:
 
     @property
     def control_timeout(self) -> float:
-        """``control_connection_timeout``, or the finite time that None means."""
+        """``control_connection_timeout``, or the finite limit that None stands for."""
         timeout = self.control_connection_timeout
         return UNBOUNDED if timeout is None else timeout
 
@@ -461,10 +461,10 @@ class Options:
 
 
 def _default(value: Any) -> Any:
-    """What a subclass of :class:`Cluster` has as default; None if it has none."""
+    """Return the default of a subclass of :class:`Cluster`; None if it has none."""
     return None if isinstance(value, property) else value
 
 
 def option() -> Attribute[Any]:
-    """An attribute of :class:`Cluster` that is one of its options."""
+    """Return an attribute of :class:`Cluster` that shows one of its options."""
     return Attribute("options", Options)

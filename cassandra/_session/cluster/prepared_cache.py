@@ -1,6 +1,6 @@
-"""The prepared statements of a cluster by their ids, and preparing them again on a host that comes (back) up.
+"""The prepared statements of a cluster by id, and re-preparing them on a host that comes up.
 
-L5. The registry is weak: a statement that the application dropped is forgotten, and not prepared again. It has no lock:
+L5. The registry is weak: a statement that the application dropped is removed, and not prepared again. It has no lock:
 any thread adds, copies and drops statements, garbage collection anywhere, each by one atomic operation of a dict.
 """
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.cluster")
 
-IN_FLIGHT = 32  # PREPAREs sent at a time: preparing costs a server far more than asking does a client
+IN_FLIGHT = 32  # concurrent PREPAREs: preparing costs a server far more than sending costs a client
 
 
 class PreparedRegistry:
-    """Statements by id, while somebody else refers to them."""
+    """Statements by id, while they are referenced elsewhere."""
 
     def __init__(self) -> None:
         self._statements: dict[bytes, ref[PreparedStatement]] = {}
         self._all: dict[int, ref[PreparedStatement]] = {}  # by id()
 
     def add(self, query_id: bytes, prepared_statement: PreparedStatement) -> None:
-        """Remember *prepared_statement*, weakly, to prepare it on hosts that come up or lost it; a later one with the
-        same id replaces it. Those before are found to be outdated, if it takes other parameters."""
+        """Register *prepared_statement*, weakly, to prepare it on hosts that come up or lost it; it replaces an earlier
+        one with the same id. Earlier ones are marked as outdated if it has other parameters."""
         known = self.get(query_id)
 
         def forget(gone: ref[PreparedStatement]) -> None:
@@ -51,30 +51,30 @@ class PreparedRegistry:
         if known is not None and changed(known._bind_plan, prepared_statement._bind_plan) is not None:
             for one in self.every():
                 if one.query_id == query_id and one is not prepared_statement:
-                    with contextlib.suppress(DriverException):  # who executes it is told
+                    with contextlib.suppress(DriverException):  # raised again when the statement is executed
                         one._compare(prepared_statement._bind_plan)
 
     def note_copy(self, statement: PreparedStatement) -> None:
-        """Remember *statement*, a copy of one that was added, among :meth:`every`."""
+        """Register *statement*, a copy of a registered one, for :meth:`every`."""
         key = id(statement)
 
         def forget(gone: ref[PreparedStatement]) -> None:
-            if self._all.get(key) is gone:  # or there is another one at that address
+            if self._all.get(key) is gone:  # another object may have this address by now
                 self._all.pop(key, None)
 
         self._all[key] = ref(statement, forget)
 
     def get(self, query_id: bytes) -> PreparedStatement | None:
-        """The statement with that id, if the application still has it."""
+        """Return the statement with that id, if it is still referenced."""
         known = self._statements.get(query_id)
         return None if known is None else known()
 
     def every(self) -> list[PreparedStatement]:
-        """Every statement that is alive, also several of one id."""
+        """Return every live statement, also several of one id."""
         return _alive(self._all)
 
     def all(self) -> list[PreparedStatement]:
-        """A statement of every id."""
+        """Return one statement of every id."""
         return _alive(self._statements)
 
 
@@ -83,9 +83,10 @@ def _alive(references: Mapping[Any, ref[PreparedStatement]]) -> list[PreparedSta
 
 
 class Reprepare:
-    """Prepares *statements* on *connection*'s node; then ``on_done()``, exactly once, on the I/O thread or here.
+    """Prepares *statements* on *connection*'s node; then calls ``on_done()`` exactly once, on the I/O thread or the
+    caller's.
 
-    Failures are logged and otherwise ignored: a statement that is missing is prepared when it is executed.
+    Failures are logged and otherwise ignored: a missing statement is prepared when it is executed.
     """
 
     def __init__(
@@ -134,7 +135,7 @@ class Reprepare:
         gather_async(self._connection, messages, self._timeout, self._answered)
 
     def _take(self, keyspace: str | None, limit: int | None) -> list[PreparedStatement]:
-        """The next statements of *keyspace*."""
+        """Take the next statements of *keyspace*."""
         taken: list[PreparedStatement] = []
         while self._next_up is not None and self._next_up._home == keyspace:
             if limit is not None and len(taken) >= limit:

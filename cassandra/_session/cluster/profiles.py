@@ -1,9 +1,9 @@
-"""Execution profiles: named sets of request options, their manager, and what a request reads of them.
+"""Execution profiles: named sets of request options, their manager, and their resolved values for requests.
 
 L5. A profile is a mutable public object; a request needs one consistent set of values.
-:meth:`ExecutionProfile.resolved` gives it as a frozen :class:`ResolvedProfile`, built once and again after an
-attribute of the profile was set. The manager hands host events to each distinct load balancing policy once;
-membership calls it, one event at a time.
+:meth:`ExecutionProfile.resolved` gives it as a frozen :class:`ResolvedProfile`, built once and again after an attribute
+of the profile was set. The manager passes host events to each distinct load balancing policy once; membership calls it,
+one event at a time.
 
 Request options exist twice in the public API: as *legacy* attributes of cluster and session, and in profiles. Profiles
 given to the constructor exclude legacy attributes, and a legacy attribute that was set excludes adding profiles
@@ -44,7 +44,7 @@ log = get_logger("cassandra.cluster")
 
 EXEC_PROFILE_DEFAULT: Final = Sentinel("EXEC_PROFILE_DEFAULT")
 
-# As scylla-driver has them, for filters that programs set up by the text.
+# The texts of scylla-driver, for warning filters of programs that match them.
 LEGACY = "Legacy execution parameters will be removed in 4.0. Consider using execution profiles."
 LEGACY_CONSISTENCY = (
     "Setting the consistency level at the session level will be removed in 4.0. Consider using execution profiles and "
@@ -55,19 +55,19 @@ ProfileKey = Any  # a name, any hashable, or EXEC_PROFILE_DEFAULT
 
 
 def default_lbp_factory() -> LoadBalancingPolicy:
-    """The load balancing policy of a profile that names none: replicas first, within the local datacenter."""
+    """Return the load balancing policy of a profile without one: replicas first, within the local datacenter."""
     return TokenAwarePolicy(DCAwareRoundRobinPolicy())
 
 
 def checked_prefetch(pages: Any) -> int:
-    """*pages*, which may be 0 or 1: where a page begins is not known before the one in front of it is here."""
+    """Return *pages*, which must be 0 or 1: the paging state of a page is only known from the page before it."""
     if pages not in (0, 1):
-        raise ValueError(f"prefetch is 1, the next page, or 0, none: not {pages!r}")
+        raise ValueError(f"prefetch must be 1 (the next page) or 0 (none), not {pages!r}")
     return int(pages)
 
 
 class ResolvedProfile:
-    """The options one request runs with. Immutable; read with every request, which is why it has slots."""
+    """The options of one request. Immutable; read with every request, hence the slots."""
 
     __slots__ = (
         "consistency_level",
@@ -92,17 +92,17 @@ class ResolvedProfile:
     prefetch: int
 
     def __init__(self, **options: Any) -> None:
-        """*options*: every one of the attributes."""
+        """*options*: all of the attributes."""
         for name in self.__slots__:
             object.__setattr__(self, name, options.pop(name))
         if options:
-            raise TypeError(f"a profile has no options {sorted(options)}")
+            raise TypeError(f"unknown profile options: {sorted(options)}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"cannot set {name}: requests are running with this profile")
+        raise AttributeError(f"cannot set {name}: resolved profiles are immutable")
 
     def replace(self, **changes: Any) -> ResolvedProfile:
-        """The same with other values."""
+        """Return a copy with other values."""
         return ResolvedProfile(**{name: getattr(self, name) for name in self.__slots__} | changes)
 
 
@@ -110,8 +110,8 @@ class ExecutionProfile(ProfileFields):
     """Options of a class of requests, given to ``Cluster(execution_profiles={name: profile})``.
 
     *request_timeout* is in seconds, None waits without limit. With *prefetch*, of 1 page, the next page of a result is
-    asked for as soon as iteration goes beyond the first row of the page before it; 0 asks when it is needed. Attributes
-    may be set later; requests sent after that use them.
+    requested as soon as iteration passes the first row of the page before it; 0 requests it when it is needed.
+    Attributes may be set later; requests sent after that use them.
     """
 
     __module__ = "cassandra.cluster"
@@ -171,7 +171,7 @@ class ExecutionProfile(ProfileFields):
         return {name: value for name, value in self.__dict__.items() if name != "_resolved"}
 
     def resolved(self) -> ResolvedProfile:
-        """The profile's options of this moment, as one immutable value."""
+        """Return the current options as one immutable value."""
         version = self._version
         cached = self._resolved
         if cached is not None and cached[0] == version:
@@ -191,14 +191,14 @@ class ProfileManager:
         self.pools_allowed = pools_allowed
         self.remote_allowed = True
         self.mode = ConfigMode.UNCOMMITTED
-        self.contact_points: Sequence[Any] | None = None  # that the program named
+        self.contact_points: Sequence[Any] | None = None  # given by the program
 
     @property
     def default(self) -> ExecutionProfile:
-        """The profile of requests that name none."""
+        """The profile of requests without an explicit one."""
         return self.profiles[EXEC_PROFILE_DEFAULT]
 
-    # ---- what the constructor was given, and what is set later
+    # ---- constructor arguments, and later changes
 
     @classmethod
     def given(
@@ -208,7 +208,8 @@ class ProfileManager:
         load_balancing_policy: LoadBalancingPolicy | None,
         retry_policy: RetryPolicy | None,
     ) -> ProfileManager:
-        """The manager of *profiles*, or of one default profile with the legacy parameters; ValueError for both."""
+        """Return the manager of *profiles*, or of one default profile with the legacy parameters; raise ValueError for
+        both."""
         legacy = load_balancing_policy is not None or retry_policy is not None
         if profiles and not isinstance(profiles, Mapping):
             raise TypeError(f"execution_profiles should be a dict of names and profiles, not {profiles!r}")
@@ -243,14 +244,14 @@ class ProfileManager:
         return manager
 
     def warn_of_guess(self, what: str) -> None:
-        """Contact points are given, and no policy says which of their datacenters is the local one."""
+        """Warn that contact points are given, but no policy has a local datacenter."""
         log.warning(
             f"{what}: the datacenter of the first contact point becomes the local one; please specify a load-balancing "
             f"policy with local_dc. (contact_points = {list(self.contact_points or ())})"
         )
 
     def commit_legacy(self, what: str) -> None:
-        """A legacy option is about to be set; ValueError when profiles are in use."""
+        """Prepare for setting a legacy option; raise ValueError when profiles are in use."""
         if what == "Session.default_consistency_level":
             warnings.warn(LEGACY_CONSISTENCY, DeprecationWarning, stacklevel=4)
         if self.mode is ConfigMode.PROFILES:
@@ -280,7 +281,7 @@ class ProfileManager:
 
     @property
     def connect_to_remote_hosts(self) -> bool:
-        """Whether hosts that the policies call REMOTE get connections; set it before connecting."""
+        """True if hosts that the policies call REMOTE get connections; set it before connecting."""
         return self.remote_allowed
 
     @connect_to_remote_hosts.setter
@@ -288,7 +289,7 @@ class ProfileManager:
         self.remote_allowed = bool(allowed)
 
     def check_new(self, name: ProfileKey, profile: Any) -> None:
-        """*profile* is about to be added: TypeError when it is none, ValueError for a name in use, or when legacy
+        """Check *profile* before it is added: TypeError for another type, ValueError for a name in use, or when legacy
         options are."""
         check_profile(name, profile)
         if name in self.profiles:
@@ -299,8 +300,8 @@ class ProfileManager:
             self.warn_of_guess(f"A program is trying to add the execution profile {name!r} without a policy")
 
     def add(self, name: ProfileKey, profile: ExecutionProfile, cluster: Any, hosts: list[Host]) -> None:
-        """Add *profile*, whose policy gets to know *cluster* and *hosts*. On the membership's strand, so that no change
-        of a host is missed."""
+        """Add *profile*; its policy is populated with *cluster* and *hosts*. On the membership's strand, so that no
+        host state change is missed."""
         policy = profile.load_balancing_policy
         if all(policy is not known for known in self.policies()) and hosts:
             policy.populate(cluster, hosts)
@@ -310,10 +311,11 @@ class ProfileManager:
             policy.check_supported()
         self.profiles = {**self.profiles, name: profile}
 
-    # ---- asking
+    # ---- queries
 
     def resolved(self, profile: ProfileKey | ExecutionProfile) -> ResolvedProfile:
-        """The options of the profile added under a name, or of a profile object. ValueError for an unknown name."""
+        """Return the options of the profile added under a name, or of a profile object. Raise ValueError for an unknown
+        name."""
         if not isinstance(profile, ExecutionProfile):
             try:
                 profile = self.profiles[profile]
@@ -324,22 +326,23 @@ class ProfileManager:
         return profile.resolved()
 
     def policies(self) -> list[LoadBalancingPolicy]:
-        """Every distinct load balancing policy once, although profiles may share one."""
+        """Return every distinct load balancing policy once, although profiles may share one."""
         return list({id(p.load_balancing_policy): p.load_balancing_policy for p in self.profiles.values()}.values())
 
     def check_supported(self) -> None:
-        """Let each policy object to the cluster it was given to."""
+        """Let each policy reject the cluster that it was given."""
         for policy in self.policies():
             policy.check_supported()
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
-        """Tell each policy the cluster it works for and the hosts known so far."""
+        """Populate each policy with the cluster and the hosts known so far."""
         known = list(hosts)
         for policy in self.policies():
             policy.populate(cluster, known)
 
     def distance(self, host: Host) -> int:
-        """The nearest distance any policy gives *host*; it decides whether the host gets a pool, and how large."""
+        """Return the nearest distance that any policy gives *host*; it decides if the host gets a pool, and how
+        large."""
         if not self.pools_allowed:
             return HostDistance.IGNORED
         distances = {policy.distance(host) for policy in self.policies()}
@@ -350,23 +353,23 @@ class ProfileManager:
         return HostDistance.REMOTE if remote else HostDistance.IGNORED
 
     def on_up(self, host: Host) -> None:
-        """*host* can be used."""
+        """Notify the policies that *host* can be used."""
         self._tell("on_up", host)
 
     def on_down(self, host: Host) -> None:
-        """*host* cannot be used for now."""
+        """Notify the policies that *host* cannot be used for now."""
         self._tell("on_down", host)
 
     def on_add(self, host: Host) -> None:
-        """*host* joined the cluster."""
+        """Notify the policies that *host* joined the cluster."""
         self._tell("on_add", host)
 
     def on_remove(self, host: Host) -> None:
-        """*host* left the cluster."""
+        """Notify the policies that *host* left the cluster."""
         self._tell("on_remove", host)
 
     def _tell(self, event: str, host: Host) -> None:
-        """One policy's failure must not keep the others from hearing of the event."""
+        """Call each policy; a failure of one must not keep the event from the others."""
         for policy in self.policies():
             try:
                 getattr(policy, event)(host)
@@ -375,7 +378,7 @@ class ProfileManager:
 
 
 def check_profile(name: Any, profile: ExecutionProfile) -> ExecutionProfile:
-    """*profile*, or TypeError when it is none."""
+    """Return *profile*; raise TypeError for another type."""
     if not isinstance(profile, ExecutionProfile):
         raise TypeError(f"Execution profile {name!r} should be an ExecutionProfile, not {profile!r}")
     return profile

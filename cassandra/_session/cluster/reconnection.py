@@ -1,14 +1,14 @@
-"""Trying to reach one host again, on the reconnection policy's schedule or when an event says it is back.
+"""Reconnecting to one host, on the reconnection policy's schedule or because of an event.
 
-L5. Owner: everything here runs on the membership strand, except the answers of ``Connection.open``, which are posted
-to it. An attempt never blocks a thread while it connects.
+L5. Owner: everything here runs on the membership strand, except the results of ``Connection.open``, which are posted to
+it. An attempt never blocks a thread while it connects.
 
-States, and what moves a reconnector::
+States of a reconnector and their transitions::
 
-    waiting      for the next attempt (``_task``)              -> connecting: it is time, or an event
-    connecting   one attempt is under way                      -> waiting: it failed; done: it works
-    urgent       no host is up, so there is nothing to spare: an attempt begins about every second, also while others
-                 are under way (one that was lost with the network is only repeated after seconds), and also when the
+    waiting      for the next attempt (``_task``)              -> connecting: it is due, or an event
+    connecting   one attempt is under way                      -> waiting: it failed; done: it succeeded
+    urgent       no host is up, there is no load to avoid: an attempt begins about every second, also while others
+                 are under way (a lost packet of one is only repeated after seconds), and also when the
                  schedule has ended                            -> waiting: a host is up; the schedule begins anew
     idle         the schedule has ended                        -> connecting: an event; urgent: the last host went down
     done         cancelled, or reached
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.cluster")
 
-URGENT = (0.75, 1.25)  # seconds between the beginnings of attempts while no host is up
-AT_A_TIME = 3  # attempts, then
+URGENT = (0.75, 1.25)  # seconds between the starts of attempts while no host is up
+AT_A_TIME = 3  # concurrent attempts while no host is up
 
 
 def urgent_delay() -> float:
-    """Until the next attempt while no host is up."""
+    """Return the delay to the next attempt while no host is up."""
     return uniform(*URGENT)
 
 
 class Reconnector:
-    """Tries to connect to *host* until it works or :meth:`cancel` is called; then ``on_reached(host, connection)``.
+    """Tries to connect to *host* until it succeeds or :meth:`cancel` is called; then calls ``on_reached(host,
+    connection)``.
 
-    The connection is the callee's to use and close. A policy whose schedule ends leaves it waiting for
-    :meth:`try_now`.
+    The callee owns the connection and closes it. When the schedule of the policy ends, it waits for :meth:`try_now`.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Reconnector:
         on_failed: Callable[[Host, BaseException], None],
         is_urgent: Callable[[], bool] = lambda: False,
     ) -> None:
-        """*is_urgent*: whether no host is up."""
+        """*is_urgent*: returns True while no host is up."""
         self._cluster = cluster
         self._strand = strand
         self.host = host
@@ -82,27 +82,27 @@ class Reconnector:
             self._wait()
 
     def try_now(self) -> None:
-        """Do not wait for the next attempt: there is reason to believe that the host is back."""
+        """Attempt now, without waiting for the next scheduled attempt: the host is probably back."""
         if self._cancelled:
             return
         if self._under_way:
-            self._again = True  # the attempt under way may have come just too early
+            self._again = True  # the attempt under way may have started just too early
             return
         self._stop_waiting()
-        self._delays.reset()  # a host that shows signs of life deserves short delays again
+        self._delays.reset()  # a host with signs of life gets short delays again
         self._attempt()
 
     def hurry(self) -> None:
-        """The last host went down: do not wait for what the schedule said."""
+        """Shorten the delay: the last host went down."""
         if not self._cancelled:
             self._wait()
 
     def begin_anew(self) -> None:
-        """The first host is back: the next attempt comes when it was to come, then the schedule begins."""
+        """Restart the schedule, because the first host is back; the next attempt stays scheduled as it is."""
         self._delays.reset()
 
     def cancel(self) -> None:
-        """Stop. A connection that is still being opened is closed when it is there."""
+        """Stop. A connection that is still being opened is closed when it is open."""
         self._cancelled = True
         self._stop_waiting()
 
@@ -131,13 +131,13 @@ class Reconnector:
             self._under_way += 1
             try:
                 self._cluster.connections.open(self.host.endpoint, self._answered, host_id=self.host.host_id)
-            except Exception as error:  # the options could not be made, or the cluster is being shut down
+            except Exception as error:  # invalid options, or the cluster is being shut down
                 self._conclude(error)
         if urgent and self._under_way and not self._cancelled and self._task is None:
             self._wait()
 
     def _answered(self, outcome: Connection | BaseException) -> None:
-        """On the I/O thread."""
+        """Pass on the result of an attempt. On the I/O thread."""
         if not self._strand.post(self._conclude, outcome) and isinstance(outcome, Connection):
             outcome.close()  # the cluster was shut down meanwhile
 
@@ -152,14 +152,14 @@ class Reconnector:
             return
         if self._cancelled or self._cluster.is_shutdown:
             return
-        level = logging.DEBUG if self._is_urgent() else logging.INFO  # the membership has a line for all of these
+        level = logging.DEBUG if self._is_urgent() else logging.INFO  # the membership logs one line for all of these
         level = self._told.level(logging.ERROR if isinstance(outcome, AuthenticationFailed) else level, outcome)
         log.log(level, "Could not connect to %s: %s", self.host, outcome)
         self._on_failed(self.host, outcome)
         self._go_on()
 
     def _go_on(self) -> None:
-        if self._cancelled:  # by what was just called
+        if self._cancelled:  # by the callback
             return
         if self._again:
             self._again = False

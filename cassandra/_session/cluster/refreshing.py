@@ -1,4 +1,4 @@
-"""Reading metadata now, because the program asks for it: the ``refresh_*`` methods of :class:`Cluster`.
+"""Explicit refresh of metadata: the ``refresh_*`` methods of :class:`Cluster`.
 
 L5. No state of its own. All methods are commands: they block the caller, and raise when the metadata could not be
 refreshed.
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class MetadataRefresh:
-    """Has the control connection of *cluster* read."""
+    """Refreshes metadata through the control connection of *cluster*."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     @command
     def refresh_nodes(self, force_token_rebuild: bool = False) -> None:
-        """Read the node list and the tokens now; *force_token_rebuild* makes the ring anew though no token changed."""
+        """Read the node list and the tokens now; *force_token_rebuild* rebuilds the ring even if no token changed."""
         self.check_connected()
         try:
             self._cluster.control_connection.refresh_node_list_and_token_map(force_token_rebuild)
@@ -43,7 +43,7 @@ class MetadataRefresh:
         self._refresh("Schema", max_schema_agreement_wait)
 
     def refresh_keyspace_metadata(self, keyspace: str, max_schema_agreement_wait: float | None = None) -> None:
-        """Read the settings of *keyspace* (not of what is in it)."""
+        """Read the settings of *keyspace* (not its tables and types)."""
         self._refresh("Keyspace", max_schema_agreement_wait, SchemaTargetType.KEYSPACE, keyspace)
 
     def refresh_table_metadata(self, keyspace: str, table: str, max_schema_agreement_wait: float | None = None) -> None:
@@ -91,7 +91,7 @@ class MetadataRefresh:
             raise DriverException(f"{what} metadata was read from one node, but the nodes do not agree on the schema")
 
     def check_connected(self) -> None:
-        """DriverException where metadata cannot be read: not connected, or the caller may not block."""
+        """Raise DriverException where metadata cannot be read: not connected, or the caller may not block."""
         if self._cluster.is_shutdown:
             raise DriverException("Cluster is already shut down")
         if not self._cluster.control_connection.was_connected:

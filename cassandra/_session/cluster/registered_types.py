@@ -1,7 +1,7 @@
-"""The classes that an application registered for user types, and the codecs' view of them.
+"""The classes that an application registered for user types, and their lookup by codecs.
 
-L5. ``_classes`` is written by the command :meth:`RegisteredTypes.register`; the codec asks ``context`` for a class on
-any thread that decodes, once per type and result metadata.
+L5. ``_classes`` is written by the command :meth:`RegisteredTypes.register`; the codec looks up a class through
+``context`` on any thread that decodes, once per type and result metadata.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RegisteredTypes:
-    """The registered classes of *cluster*; iterating gives (keyspace, type, class)."""
+    """The registered classes of *cluster*; iterating yields (keyspace, type, class)."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -35,10 +35,9 @@ class RegisteredTypes:
 
     @command
     def register(self, keyspace: str, user_type: str, klass: type) -> None:
-        """Read values of ``keyspace.user_type`` as instances of *klass*, made with the fields as keyword arguments,
-        and let simple statements write them. Holds for statements that were prepared before, too, in requests made from
-        now on. Raises :exc:`UserTypeDoesNotExist` on a connected cluster without that
-        type."""
+        """Decode values of ``keyspace.user_type`` as instances of *klass*, made with the fields as keyword arguments,
+        and let simple statements encode them. Also applies to statements prepared before, in requests made from now on.
+        Raise :exc:`UserTypeDoesNotExist` on a connected cluster without that type."""
         for session in self._cluster.sessions:
             session.user_type_registered(keyspace, user_type, klass)
         self._classes[keyspace][user_type] = klass

@@ -1,9 +1,9 @@
-"""How a cluster is configured, as a document that control connections put into STARTUP (L5).
+"""The configuration of a cluster as a document in the STARTUP message of control connections (L5).
 
-ScyllaDB shows it in its table of clients, so that who looks into an incident sees the settings of each client. The keys
-are those of ScyllaDB's drivers; what cannot be said of a setting is left out. A report is made when a control
-connection is opened, from the options as they are then; it has policies, timeouts and defaults, and nothing secret. One
-that cannot be made, or is too long, is logged and left out: no connection fails for it.
+ScyllaDB shows it in its table of clients, so that the settings of each client can be inspected during an incident. The
+keys are those of ScyllaDB's drivers; settings that the keys cannot describe are omitted. A report is made when a
+control connection is opened, from the current options; it has policies, timeouts and defaults, and nothing secret. A
+report that cannot be made, or is too long, is logged and omitted: no connection fails because of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DRIVER_CONFIG_OPTION = "DRIVER_CONFIG"
 SESSION_ID_OPTION = "SESSION_ID"
 DRIVER_CONFIG_SCHEMA_VERSION = 1
 MAX_DRIVER_CONFIG_LENGTH = 32768
-LONGEST_CHAIN = 16  # of policies around policies
+LONGEST_CHAIN = 16  # of nested policies
 
 _FLAGS = {
     "tcp-no-delay": (socket.IPPROTO_TCP, socket.TCP_NODELAY),
@@ -66,14 +66,14 @@ class DriverConfigReporter:
         self._cluster = cluster
 
     def add_startup_options(self, options: dict[str, str], is_scylla: bool) -> None:
-        """Put the report into the options of a STARTUP request. *is_scylla*: whether a node of ScyllaDB is asked."""
+        """Add the report to the options of a STARTUP request. *is_scylla*: the node runs ScyllaDB."""
         try:
             report = _as_json(self._build_report(self._cluster, is_scylla))
         except Exception:
-            log.warning("The configuration of the driver is not reported", exc_info=True)
+            log.warning("The driver configuration could not be reported", exc_info=True)
             return
         if len(report) > MAX_DRIVER_CONFIG_LENGTH:
-            log.warning("The report of the configuration has %d bytes and is not sent", len(report))
+            log.warning("The report of the driver configuration is too long (%d bytes) and was not sent", len(report))
             return
         options[DRIVER_CONFIG_OPTION] = report
 
@@ -145,14 +145,14 @@ class DriverConfigReporter:
 
 
 def _as_json(value: Any) -> str:
-    """*value* in ASCII. The library's module would be a third of the first connect of a process, and threads of the
-    driver import nothing."""
+    """Return *value* as JSON in ASCII. The module of the library would take a third of the first connect of a process,
+    and driver threads import nothing."""
     if isinstance(value, dict):
         return f"{{{','.join(f'{_as_json(name)}:{_as_json(one)}' for name, one in value.items())}}}"
     if value is None or isinstance(value, bool):
         return _CONSTANTS[value]
     if isinstance(value, (int, float)) and isfinite(value):
-        return repr(value + 0)  # of a number alone, also where a subclass shows itself otherwise
+        return repr(value + 0)  # as a plain number, even if a subclass has another repr
     if not isinstance(value, str):
         raise TypeError(f"{value!r} cannot be reported")
     if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
@@ -166,12 +166,12 @@ def _only(name: str, value: int | None) -> dict[str, int]:
 
 
 def _duration(seconds: float | None) -> int | None:
-    """In whole milliseconds, never less than it is; None if it is none."""
+    """Return whole milliseconds, rounded up; None for no duration."""
     return None if seconds is None or not isfinite(seconds) or seconds < 0 else ceil(seconds * 1000)
 
 
 def _integer(value: Any) -> int | None:
-    """The value of a socket option that is a number, also when it is given as the bytes of a C int."""
+    """Return the value of a numeric socket option, also if it is given as the bytes of a C int."""
     if isinstance(value, int):
         return value
     is_int = isinstance(value, (bytes, bytearray)) and len(value) == 4
@@ -182,7 +182,7 @@ def _socket(options: Any) -> dict[str, Any]:
     last = {(level, name): value for level, name, value in options}
     report: dict[str, Any] = {name: bool(_integer(last.get(option))) for name, option in _FLAGS.items()}
     if _FLAGS["tcp-no-delay"] not in last:
-        report["tcp-no-delay"] = True  # the transport's own
+        report["tcp-no-delay"] = True  # the default of the transport
     for name, option in _BUFFERS.items():
         size = _integer(last.get(option))
         if size is not None and size > 0:
@@ -248,7 +248,7 @@ def _load_balancing(policy: Any) -> dict[str, Any]:
 
 
 def _chain(policy: Any) -> list[Any]:
-    """*policy*, the one that it wraps, and so on."""
+    """Return *policy*, its wrapped policy, and so on."""
     chain: list[Any] = []
     while policy is not None and len(chain) < LONGEST_CHAIN:
         chain.append(policy)

@@ -1,11 +1,11 @@
-"""Schema changes made by the cluster's own sessions: agreement, one refresh, and then the future that waits.
+"""Schema changes made by the cluster's own sessions: agreement, one refresh, then completion of the future.
 
-L5. :meth:`SchemaChanges.handle` is called on the I/O thread with a SCHEMA_CHANGE answer. Waiting for agreement takes
+L5. :meth:`SchemaChanges.handle` is called on the I/O thread with a SCHEMA_CHANGE response. Waiting for agreement takes
 no thread; changes that agree while a refresh runs are read together by the next one. While there is no control
-connection nobody waits for the refresh longer than for an answer (``control_connection_timeout``).
+connection the wait for the refresh is bounded by the time limit of a response (``control_connection_timeout``).
 
-``_open`` and ``_agreed`` are guarded by ``_lock``; whoever takes a change out of ``_open`` completes it, so that each
-is completed exactly once, by a refresh, its limit or the shutdown.
+``_open`` and ``_agreed`` are guarded by ``_lock``; the thread that removes a change from ``_open`` completes it, so
+that each is completed exactly once, by a refresh, its limit or the shutdown.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OnDone = Callable[[bool, BaseException | None], None]
 
 
 class SchemaChange:
-    """One DDL statement whose future waits."""
+    """One DDL statement with a pending future."""
 
     __slots__ = ("agreed", "being_read", "limit", "on_done", "target", "wait", "was_waited")
 
@@ -51,7 +51,7 @@ class SchemaChange:
 
     @property
     def stage(self) -> str:
-        """What is not done yet."""
+        """Description of the pending step."""
         if not self.was_waited:
             return "the nodes did not agree on the schema yet"
         agreed = "the nodes agree on the schema, but" if self.agreed else "the nodes do not agree on the schema, and"
@@ -59,7 +59,7 @@ class SchemaChange:
 
 
 class SchemaChanges:
-    """The changes under way in *cluster*."""
+    """The pending changes of *cluster*."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -68,7 +68,8 @@ class SchemaChanges:
         self.leave_to_parent()
 
     def leave_to_parent(self) -> None:
-        """Nothing is under way: in the beginning, and in a forked child, where it is the parent's."""
+        """Reset the state: no change is pending, initially and in a forked child, where pending changes are the
+        parent's."""
         renew(self._lock)
         self._open: dict[SchemaChange, None] = {}
         self._agreed: list[SchemaChange] = []
@@ -76,8 +77,9 @@ class SchemaChanges:
     def handle(
         self, event: dict[str, Any] | None, host: Host | None, on_done: OnDone, wait: float | None = None
     ) -> SchemaChange | None:
-        """After a change made by *host*: wait for agreement, refresh, then ``on_done(agreed, error)``, exactly once.
-        Never blocks. *wait* overrides the cluster's time for agreement. None once the cluster is shut down."""
+        """Handle a change made by *host*: wait for agreement, refresh, then call ``on_done(agreed, error)`` exactly
+        once. Never blocks. *wait* overrides the cluster's time for agreement. Return None once the cluster is shut
+        down."""
         cluster = self._cluster
         wait = cluster.options.max_schema_agreement_wait if wait is None else wait
         change = SchemaChange(cluster.metadata.schema_target(event or {}), on_done, wait)
@@ -101,11 +103,11 @@ class SchemaChanges:
 
     @property
     def count(self) -> int:
-        """How many changes are not done: nodes do not agree, or they were not read yet."""
+        """Number of pending changes: without agreement, or not read yet."""
         return len(self._open)
 
     def will_be_read(self) -> list[SchemaTarget]:
-        """What refreshes that have not begun are going to read: events about it need no fetch of their own."""
+        """Return the targets of refreshes that have not begun: their events need no fetch of their own."""
         with self._lock:
             return [change.target for change in self._open if not change.being_read]
 
@@ -115,7 +117,7 @@ class SchemaChanges:
             log.warning("The nodes did not agree on the schema within %.3g s", change.wait)
         target = change.target
         if target.keyspace and target.kind in (SchemaTargetType.KEYSPACE, KEYSPACE_CONTENTS) and not target.dropped:
-            self._cluster.membership.keyspaces_created((target.keyspace,))  # at the latest now everywhere
+            self._cluster.membership.keyspaces_created((target.keyspace,))  # everywhere by now
         if not self._cluster.options.schema_metadata_enabled:
             self._complete([change], None)
             return
@@ -127,8 +129,8 @@ class SchemaChanges:
         self._limit(change)
 
     def _limit(self, change: SchemaChange) -> None:
-        """Do not wait for ever for *change* to be read: there may be no control connection, and looking for one can
-        take long."""
+        """Bound the wait for the refresh of *change*: there may be no control connection, and finding one can take
+        long."""
         limit = self._cluster.scheduler.schedule(self._cluster.options.control_timeout, self._overdue, change)
         with self._lock:
             change.limit = limit
@@ -141,13 +143,13 @@ class SchemaChanges:
             if change not in self._open or change.being_read:
                 return
         if self._cluster.control_connection.search.is_under_way:
-            text = "there is no control connection at the moment; the metadata follows when there is one"
+            text = "no control connection at the moment; the metadata is refreshed when there is one"
             self._complete([change], DriverException(text))
         else:
-            self._limit(change)  # others are being read; each of them has an end
+            self._limit(change)  # others are being read; each read is bounded
 
     def _refresh(self) -> None:
-        """On the control connection's strand: read all changes that are waiting."""
+        """Read all waiting changes. On the control connection's strand."""
         with self._lock:
             changes, self._agreed = self._agreed, []
             for change in changes:
@@ -160,7 +162,7 @@ class SchemaChanges:
             self._cluster.control_connection.refresh_targets(targets)
         except Exception as exception:
             error = exception
-            self._cluster.control_connection.events.note_schema(targets)  # events about them were left to this refresh
+            self._cluster.control_connection.events.note_schema(targets)  # their events were left to this refresh
         self._complete(changes, error)
 
     def _complete(self, changes: list[SchemaChange], error: BaseException | None) -> None:
@@ -174,10 +176,10 @@ class SchemaChanges:
             try:
                 change.on_done(change.agreed, error)
             except Exception:
-                log.exception("A request failed to take notice that its schema change is done")
+                log.exception("The completion callback of a schema change failed")
 
     def shutdown(self) -> None:
-        """Complete everything that is open."""
+        """Complete all pending changes."""
         with self._lock:
             self._closed = True
             changes = list(self._open)

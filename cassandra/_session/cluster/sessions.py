@@ -1,7 +1,7 @@
 """The sessions of a cluster, and their pools.
 
 L5. :class:`SessionSet` is weak and may be read by any thread while others add and drop: each changes the dict by one
-atomic operation, as a session may be collected anywhere.
+atomic operation, because a session may be garbage-collected anywhere.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ class SessionSet:
         self._sessions: dict[int, ref[Session]] = {}  # by id()
 
     def add(self, session: Session) -> None:
-        """Keep *session* while somebody uses it."""
+        """Keep *session* while it is referenced elsewhere."""
         key = id(session)
 
         def forget(gone: ref[Session]) -> None:
-            if self._sessions.get(key) is gone:  # or there is another one at that address
+            if self._sessions.get(key) is gone:  # another object may have this address by now
                 self._sessions.pop(key, None)
 
         self._sessions[key] = ref(session, forget)
 
     def discard(self, session: Session) -> None:
-        """Let go of *session*, if it is here."""
+        """Remove *session*, if it is in the set."""
         known = self._sessions.get(id(session))
         if known is not None and known() is session:
             self._sessions.pop(id(session), None)
 
     def pools(self) -> list[HostPool]:
-        """The pools of all sessions."""
+        """Return the pools of all sessions."""
         return [pool for session in self for pool in session.get_pools()]
 
     def __iter__(self) -> Iterator[Session]:
@@ -53,7 +53,7 @@ class SessionSet:
 
 
 def shard_stats(pools: Iterable[HostPool]) -> dict[str, dict[str, int]]:
-    """Per host: shards and open connections."""
+    """Return shards and open connections by host."""
     stats: dict[str, dict[str, int]] = {}
     for pool in pools:
         sharding = pool.host.sharding_info

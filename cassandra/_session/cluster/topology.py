@@ -1,8 +1,8 @@
-"""Which hosts there are and where: turns node lists into changes of the metadata and of everybody who knows hosts.
+"""The set of hosts and their addresses: applies node lists to the metadata, and notifies dependent components.
 
 L5. Owner: all methods run on the membership strand. A host is its ``host_id``: it may move to another end point, and
-another host may take the end point it had. Hosts compare by end point, so whoever keeps hosts must let go of one
-before its end point changes: moves take the host down, change it, and reach it anew.
+another host may take its former end point. Hosts compare by end point, so a component must drop a host before its end
+point changes: a move takes the host down, changes it, and reconnects to it.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ log = get_logger("cassandra.cluster")
 
 
 class TopologyUpdater:
-    """Keeps ``cluster.metadata`` in step with what the control connection reads."""
+    """Applies node lists of the control connection to ``cluster.metadata``."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._populated = False
         self._warned_of_datacenters = False
-        self._advertised: dict[Any, Any] = {}  # host id -> the end point given out by the nodes, where it is not ours
+        self._advertised: dict[Any, Any] = {}  # host id -> end point announced by the nodes, if not ours
         self._tokens: dict[Any, Sequence[str]] = {}  # by host id, as last published
 
     def take(self, listing: NodeList, rebuild_tokens: bool = False) -> None:
-        """Make the metadata agree with *listing*."""
+        """Update the metadata to *listing*."""
         if self._populated:
             self._update(listing, rebuild_tokens)
         else:
             self._populate(listing)
 
     def _populate(self, listing: NodeList) -> None:
-        """The first node list: every host that is to be used counts as up until it proves otherwise. Of those that are
-        not nothing is known."""
+        """Apply the first node list: every host that is not ignored counts as up until it proves otherwise; the state
+        of ignored hosts is unknown."""
         cluster = self._cluster
         hosts = [self._make(node) for node in listing.nodes]
         for host in hosts:
@@ -94,7 +94,7 @@ class TopologyUpdater:
         self._cluster.versions.review()
 
     def _warn_of_datacenters(self) -> None:
-        """Once, when which datacenter is local was guessed although there are several."""
+        """Warn once if the local datacenter was guessed although there are several."""
         if self._warned_of_datacenters:
             return
         cluster = self._cluster
@@ -105,8 +105,8 @@ class TopologyUpdater:
             return
         self._warned_of_datacenters = True
         log.warning(
-            "The cluster has the datacenters %s, and no local_dc was given: %r is taken for the local one, because "
-            "of the contact points, and gets the requests. Say which one is yours: "
+            "The cluster has the datacenters %s, and no local_dc was given: %r is used as the local one, because "
+            "of the contact points, and gets the requests. Set the local datacenter: "
             "ExecutionProfile(TokenAwarePolicy(DCAwareRoundRobinPolicy(local_dc=%r)))",
             ", ".join(map(repr, names)),
             guess,
@@ -125,15 +125,15 @@ class TopologyUpdater:
         if is_up is not False:
             manager.on_down(host)
         host.set_location_info(node.datacenter, node.rack)
-        self._tokens = {}  # replicas depend on places
+        self._tokens = {}  # replicas depend on location
         if is_up is not False:
             manager.on_up(host)
         for session in list(self._cluster.sessions):
             session.update_created_pools()
 
     def _moved(self, host: Host, node: Node, owners: Mapping[Any, Any]) -> bool:
-        """Whether to reach *host* at the node's end point from now on. One that is reached well where it is stays
-        there: the contact point it was found by may be better for us than the address it gives out."""
+        """Return True if *host* must be reached at the node's end point from now on. A host with open connections stays
+        at its end point: the contact point may be a better one for us than the announced address."""
         if node.endpoint == host.endpoint:
             self._advertised.pop(host.host_id, None)
             return False
@@ -141,7 +141,7 @@ class TopologyUpdater:
         return owners.get(host.endpoint) is not None or not self._is_connected(host)
 
     def not_reached(self, host: Host) -> None:
-        """An attempt to reach *host* failed: try where the nodes say it is, if that is elsewhere."""
+        """Handle a failed attempt to reach *host*: try the end point announced by the nodes, if it differs."""
         endpoint = self._advertised.pop(host.host_id, None)
         if endpoint is None or endpoint == host.endpoint or self._cluster.metadata.get_host(endpoint) is not None:
             return
@@ -151,7 +151,7 @@ class TopologyUpdater:
         self._reach(host)
 
     def _change_endpoints(self, moves: list[tuple[Host, Any]]) -> None:
-        """All at once: hosts may have swapped their end points."""
+        """Change all at once: hosts may have swapped their end points."""
         membership = self._cluster.membership
         lines = [(host.host_id, host.endpoint, endpoint) for host, endpoint in moves]
         log_each(log.info, "Host %s moved from %s to %s", lines)
@@ -167,7 +167,7 @@ class TopologyUpdater:
     # ---- hosts that come and go
 
     def add(self, host: Host) -> tuple[Host, bool]:
-        """Add one *host*, and try to reach it. The host the metadata has, and whether it is new."""
+        """Add one *host*, and try to reach it. Return the host in the metadata, and True if it is new."""
         host, new = self._cluster.metadata.add_or_return_host(host)
         if new:
             self._log_joined([host])
@@ -175,7 +175,7 @@ class TopologyUpdater:
         return host, new
 
     def remove(self, host: Host) -> None:
-        """Forget one *host*."""
+        """Remove one *host*."""
         self._cluster.metadata.remove_host(host)
         self._log_gone([host])
         self._forget(host)
@@ -204,9 +204,8 @@ class TopologyUpdater:
             membership.reconnect(host, at_once=True)
 
     def _forget(self, host: Host, keep_pools: bool = False) -> None:
-        """*keep_pools*: another host took its end point. The pools lead there already, or are replaced once new ones
-        are open, so
-        that nothing that works is torn down."""
+        """Drop *host*. *keep_pools*: another host took its end point. The pools lead there already, or are replaced
+        once new ones are open, so that no working pool is closed."""
         cluster = self._cluster
         cluster.membership.forget(host)
         self._advertised.pop(host.host_id, None)
@@ -223,7 +222,7 @@ class TopologyUpdater:
     # ---- publishing
 
     def _publish(self, hosts: list[Host], listing: NodeList, rebuild_tokens: bool) -> None:
-        """Hosts and ring as one snapshot. A ring that did not change is not made again: it can be large."""
+        """Publish hosts and ring as one snapshot. An unchanged ring is not rebuilt: it can be large."""
         metadata = self._cluster.metadata
         metadata.cluster_name = listing.cluster_name
         listed = {node.host_id: tuple(node.tokens) for node in listing.nodes if node.tokens}
@@ -249,7 +248,7 @@ class TopologyUpdater:
 
 
 def _is_spared(host: Host, listing: NodeList) -> bool:
-    """Whether the list has a row about *host* that could not be used: that is no proof that it left."""
+    """True if the list has an unusable row about *host*: then the host may still be in the cluster."""
     return any(
         value in listing.unusable for value in (host.host_id, host.broadcast_rpc_address, host.broadcast_address)
     )

@@ -1,19 +1,19 @@
-"""Which protocol versions the nodes speak, and which one is spoken with all of them.
+"""Protocol versions of the nodes, and the common version in use.
 
-L5. During a rolling upgrade some nodes speak a version that others do not. The cluster's version then is the highest
-that all of them speak: what a program may use does not depend on which node takes its request. Nobody fails for it. A
-connection is opened with the cluster's version, and with a lower one if the server refuses that in words; requests are
-encoded for the connection they are sent on, so connections of both versions work until those of the wrong one are
-replaced, and each closes when what is in flight on it was answered.
+L5. During a rolling upgrade some nodes support a version that others do not. The cluster's version then is the highest
+that all of them support: the features of a program do not depend on the coordinator of its request. No request fails
+because of it. A connection is opened with the cluster's version, and with a lower one if the server rejects that
+version; requests are encoded for the connection they are sent on, so connections of both versions work until those of
+the wrong one are replaced, and each closes when its requests in flight have their responses.
 
-What is known of a node is the evidence of its latest connections: the versions that it lists (Cassandra), else that it
-refused a higher one, or took the highest. So that an upgrade is noticed where servers do not list, connections to nodes
-that come up, and the control connection, ask for the highest version first. The common version is looked at whenever a
-connection brought news, and when the node list has changed: who left holds nobody back. A version that was given to
-``Cluster`` is used with every node, always.
+The version of a node is derived from its latest connections: the versions that it lists (Cassandra), else that it
+rejected a higher one, or accepted the highest. To notice an upgrade of servers that list no versions, connections to
+nodes that come up, and the control connection, request the highest version first. The common version is reviewed
+whenever a connection reported a new version, and when the node list has changed: a removed node no longer limits it. A
+version that was given to ``Cluster`` is used with every node, always.
 
-``spoken`` is one reference that any thread reads. ``_speaks`` is guarded by ``_lock``; nothing foreign is called with
-it held. ``heard`` runs on the I/O thread, ``review`` on any.
+``spoken`` is one reference that any thread reads. ``_speaks`` is guarded by ``_lock``; no other component is called
+with it held. ``heard`` runs on the I/O thread, ``review`` on any.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ NAMED = 10  # nodes that a warning lists
 
 
 class Versions:
-    """The versions of the nodes of *cluster*, and the one that is spoken."""
+    """The versions of the nodes of *cluster*, and the version in use."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self.spoken: int | None = None  # the one that was given, or is spoken; None until it was negotiated
+        self.spoken: int | None = None  # the version given or in use; None until it was negotiated
         self.is_given = False
         self._lock = driver_lock("Versions")
-        self._speaks: dict[EndPoint, int] = {}  # the highest version of each node that is known
+        self._speaks: dict[EndPoint, int] = {}  # the highest known version of each node
         self._warned = False
 
     def leave_to_parent(self) -> None:
-        """In a forked child: whoever held the lock is not here."""
+        """Renew the lock in a forked child: its holder is not in this process."""
         renew(self._lock)
 
     def begin(self, given: int | Sentinel, default: int) -> None:
-        """Speak the version that was *given*, or the *default* of a class that has another one than ours."""
+        """Use the version that was *given*, or the *default* of a subclass."""
         if isinstance(given, Sentinel):
             given = default
             if given == ProtocolVersion.MAX_SUPPORTED:
@@ -66,33 +66,33 @@ class Versions:
         self.give(given)
 
     def give(self, version: int) -> None:
-        """Speak *version* with every node."""
+        """Use *version* with every node."""
         self.spoken = config.protocol_version(version)
         self.is_given = True
 
     def negotiated(self, version: int) -> None:
-        """The first connection found out which version the servers speak."""
+        """Record the version negotiated by the first connection."""
         if self.spoken is None:
             self.spoken = version
 
     def lower(self, host_endpoint: EndPoint, previous_version: int) -> None:
-        """Use the next lower protocol version from now on. DriverException when the version was given, or there is
-        none lower."""
+        """Use the next lower protocol version from now on. Raise DriverException if the version was given, or there is
+        no lower one."""
         if self.is_given:
             raise DriverException(
-                f"{host_endpoint} does not speak protocol version {previous_version}, which was given"
+                f"{host_endpoint} does not support protocol version {previous_version}, which was given"
             )
         lower = ProtocolVersion.get_lower_supported(previous_version)
         if not lower:
-            raise DriverException(f"{host_endpoint} speaks no protocol version that this driver does")
+            raise DriverException(f"{host_endpoint} supports no protocol version of this driver")
         self.spoken = lower
 
     def heard(self, connection: Connection) -> None:
-        """A connection was opened: its server showed what it speaks."""
+        """Record the highest version of the server of an opened connection."""
         endpoint = connection.endpoint
         before = self._speaks.get(endpoint)
         speaks = connection.highest_version
-        if speaks is None:  # it was not asked for more than this
+        if speaks is None:  # no higher version was requested
             speaks = max(connection.protocol_version, before or 0)
         if speaks == before:
             return
@@ -101,7 +101,7 @@ class Versions:
         self.review()
 
     def review(self) -> None:
-        """Speak the highest version that all nodes speak from now on."""
+        """Use the highest version that all nodes support from now on."""
         current, known = self.spoken, {host.endpoint for host in self._cluster.metadata.all_hosts()}
         if self.is_given or current is None or not known:
             return
@@ -115,11 +115,11 @@ class Versions:
             _warn(speaks, common)
         if common != current:
             if common > current:
-                log.info("All nodes speak protocol version %d by now: it is used from now on", common)
+                log.info("All nodes support protocol version %d: it is used from now on", common)
             self._follow()
 
     def _follow(self) -> None:
-        """Let what is compiled, and the connections, be of the version that is spoken now."""
+        """Update compiled plans and connections to the version in use."""
         for session in self._cluster.sessions:
             session._protocol_version = self._cluster.protocol_version
             for pool in session.get_pools():
@@ -127,13 +127,13 @@ class Versions:
 
 
 class SpokenVersion(Attribute[int]):
-    """``protocol_version`` of a cluster: the version spoken; until one was given, or negotiated by the first
-    connection, the highest there is."""
+    """``protocol_version`` of a cluster: the version in use; until one was given, or negotiated by the first
+    connection, the highest supported one."""
 
     def __get__(self, whole: Any, owner: type | None = None) -> Any:
         if whole is None:
             return ProtocolVersion.MAX_SUPPORTED if self._default is NONE else self._default
-        spoken = whole.versions.spoken  # asked by each request of a text
+        spoken = whole.versions.spoken  # read by each simple statement
         return ProtocolVersion.MAX_SUPPORTED if spoken is None else spoken
 
     def __set__(self, whole: Any, version: int) -> None:
@@ -146,8 +146,8 @@ def _warn(speaks: Mapping[EndPoint, int], common: int) -> None:
     if len(held_back) > NAMED:
         names += f" and {len(held_back) - NAMED} more"
     log.warning(
-        "The nodes do not speak the same protocol versions: some only version %d (%s), others up to %d. Version %d is "
-        "used with all of them until all speak a higher one. That is right while the cluster is being upgraded",
+        "The nodes support different protocol versions: some only version %d (%s), others up to %d. Version %d is "
+        "used with all of them until all support a higher one. This is expected while the cluster is being upgraded",
         common,
         names,
         max(speaks.values()),

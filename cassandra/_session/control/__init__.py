@@ -1,3 +1,2 @@
-"""What the driver itself asks the cluster: :class:`~.control.ControlConnection`, the events that servers push, the
-fetches that make a new ``ClusterState`` of system tables, schema agreement, tablets read ahead.
-"""
+"""The driver's own communication with the cluster: :class:`~.control.ControlConnection`, the events that servers push,
+the queries that make a new ``ClusterState`` from system tables, schema agreement, prefetched tablets."""

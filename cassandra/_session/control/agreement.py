@@ -1,8 +1,8 @@
-"""Waiting until nodes agree on the schema version: after DDL, before a refresh, and when a user asks.
+"""Waiting until nodes agree on the schema version: after DDL, before a refresh, and on request of the user.
 
-L5. Nothing here blocks a thread while it waits: an :class:`AgreementWait` asks, looks at the answers on the I/O thread,
-and asks again from a timer. Two ways to ask: the control connection's node knows the versions of all
-(:func:`cluster_round`), or every connected node in a scope is asked for its own (:func:`session_round`).
+L5. No thread is blocked during the wait: an :class:`AgreementWait` sends queries, handles the responses on the I/O
+thread, and repeats from a timer. There are two kinds of rounds: the control connection's node returns the versions of
+all (:func:`cluster_round`), or every connected node in a scope returns its own (:func:`session_round`).
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ LONGEST_PAUSE = 0.2
 
 LOCAL_VERSION = "SELECT schema_version FROM system.local WHERE key='local'"
 
-#: A round of questions: calls back with True (agreed), False (not yet), or the exception that kept it from asking.
+#: A round of queries: calls back with True (agreed), False (not yet), or the exception that prevented it.
 Round = Callable[[float, Callable[[bool | BaseException], None]], None]
 
 
 class SchemaAgreementScope(str, Enum):
-    """Which nodes must agree: those of the client's rack, of its datacenter, or all."""
+    """The nodes that must agree: those of the client's rack, of its datacenter, or all."""
 
     RACK = "rack"
     DC = "dc"
@@ -52,9 +52,9 @@ SchemaAgreementScope.__module__ = "cassandra.cluster"
 
 
 class AgreementWait:
-    """Asks round after round until the nodes agree or the time is up; then ``on_done(agreed)``, exactly once.
+    """Runs rounds until the nodes agree or the time is up; then calls ``on_done(agreed)`` exactly once.
 
-    *on_done* runs on the I/O thread or a worker, or here when there is nothing to wait for. One round is always made.
+    *on_done* runs on the I/O thread or a worker, or on the calling thread without a wait. One round is always made.
     """
 
     def __init__(self, cluster: Cluster, ask: Round, wait_time: float, on_done: Callable[[bool], None]) -> None:
@@ -65,7 +65,7 @@ class AgreementWait:
         self._on_done = deque([on_done])
 
     def start(self) -> None:
-        """Ask for the first time."""
+        """Run the first round."""
         if self._cluster.is_shutdown:
             self._finish(False)
             return
@@ -81,7 +81,7 @@ class AgreementWait:
             self._finish(True)
             return
         if agreed is not False:
-            log.debug("Could not ask for schema versions: %s", agreed)
+            log.debug("Could not query schema versions: %s", agreed)
         remaining = self._deadline - monotonic()
         if remaining <= 0 or self._cluster.is_shutdown:
             self._finish(False)
@@ -102,18 +102,18 @@ class AgreementWait:
 def cluster_round(
     cluster: Cluster, timeout: float, on_done: Callable[[bool | BaseException], None], coordinator: Host | None = None
 ) -> None:
-    """Ask one node for its own schema version and those of its peers: *coordinator*, or the control connection's
+    """Query one node for its own schema version and those of its peers: *coordinator*, or the control connection's
     node.
 
-    After a schema change it must be the node that made it: the others may still agree on the version before. The
-    control connection's node must agree in any case, since the schema is read from it. Peers that are down, or that
-    the driver does not know (yet), do not count: they will catch up when they join.
+    After a schema change it must be the node that made it: the others may still agree on the previous version. The
+    control connection's node must agree in any case, since the schema is read from it. Peers that are down, or unknown
+    to the driver (yet), do not count: they will catch up when they join.
     """
     control = cluster.control_connection
     here = control.connection
     asked = connection_to(cluster, coordinator) or here
     if asked is None:
-        on_done(ConnectionError("there is no control connection at the moment"))
+        on_done(ConnectionError("no control connection at the moment"))
         return
     versions: set[Any] = set()
     errors: list[BaseException] = []
@@ -140,7 +140,7 @@ def cluster_round(
 
 
 def _versions(cluster: Cluster, rows: Iterable[Row]) -> Iterator[Any]:
-    """The schema versions that count: of the node itself, and of peers that are not down."""
+    """Yield the schema versions that count: of the node itself, and of peers that are not down."""
     for row in rows:
         if "host_id" in row:
             host = cluster.metadata.get_host_by_host_id(row["host_id"]) if row["host_id"] else None
@@ -150,12 +150,13 @@ def _versions(cluster: Cluster, rows: Iterable[Row]) -> Iterator[Any]:
 
 
 def _counts(cluster: Cluster, host: Host) -> bool:
-    """Nobody connects to a host that all policies ignore: only events tell whether it is up."""
+    """True if the version of *host* counts. Hosts that all policies ignore have no connections: their state is known
+    from events only."""
     return bool(host.is_up or (host.is_up is None and not cluster.membership.is_ignored(host)))
 
 
 def connection_to(cluster: Cluster, host: Host | None) -> Connection | None:
-    """Any open connection of the sessions' pools to *host*."""
+    """Return any open connection of the sessions' pools to *host*."""
     if host is None:
         return None
     for session in cluster.sessions:
@@ -169,7 +170,7 @@ def connection_to(cluster: Cluster, host: Host | None) -> Connection | None:
 def session_round(
     session: Session, scope: SchemaAgreementScope, timeout: float, on_done: Callable[[bool | BaseException], None]
 ) -> None:
-    """Ask every host in *scope* that *session* is connected to; one that should answer and does not is a
+    """Query every host in *scope* to which *session* is connected; a host that does not respond counts as a
     disagreement."""
     connections = []
     for host in hosts_in_scope(session, scope):
@@ -194,13 +195,14 @@ def session_round(
         on_done(error if error is not None else len(versions) <= 1)
 
     if not connections:
-        on_done(NoConnectionsAvailable("the session is connected to no host in the scope"))
+        on_done(NoConnectionsAvailable("the session is not connected to any host in the scope"))
     for connection in connections:
         gather_async(connection, [query(LOCAL_VERSION)], timeout, answered)
 
 
 def hosts_in_scope(session: Session, scope: SchemaAgreementScope) -> list[Host]:
-    """The hosts of *scope* that are not down. The client's own place is that of its nearest host."""
+    """Return the hosts of *scope* that are not down. The client's own rack and datacenter are those of its nearest
+    host."""
     cluster = session.cluster
     hosts = [host for host in session._pools if host.is_up is not False]
     if scope is SchemaAgreementScope.CLUSTER or not hosts:
@@ -213,8 +215,8 @@ def hosts_in_scope(session: Session, scope: SchemaAgreementScope) -> list[Host]:
 
 
 def nearest(cluster: Cluster, hosts: Iterable[Host]) -> Host:
-    """The host the policies call nearest; among equals the control connection's, which stands for where the client
-    is."""
+    """Return the nearest host by the policies; among equals the control connection's, which represents the location of
+    the client."""
     order = [HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE, HostDistance.IGNORED]
     control = cluster.get_control_connection_host()
 
@@ -227,12 +229,12 @@ def nearest(cluster: Cluster, hosts: Iterable[Host]) -> Host:
 def wait_in_session(
     session: Session, wait_time: float | None, scope: SchemaAgreementScope | str, default_wait: float
 ) -> bool:
-    """Body of :meth:`Session.wait_for_schema_agreement`; blocks the caller."""
+    """Implement :meth:`Session.wait_for_schema_agreement`; blocks the caller."""
     try:
         wanted = SchemaAgreementScope(scope)
     except ValueError:
         names = ", ".join(f"SchemaAgreementScope.{known.name}" for known in SchemaAgreementScope)
-        raise ValueError(f"Unknown scope {scope!r}: it should be one of {names}") from None
+        raise ValueError(f"Unknown scope {scope!r}: expected one of {names}") from None
     limit = default_wait if wait_time is None else wait_time
     if limit <= 0:
         raise ValueError(f"wait_time should be more than 0 seconds, not {limit!r}")
@@ -244,7 +246,7 @@ def wait_in_session(
 
 
 def block(cluster: Cluster, ask: Round, wait_time: float) -> bool:
-    """Wait in the calling thread."""
+    """Wait on the calling thread."""
     done = Bell()
     outcome = [False]
 

@@ -1,12 +1,12 @@
-"""The control connection: one connection to one node, over which the driver learns of nodes, states and schema.
+"""The control connection: one connection to one node, over which the driver reads nodes, states and schema.
 
-L5. Owner: ``strand``. ``connection`` and everything about connecting is written there only (and by ``shutdown``);
-refreshes run there one after the other, so that none overtakes another. Readers take ``connection`` as it is, None
-while there is none.
+L5. Owner: ``strand``. ``connection`` and all state of connecting is written there only (and by ``shutdown``); refreshes
+run there one after the other, so that none overtakes another. Readers take ``connection`` as it is, None while there is
+none.
 
-States: *idle* (no connection yet), *connected*, *searching* (the connection was lost; ``search.py``), *closed*. A
-connection that is lost says nothing about its node: only the pools' connections do. A new one reads everything, because
-events were missed, and its node is up: who waits to try that host again need not wait any longer.
+States: *idle* (no connection yet), *connected*, *searching* (the connection was lost; ``search.py``), *closed*. A lost
+connection does not change the state of its node: only the pools' connections do. A new one reads all metadata, because
+events were missed, and its node is up: pending reconnects to that host are made at once.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ log = get_logger("cassandra.cluster")
 
 
 class ControlConnection:
-    """Keeps *cluster*'s metadata fresh."""
+    """Keeps *cluster*'s metadata up to date."""
 
     __module__ = "cassandra.cluster"
 
     class PeersQueryType(Enum):
-        """What to ask about the peers: all there is, or their schema versions."""
+        """Columns to read of the peers: all, or their schema versions."""
 
         PEERS = 1
         PEERS_SCHEMA = 2
@@ -72,8 +72,8 @@ class ControlConnection:
         token_meta_enabled: bool = True,
         schema_meta_page_size: int = 1000,
     ) -> None:
-        """All but *cluster* are read from the cluster's attributes when they are needed; they are here for the
-        signature."""
+        """All but *cluster* are read from the cluster's attributes when they are needed; they are part of the signature
+        only."""
         self._cluster = cluster
         self.strand = cluster.scheduler.strand()
         self._closed = False
@@ -82,7 +82,7 @@ class ControlConnection:
         self._begin()
 
     def _begin(self) -> None:
-        """Nothing is open, nothing under way."""
+        """Reset the state: no connection, no pending work."""
         self.connection: Connection | None = None
         self._candidate: Connection | None = None  # open, not yet adopted
         self._opening: Opening | None = None
@@ -93,7 +93,7 @@ class ControlConnection:
         self._due_schema = Due(self._cluster, self.strand, "schema", self._refresh_noted_schema)
 
     def leave_to_parent(self) -> None:
-        """In a forked child: the connection is the parent's."""
+        """Drop the connection in a forked child: it is the parent's."""
         for connection in (self.connection, self._candidate):
             if connection is not None:
                 connection.leave_to_parent()
@@ -102,12 +102,12 @@ class ControlConnection:
     # ---- connecting (strand)
 
     def connect(self) -> None:
-        """Connect to the first contact point that works and read everything. Blocks; NoHostAvailable with an error
-        for each."""
+        """Connect to the first contact point that works and read all metadata. Blocks; raises NoHostAvailable with an
+        error for each."""
         self.strand.call(self._connect_first)
 
     def reconnect(self) -> None:
-        """Connect to some node anew, replacing the connection there is. Does not block."""
+        """Connect to some node anew, replacing the current connection. Does not block."""
         self.strand.post(self.search.begin)
 
     def _connect_first(self) -> None:
@@ -166,15 +166,15 @@ class ControlConnection:
         finally:
             self._opening = None
 
-    # ---- losing it
+    # ---- loss of the connection
 
     def _on_event(self, connection: Connection, event: EventMessage) -> None:
-        """On the I/O thread."""
+        """Route an event. On the I/O thread."""
         if connection is self.connection or connection is self._candidate or self._opening is not None:
             self.events.on_event(event)
 
     def _on_closed(self, connection: Connection, error: BaseException | None) -> None:
-        """On the I/O thread."""
+        """Handle the closing of a connection. On the I/O thread."""
         if not self._closed:
             self.strand.post(self._lost, connection, error)
 
@@ -187,24 +187,24 @@ class ControlConnection:
     # ---- host states (called on the membership strand; never block)
 
     def on_up(self, host: Host) -> None:
-        """A host is back: it may take the control connection."""
+        """Handle a host that is up again: it may take the control connection."""
         if self.connection is None:
             self.strand.post(self._search_if_lost)
 
     def on_down(self, host: Host) -> None:
-        """A host is taken for down. If it has the control connection, see whether that still lives."""
+        """Handle a host that is marked down. If it has the control connection, probe that."""
         connection = self.connection
         if connection is not None and connection.endpoint == host.endpoint:
             timeout = self._cluster.options.control_timeout
             connection.request_async(OptionsMessage(), lambda answer: self._probed(connection, answer), timeout)
 
     def on_add(self, host: Host, refresh_nodes: bool = True) -> None:
-        """A host joined."""
+        """Handle a host that joined."""
         if refresh_nodes:
             self.refresh_nodes_soon()
 
     def on_remove(self, host: Host) -> None:
-        """A host left: if it has the control connection, move on."""
+        """Handle a host that left: if it has the control connection, connect to another."""
         connection = self.connection
         if connection is not None and connection.host_id == host.host_id:
             connection.close()
@@ -221,36 +221,37 @@ class ControlConnection:
     # ---- refreshing
 
     def refresh_node_list_and_token_map(self, force_token_rebuild: bool = False) -> None:
-        """Read the node list now. Blocks; raises what went wrong."""
+        """Read the node list now. Blocks; raises the error of the read."""
         self._call(self._refresh_nodes, force_token_rebuild)
 
     def refresh_nodes_soon(self) -> None:
-        """Read the node list when its turn comes; once, however often it is asked for until then. Never blocks."""
+        """Read the node list soon; once for all calls until then. Never blocks."""
         if not self._nodes_queued:
             self._nodes_queued = True
             self.strand.post(self._refresh_nodes_quietly)
 
     def refresh_schema(self, force: bool = False, **kwargs: Any) -> bool:
-        """Read a part of the schema (``target_type``, ``keyspace``, ``table`` … as in a schema event; nothing: all
-        of it), after waiting for agreement at most ``schema_agreement_wait`` seconds. Blocks. False if the nodes did
-        not agree, or schema metadata is disabled and *force* is not set; raises what went wrong otherwise."""
+        """Read a part of the schema (``target_type``, ``keyspace``, ``table`` … as in a schema event; without
+        arguments: all of it), after waiting for agreement at most ``schema_agreement_wait`` seconds. Blocks. Return
+        False if the nodes did not agree, or schema metadata is disabled and *force* is not set; raise the error of the
+        read otherwise."""
         if not (force or self._cluster.options.schema_metadata_enabled):
             return False
         wait = kwargs.pop("schema_agreement_wait", None)
         wait = self._cluster.options.max_schema_agreement_wait if wait is None else wait
         agreed = wait <= 0 or self.wait_for_schema_agreement(wait_time=wait)
         if not agreed:
-            log.warning("The nodes did not agree on the schema within %s s; reading what one has", wait)
+            log.warning("The nodes did not agree on the schema within %s s; reading the schema of one node", wait)
         target = self._cluster.metadata.schema_target(kwargs) if kwargs else SchemaTarget.everything()
         self.refresh_targets([target])
         return agreed
 
     def refresh_targets(self, targets: list[SchemaTarget]) -> None:
-        """Read parts of the schema now. Blocks; raises what went wrong."""
+        """Read parts of the schema now. Blocks; raises the error of the read."""
         self._call(self._refresh_schema, targets)
 
     def refresh_schema_soon(self) -> None:
-        """Read what events said has changed. Never blocks."""
+        """Read the schema changes reported by events. Never blocks."""
         self.strand.post(self._refresh_noted_schema)
 
     def wait_for_schema_agreement(
@@ -259,8 +260,8 @@ class ControlConnection:
         preloaded_results: Any = None,
         wait_time: float | None = None,
     ) -> bool:
-        """Wait until all nodes that are up have one schema version; False when *wait_time* seconds passed before.
-        Blocks."""
+        """Wait until all nodes that are up have one schema version; return False when *wait_time* seconds passed
+        before. Blocks."""
         limit = self._cluster.options.max_schema_agreement_wait if wait_time is None else wait_time
         seconds("wait_time", limit, negative=True)
         if limit <= 0:
@@ -274,7 +275,7 @@ class ControlConnection:
         return nodes.VERSIONS_V2 if self.refresher.peers_v2 else nodes.VERSIONS
 
     def settled(self) -> Connection:
-        """As :meth:`current`, once a search that is under way has ended. Blocks."""
+        """Do as :meth:`current`, once a running search has ended. Blocks."""
         return self._call(self.current)
 
     def _call(self, fn: Callable[..., T], *args: Any) -> T:
@@ -287,7 +288,7 @@ class ControlConnection:
             raise DriverException("The cluster was shut down") from None
 
     def current(self) -> Connection:
-        """The connection; NoHostAvailable while there is none."""
+        """Return the connection; raise NoHostAvailable while there is none."""
         connection = self.connection
         if connection is None:
             raise NoHostAvailable("There is no control connection at the moment", {})
@@ -331,8 +332,8 @@ class ControlConnection:
             self._due_schema.worked()
 
     def _quietly(self, refresh: Callable[[], object], due: Due) -> bool:
-        """A refresh nobody waits for; True if it worked. When the node does not answer, another one is looked for and
-        read whole; when it refuses, the refresh is *due*."""
+        """Run a refresh without a waiter; return True if it succeeded. If the node does not respond, another one is
+        searched and read completely; if it responds with an error, the refresh is *due*."""
         connection = self.connection
         try:
             refresh()
@@ -346,30 +347,30 @@ class ControlConnection:
             return True
         return False
 
-    # ---- the rest
+    # ---- others
 
     def get_connections(self) -> list[Connection]:
-        """The connection as a list, empty while there is none."""
+        """Return the connection as a list, empty while there is none."""
         connection = self.connection
         return [] if connection is None else [connection]
 
     def host(self) -> Host | None:
-        """The host the control connection is open to; None while there is none."""
+        """Return the host of the control connection; None while there is none."""
         connection, metadata = self.connection, self._cluster.metadata
         if connection is None:
             return None
         return metadata.get_host_by_host_id(connection.host_id) or metadata.get_host(connection.endpoint)
 
     def is_shard_aware(self) -> bool:
-        """Whether the control connection's node has shards (ScyllaDB)."""
+        """True if the control connection's node has shards (ScyllaDB)."""
         connection = self.connection
         return connection is not None and connection.features.sharding_info is not None
 
     def return_connection(self, connection: Connection) -> None:
-        """Nothing to do: a connection that breaks says so itself."""
+        """Do nothing: a broken connection reports itself."""
 
     def shutdown(self) -> None:
-        """Close the connection and end whatever waits for one. Idempotent, from any thread, never blocks."""
+        """Close the connection and end all waits for one. Idempotent, from any thread, never blocks."""
         self._closed = True
         self.search.stop()
         self.events.stop()

@@ -1,9 +1,9 @@
-"""What servers push to the control connection: collected, spread over a window, and handed on once.
+"""Events that servers push to the control connection: collected, spread over a window, and handled once.
 
-L5. :meth:`EventRouter.on_event` runs on the I/O thread and only takes notes (under ``_lock``) and sets timers. A
-window is the longest delay in seconds: the delay is random within it, so that not all clients of a cluster ask at
-the same moment, and what arrives meanwhile is handled together. Zero means at once, a negative window that events of
-that kind are ignored.
+L5. :meth:`EventRouter.on_event` runs on the I/O thread and only records events (under ``_lock``) and sets timers. A
+window is the longest delay in seconds: the delay is random within it, so that not all clients of a cluster send queries
+at the same moment, and events that arrive meanwhile are handled together. Zero means at once; with a negative window
+events of that kind are ignored.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 log = get_logger("cassandra.cluster")
 
 EVENT_TYPES = ("TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE")
-CLIENT_ROUTES_CHANGE = "CLIENT_ROUTES_CHANGE"  # registered for by those who use them: only ScyllaDB knows it
+CLIENT_ROUTES_CHANGE = "CLIENT_ROUTES_CHANGE"  # registered for only if it is used: only ScyllaDB supports it
 
-MANY_IN_KEYSPACE = 8  # from so many changes on, one keyspace is read as a whole
-MANY_KEYSPACES = 16  # and from so many keyspaces on, everything
-MOST_NOTED = 1000  # changes that wait to be read; more are one: everything
-MOST_COMING_UP = 1000  # addresses whose UP waits to be handled; more are one look at the node list
+MANY_IN_KEYSPACE = 8  # from this many changes on, a keyspace is read as a whole
+MANY_KEYSPACES = 16  # from this many keyspaces on, everything is read
+MOST_NOTED = 1000  # pending changes; more are replaced by one: everything
+MOST_COMING_UP = 1000  # addresses with a pending UP; more are replaced by one refresh of the node list
 
 
 class EventRouter:
@@ -48,7 +48,7 @@ class EventRouter:
         self._status: dict[tuple[str, int | None], Task] = {}
 
     def on_event(self, event: EventMessage) -> None:
-        """Take note of *event*. On the I/O thread."""
+        """Record *event*. On the I/O thread."""
         if self._cluster.is_shutdown:
             return
         log.debug("Event from the control connection's node: %s %s", event.event_type, event.event_args)
@@ -66,7 +66,7 @@ class EventRouter:
     # ---- nodes
 
     def nodes_changed(self, window: float) -> None:
-        """Read the node list again within *window* seconds; one time for any number of events."""
+        """Read the node list again within *window* seconds; once for any number of events."""
         if window < 0:
             return
         with self._lock:
@@ -75,13 +75,14 @@ class EventRouter:
 
     def _refresh_nodes(self) -> None:
         with self._lock:
-            self._nodes_task = None  # what is pushed from now on is not in what will be read
+            self._nodes_task = None  # later events are not covered by this read
         self._control.refresh_nodes_soon()
 
     # ---- status
 
     def _on_status_change(self, args: dict[str, Any]) -> None:
-        """The last word on an address counts: a node that goes down before its UP was handled is not connected to."""
+        """Handle a status event. The last event about an address counts: a node that goes down before its UP was
+        handled gets no connection."""
         window = self._cluster.options.status_event_refresh_window
         if window < 0:
             return
@@ -131,12 +132,12 @@ class EventRouter:
         with self._lock:
             self._schema_task = None
             if not self._schema:
-                return  # a statement of ours made this change, and its refresh covered it
+                return  # a statement of our own sessions made this change, and its refresh covered it
         self._control.refresh_schema_soon()
 
     def take_schema(self, wanted: list[SchemaTarget] | None = None) -> list[SchemaTarget]:
-        """Forget the changes noted so far, or those that reading *wanted* covers; returns what was forgotten. Call
-        it before reading: what is pushed afterwards may not be in what is read."""
+        """Remove and return the recorded changes, or those that reading *wanted* covers. Call it before reading: later
+        events may not be covered by the read."""
         with self._lock:
             taken = [
                 target for target in self._schema if wanted is None or any(covers(other, target) for other in wanted)
@@ -146,17 +147,18 @@ class EventRouter:
         return taken
 
     def give_back(self, targets: list[SchemaTarget]) -> None:
-        """They were taken and could not be read. They are older than what was noted since."""
+        """Record *targets* again, which were taken and could not be read. They are older than changes recorded
+        since."""
         with self._lock:
             older = [target for target in targets if target not in self._schema]
             self._schema = {**dict.fromkeys(older), **self._schema}
 
     def forget(self) -> None:
-        """A new connection is about to read everything: what was noted is in it."""
+        """Drop recorded changes before a new connection reads everything: they are covered by that."""
         self.take_schema()
 
     def stop(self) -> None:
-        """Cancel what is pending."""
+        """Cancel pending tasks."""
         with self._lock:
             tasks = [self._schema_task, self._nodes_task, *self._status.values()]
             self._status.clear()
@@ -167,7 +169,7 @@ class EventRouter:
 
 
 def covers(wide: SchemaTarget, narrow: SchemaTarget) -> bool:
-    """Whether reading *wide* also reads *narrow*."""
+    """True if reading *wide* also reads *narrow*."""
     if wide.kind == EVERYTHING:
         return True
     if wide.keyspace != narrow.keyspace:
@@ -178,8 +180,8 @@ def covers(wide: SchemaTarget, narrow: SchemaTarget) -> bool:
 
 
 def merged(targets: list[SchemaTarget]) -> list[SchemaTarget]:
-    """The fewest things to read for *targets*, which are in order of arrival: the whole instead of many parts of it,
-    nothing twice, the last word on a thing."""
+    """Return the fewest targets to read for *targets*, which are in order of arrival: the whole instead of many parts
+    of it, no duplicates, the last change of each object."""
     by_keyspace: dict[str | None, list[SchemaTarget]] = {}
     for target in targets:
         by_keyspace.setdefault(target.keyspace, []).append(target)

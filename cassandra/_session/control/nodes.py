@@ -1,13 +1,13 @@
-"""What the system tables say about the nodes: queries, checks, and one :class:`Node` per usable row.
+"""Nodes in the system tables: queries, checks, and one :class:`Node` per usable row.
 
-L5. ``system.local`` describes the node that answers, ``system.peers_v2`` (Cassandra 4 and newer) or ``system.peers``
-all others. Rows of nodes that are joining, leaving or half-forgotten can be incomplete or stale: such a row is
-skipped, and what the driver knows of that node stays as it is. So is one that a user's end point factory or address
-translator fails for. Each costs that node only, and one line in the log for as long as nothing changes.
+L5. ``system.local`` describes the queried node, ``system.peers_v2`` (Cassandra 4 and newer) or ``system.peers`` all
+others. Rows of nodes that are joining, leaving or partly removed can be incomplete or stale: such a row is skipped, and
+the metadata of that node stays unchanged. So is a row for which a user's end point factory or address translator fails.
+Each affects that node only, and is logged once until something changes.
 
-A node without tokens holds no data; requests are not sent to it, whoever tells of it: the others, or the node itself,
-when it is the one that is asked. Where nobody has tokens nobody is left out. (Without ``token_metadata_enabled`` tokens
-are not read, and such nodes are hosts like all others.)
+A node without tokens holds no data; requests are not sent to it, if it is a peer as well as if it is the queried node.
+If no node has tokens, none is excluded. (Without ``token_metadata_enabled`` tokens are not read, and such nodes are
+hosts like all others.)
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.cluster")
 
-MOST_LINES = 10  # about skipped rows of one look
+MOST_LINES = 10  # log lines about skipped rows of one read
 LONGEST_NAME = 256  # characters in the log
 
 LOCAL = "SELECT * FROM system.local WHERE key='local'"
@@ -54,7 +54,7 @@ VERSIONS = "SELECT host_id, peer, schema_version FROM system.peers"
 
 
 class Node:
-    """One node as the control connection's node sees it."""
+    """One node as the control connection's node describes it."""
 
     __slots__ = ("datacenter", "endpoint", "host_id", "rack", "row", "tokens")
 
@@ -75,7 +75,7 @@ class Node:
         self.row = row
 
     def describe(self, host: Any) -> None:
-        """Copy what only informs (versions, addresses) onto *host*."""
+        """Copy descriptive attributes (versions, addresses) to *host*."""
         row = self.row
         host.release_version = _text(row.get("release_version"))
         host.broadcast_address = row.get("broadcast_address") or row.get("peer")
@@ -87,7 +87,7 @@ class Node:
 
 
 class NodeList:
-    """All nodes of one look at the system tables."""
+    """All nodes of one read of the system tables."""
 
     __slots__ = ("asked", "cluster_name", "failed", "nodes", "partitioner", "peers_v2", "schema_version", "unusable")
 
@@ -102,10 +102,10 @@ class NodeList:
         schema_version: UUID | None,
         peers_v2: bool,
     ) -> None:
-        self.asked = asked  # the one that told; it is not among the nodes if it has no tokens
+        self.asked = asked  # the queried node; it is not among the nodes if it has no tokens
         self.nodes = nodes
         self.unusable = unusable  # host ids and addresses of rows that were skipped
-        self.failed = failed  # whether that was because a factory or a translator raised, which it may not do next time
+        self.failed = failed  # True if a factory or a translator raised, which may succeed the next time
         self.cluster_name = cluster_name
         self.partitioner = partitioner
         self.schema_version = schema_version
@@ -113,7 +113,8 @@ class NodeList:
 
 
 class Complaints:
-    """Skipped rows in the log. Each is logged once, as long as the reason holds; of the rows of one look, a few."""
+    """Log of skipped rows. Each is logged once, as long as the reason stays the same; of the rows of one read, a
+    few."""
 
     def __init__(self) -> None:
         self._before: dict[Any, str] = {}
@@ -122,7 +123,7 @@ class Complaints:
         self._more_before = self._more = 0
 
     def say(self, level: int, source: EndPoint, row: Row, text: str) -> None:
-        """*row* was skipped."""
+        """Log that *row* was skipped."""
         self._lines += 1
         if self._lines > MOST_LINES:
             self._more += 1
@@ -130,14 +131,14 @@ class Complaints:
         key = str(row.get("host_id") or row.get("peer"))[:LONGEST_NAME]
         said = f"{text} ({_shown(row)})"
         level = level if self._before.get(key) != said else logging.DEBUG
-        log.log(level, "A node that %s tells of is left out: %s", source, said)
+        log.log(level, "A node in the system tables of %s is ignored: %s", source, said)
         self._now[key] = said
 
     def end(self, source: EndPoint) -> None:
-        """All rows were looked at."""
+        """Finish one read: all rows were logged."""
         if self._more:
             level = logging.WARNING if self._more != self._more_before else logging.DEBUG
-            log.log(level, "%d more nodes that %s tells of are left out", self._more, source)
+            log.log(level, "%d more nodes in the system tables of %s are ignored", self._more, source)
         self._before, self._now = self._now, {}
         self._more_before, self._more, self._lines = self._more, 0, 0
 
@@ -152,11 +153,11 @@ def read_nodes(
     peers_v2: bool = True,
     allowed: AllowedAddresses | None = None,
 ) -> NodeList:
-    """Ask *connection*'s node about itself and its peers. Blocks; raises what the node answered."""
+    """Query *connection*'s node for itself and its peers. Blocks; raises the error of the response."""
     local_query = LOCAL if tokens else LOCAL_NO_TOKENS
     peers_query = (PEERS_V2 if tokens else PEERS_V2_NO_TOKENS) if peers_v2 else (PEERS if tokens else PEERS_NO_TOKENS)
     found = fetch(connection, {"local": local_query, "peers": peers_query}, timeout)
-    if peers_v2 and isinstance(found["peers"], InvalidRequest):  # the table is not there: ScyllaDB, Cassandra 3
+    if peers_v2 and isinstance(found["peers"], InvalidRequest):  # the table does not exist: ScyllaDB, Cassandra 3
         return read_nodes(connection, factory, timeout, complaints, tokens=tokens, peers_v2=False, allowed=allowed)
     local_rows = must(found["local"])
     if not local_rows:
@@ -173,8 +174,8 @@ def parse_nodes(
     peers_v2: bool,
     allowed: AllowedAddresses | None = None,
 ) -> NodeList:
-    """Nodes of the given rows. The node that was asked is reached at *endpoint*, since that worked, whatever it says
-    itself, unless it is the factory that says it. Nodes that are not at *allowed* addresses are left out."""
+    """Return the nodes of the given rows. The queried node keeps *endpoint*, which worked, regardless of its own row,
+    unless the factory makes the end point. Nodes that are not at *allowed* addresses are ignored."""
     parsing = _Parsing(endpoint, factory, complaints, allowed)
     me = parsing.asked(local)
     for row in peers:
@@ -198,7 +199,7 @@ def parse_nodes(
 
 
 class _Parsing:
-    """One look at the rows."""
+    """Parsing of the rows of one read."""
 
     def __init__(
         self, source: EndPoint, factory: EndPointFactory, complaints: Complaints, allowed: AllowedAddresses | None
@@ -214,7 +215,7 @@ class _Parsing:
         self.failed = False
 
     def asked(self, row: Row) -> Node:
-        """The node that tells."""
+        """Return the queried node."""
         if not isinstance(row.get("host_id"), UUID):
             raise DriverException(f"system.local of {self._source} has no host id: {_shown(row)}")
         made = self._make(row) if self._factory.makes_local and _has_address(row) and not _wrong(row) else None
@@ -224,7 +225,7 @@ class _Parsing:
         return node
 
     def peer(self, row: Row) -> None:
-        """Another one."""
+        """Parse the row of another node."""
         host_id: Any = row.get("host_id")
         missing = _missing(row)
         wrong = missing is None and _wrong(row)
@@ -234,16 +235,16 @@ class _Parsing:
             self.skip(row, f"invalid {wrong}")
         elif host_id in self.nodes:
             if host_id != self._me:
-                self._complaints.say(logging.WARNING, self._source, row, "its host id is there twice")
+                self._complaints.say(logging.WARNING, self._source, row, "duplicate host id")
         else:
             endpoint = self._make(row)
             if endpoint is not None and endpoint in self._taken:
-                self.skip(row, f"another node is at {endpoint}, too")
+                self.skip(row, f"another node has the same end point {endpoint}")
             elif endpoint is not None:
                 self._take(_node(row, endpoint))
 
     def skip(self, row: Row, why: str, level: int = logging.WARNING) -> None:
-        """Leave it out; if it is known, it stays as it is."""
+        """Skip *row*; a known host stays as it is."""
         host_id = row.get("host_id")
         addresses = (row.get("native_address") or row.get("rpc_address"), row.get("peer"))
         self.unusable.update(filter(_is_scalar, addresses if host_id is None else (host_id,)))
@@ -253,12 +254,12 @@ class _Parsing:
         try:
             endpoint = self._factory.create(row)
             hash(endpoint)
-        except Exception as error:  # of a user, too
+        except Exception as error:  # may be a user's code
             self.failed = True
-            self.skip(row, f"no end point could be made for it: {type(error).__name__}: {error}")
+            self.skip(row, f"no end point could be created for it: {type(error).__name__}: {error}")
             return None
         if self._allowed is not None and not self._allowed.may_host(endpoint):
-            # not among the unusable ones: a host that moved there is a host no more
+            # not among the unusable ones: a host that moved there must be removed
             self._complaints.say(logging.WARNING, self._source, row, f"{endpoint} is not in allowed_addresses")
             return None
         return endpoint
@@ -273,7 +274,8 @@ def _node(row: Row, endpoint: EndPoint) -> Node:
 
 
 def _missing(row: Row) -> str | None:
-    """What *row* lacks to describe a node that has joined. Tokens are asked for only where the query has them."""
+    """Return the name of a missing part of the description of a joined node. Tokens are required only if the query has
+    them."""
     if row.get("host_id") is None:
         return "host id"
     if not _has_address(row):
@@ -284,7 +286,7 @@ def _missing(row: Row) -> str | None:
 
 
 def _wrong(row: Row) -> str | None:
-    """What in *row* no server that keeps to the protocol sends."""
+    """Return the name of an invalid column, which a server that follows the protocol does not send."""
     if not isinstance(row["host_id"], UUID):
         return "host id"
     for name in ("native_address", "rpc_address", "peer"):
@@ -293,7 +295,7 @@ def _wrong(row: Row) -> str | None:
             return name
     for name in ("native_port", "rpc_port"):
         port = row.get(name)
-        if port is not None and not (isinstance(port, int) and 0 <= port <= 65535):  # 0: the cluster's
+        if port is not None and not (isinstance(port, int) and 0 <= port <= 65535):  # 0: the cluster's port
             return name
     return next((name for name in ("data_center", "rack") if not isinstance(row.get(name), str)), None)
 

@@ -1,8 +1,8 @@
 """Reading all tablets of a table at once, from ``system.tablets`` of a ScyllaDB node.
 
-L5. Reading is a command; what is read and in which order is a generator of queries. The rows come over the control
-connection, a page at a time, in the order of the tokens: each tablet begins where the one before it ends, also if some
-were split or merged between two pages.
+L5. Reading is a command; the queries and their order are a generator. The rows are read over the control connection, a
+page at a time, in token order: each tablet begins where the previous one ends, even if some were split or merged
+between two pages.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Steps = Generator["list[QueryMessage]", Answers, "list[Tablet] | None"]
 
 
 def tablets_of(cluster: Cluster, keyspace: str, table: str) -> int:
-    """Body of :meth:`Session.prefetch_tablets`."""
+    """Implement :meth:`Session.prefetch_tablets`."""
     return commands.run(_tablets_of, cluster, keyspace, table)
 
 
@@ -52,7 +52,7 @@ def _tablets_of(cluster: Cluster, keyspace: str, table: str) -> int:
 
 
 async def tablets_of_async(cluster: Cluster, keyspace: str, table: str) -> int:
-    """Body of :meth:`Session.prefetch_tablets_async`."""
+    """Implement :meth:`Session.prefetch_tablets_async`."""
     return await commands.run_async(_tablets_of, cluster, keyspace, table)
 
 
@@ -64,10 +64,10 @@ def _take(cluster: Cluster, keyspace: str, table: str, tablets: list[Tablet] | N
 
 
 def _reading(keyspace: str, table: str) -> Steps:
-    """The tablets of a table or view; None where servers have none of any table."""
+    """Read the tablets of a table or view; return None where servers have no tablets at all."""
     table_id = yield from _id_of(keyspace, table)
     (answer,) = yield [query(f"SELECT base_table FROM system.tablets WHERE table_id = {cql_quote(table_id)} LIMIT 1")]
-    if not isinstance(answer, InvalidRequest):  # which servers say that have no tables with tablets in common
+    if not isinstance(answer, InvalidRequest):  # the answer of servers without co-located tables
         table_id = next((base for (base,) in _rows(answer) if base is not None), table_id)
     tablets: list[Tablet] = []
     first, paging_state = MIN_TOKEN, None
@@ -77,7 +77,7 @@ def _reading(keyspace: str, table: str) -> Steps:
         if isinstance(answer, InvalidRequest):
             return None
         for last, replicas in _rows(answer):
-            if last is None:  # the table has nothing but static columns
+            if last is None:  # the table has only static columns
                 continue
             tablet = Tablet.from_row(first, last, replicas)
             first = last
@@ -101,11 +101,11 @@ def _id_of(keyspace: str, table: str) -> Generator[list[QueryMessage], Answers, 
         for (table_id,) in _rows(answer):
             found: UUID = table_id
             return found
-    raise DriverException(f"There is no table or view {keyspace}.{table}, so its tablets cannot be read")
+    raise DriverException(f"Table or view {keyspace}.{table} does not exist, so its tablets cannot be read")
 
 
 def _rows(answer: Any) -> Any:
-    """The rows of an answer; what is none is raised."""
+    """Return the rows of a response; raise an error response."""
     if isinstance(answer, BaseException):
         raise answer
     return decode_page(with_own_functions(answer.page), tuple_factory)

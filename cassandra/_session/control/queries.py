@@ -1,7 +1,7 @@
 """The driver's own queries on one connection: rows as dicts, several at once, all pages.
 
 L5. Used by the control connection (refresh, agreement). :func:`gather` sends everything at once and blocks for the
-answers: never call it on the I/O thread. :func:`gather_async` does not block.
+responses: never call it on the I/O thread. :func:`gather_async` does not block.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
     from cassandra._net.connection import Connection
 
 Row = dict[str, Any]
-UNBOUNDED = 60.0  # what a timeout of None means here: nothing waits for ever
+UNBOUNDED = 60.0  # the limit that a timeout of None means: no wait is endless
 
 
 def query(text: str, page_size: int | None = None, paging_state: bytes | None = None) -> QueryMessage:
-    """A message for one of the driver's own queries: the coordinator's own copy of a system table is what counts."""
+    """Return a message for one of the driver's own queries; consistency ONE, because the coordinator's own copy of a
+    system table is the right one."""
     return QueryMessage(text, ConsistencyLevel.ONE, fetch_size=page_size, paging_state=paging_state)
 
 
 def rows_of(message: Any) -> list[Row]:
-    """The rows of a RESULT."""
+    """Return the rows of a RESULT."""
     if message.page is not None:
         return _decoded(message.page)
     names = message.column_names or ()
@@ -45,18 +46,18 @@ def _decoded(page: RowsPage | UnreadRows) -> list[Row]:
 
 
 class Rows(Sequence[Row]):
-    """The rows of a query. They stay bytes until somebody looks at them: of the schema, most programs look at little.
+    """The rows of a query. They stay bytes until they are read: most programs read little of the schema.
 
-    Belongs to :func:`fetch` until that returns. Any thread may read it then; two that are the first decode the same.
-    Reading raises DriverException for rows that are not what their columns say.
+    Belongs to :func:`fetch` until that returns. Any thread may read it then; concurrent first readers decode the same
+    rows. Reading raises DriverException for rows that do not match the types of their columns.
     """
 
     def __init__(self) -> None:
         self._held: list[Row] | tuple[UnreadRows | RowsPage | list[Row], ...] = ()
 
     def add(self, message: Any) -> None:
-        """Further rows, of a RESULT. Keeps no memory of the pool."""
-        assert isinstance(self._held, tuple), "nobody has looked yet"
+        """Add the rows of a further RESULT. Keeps no memory of the pool."""
+        assert isinstance(self._held, tuple), "rows were decoded already"
         if isinstance(message, UnreadRows):
             self._held = (*self._held, message)
         else:
@@ -85,7 +86,7 @@ class Rows(Sequence[Row]):
 
 
 def outcome_of(answer: Any) -> Any:
-    """A message as it is, a server error as its public exception."""
+    """Return a message as it is, a server error as its public exception."""
     return answer.to_exception() if isinstance(answer, ErrorMessage) else answer
 
 
@@ -96,8 +97,9 @@ def gather_async(
     on_done: Callable[[list[Any]], None],
     unread: bool = False,
 ) -> None:
-    """Send all *messages*; ``on_done(answers)`` once all are there, each a message or an exception. *on_done* runs
-    on the I/O thread, or here when nothing could be sent. *unread*: rows come as UnreadRows."""
+    """Send all *messages*; call ``on_done(answers)`` once all responses arrived, each a message or an exception.
+    *on_done* runs on the I/O thread, or on the calling thread when nothing could be sent. *unread*: rows are
+    UnreadRows."""
     answers: list[Any] = [None] * len(messages)
     waiting = len(messages)
     lock = driver_lock("gather")
@@ -119,7 +121,7 @@ def gather_async(
 
 
 def gather(connection: Connection, messages: Sequence[Any], timeout: float | None, unread: bool = False) -> list[Any]:
-    """Send all *messages* and wait for all answers, each a message or an exception; as :func:`gather_async`."""
+    """Send all *messages* and wait for all responses, each a message or an exception; as :func:`gather_async`."""
     limit = UNBOUNDED if timeout is None else timeout
     done = Bell()
     collected: list[Any] = []
@@ -129,17 +131,17 @@ def gather(connection: Connection, messages: Sequence[Any], timeout: float | Non
         done.ring()
 
     gather_async(connection, messages, limit, finish, unread)
-    if not done.wait(limit + 5.0):  # request_async keeps its own time; this is the belt to its braces
-        raise OperationTimedOut({str(connection.endpoint): f"No answer within {limit} s"}, connection.endpoint)
+    if not done.wait(limit + 5.0):  # request_async has a timeout of its own; this is a second safeguard
+        raise OperationTimedOut({str(connection.endpoint): f"No response within {limit} s"}, connection.endpoint)
     return collected
 
 
 def fetch(
     connection: Connection, queries: Mapping[str, str], timeout: float | None, page_size: int | None = None
 ) -> dict[str, Rows | BaseException]:
-    """Run named *queries* at once and follow their pages; each name's rows, or the exception of its query.
+    """Run named *queries* at once and follow their pages; return each name's rows, or the exception of its query.
 
-    *page_size* None asks for everything in one page. *timeout* is per page, in seconds.
+    *page_size* None requests everything in one page. *timeout* is per page, in seconds.
     """
     found: dict[str, Rows | BaseException] = {name: Rows() for name in queries}
     pending = {name: query(text, page_size) for name, text in queries.items()}
@@ -162,7 +164,7 @@ def fetch(
 
 
 def must(rows: Sequence[Row] | BaseException) -> Sequence[Row]:
-    """The rows, or the exception raised."""
+    """Return the rows, or raise the exception."""
     if isinstance(rows, BaseException):
         raise rows
     return rows

@@ -1,7 +1,7 @@
 """Reading the system tables over one connection into the metadata: nodes and schema.
 
-L5. Blocking code, run by the control connection on its strand. It knows neither events nor failover: a refresh is
-one set of queries, sent together, and one publication.
+L5. Blocking code, run by the control connection on its strand. It handles neither events nor failover: a refresh is one
+set of queries, sent together, and one publication.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ log = get_logger("cassandra.cluster")
 
 
 class Refresher:
-    """Reads for *cluster*."""
+    """Reads metadata for *cluster*."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self.peers_v2 = True  # until a server refuses it
+        self.peers_v2 = True  # until a server rejects it
         self._complaints = Complaints()
-        self._version: str | None = None  # of the node that was asked last, which need not be a host
+        self._version: str | None = None  # of the node queried last, which need not be a host
 
     def nodes(self, connection: Connection, rebuild_tokens: bool = False) -> NodeList:
-        """Read the node list and let the membership take it in; returns it when that is done."""
+        """Read the node list and apply it on the membership strand; return it when that is done."""
         cluster = self._cluster
         if cluster.options.client_routes is not None:
             self.client_routes(connection, cluster.options.client_routes)
@@ -58,8 +58,8 @@ class Refresher:
         return listing
 
     def _locate(self, listing: NodeList) -> None:
-        """Policies look for the contact points' datacenter. A node that was asked and is known to them by another end
-        point, or is none of theirs, says which one that is."""
+        """Add the contact point for the datacenter of the queried node: policies take their datacenter from the contact
+        points. The queried node may have another end point there, or may not be a host."""
         asked, cluster = listing.asked, self._cluster
         here = [node.endpoint for node in listing.nodes if node.datacenter == asked.datacenter]
         if asked in listing.nodes:
@@ -68,7 +68,7 @@ class Refresher:
             cluster.contacts.add(endpoint)
 
     def client_routes(self, connection: Connection, routes: ClientRoutes) -> None:
-        """Read at which addresses nodes are reached. A host that is down and has another one now is tried at once."""
+        """Read the addresses of nodes. A host that is down and has another address now is tried at once."""
         found = fetch(
             connection,
             {one: CLIENT_ROUTES.format(protect_value(one)) for one in routes.connection_ids},
@@ -109,7 +109,7 @@ class Refresher:
         return schema_rows(connection, target, traits, timeout, page_size, limit)
 
     def _request_timeout(self, connection: Connection) -> str:
-        """ScyllaDB takes a timeout of its own per statement."""
+        """Return the clause with the timeout of a statement, which ScyllaDB supports."""
         timeout = self._cluster.options.metadata_request_timeout
         if not timeout or connection.features.sharding_info is None:
             return ""
@@ -124,8 +124,8 @@ def schema_rows(
     page_size: int | None,
     limit: str = "",
 ) -> dict[str, Sequence[Row]]:
-    """The rows that say what *target* is, by the names of their queries. *limit* is put behind each query. Blocks;
-    raises what went wrong."""
+    """Return the rows that describe *target*, by the names of their queries. *limit* is appended to each query. Blocks;
+    raises the error of the response."""
     queries = schema_queries(target, traits)
     found = fetch(connection, {query.name: query.cql + limit for query in queries}, timeout, page_size)
     rows: dict[str, Sequence[Row]] = {}

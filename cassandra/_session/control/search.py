@@ -1,14 +1,14 @@
-"""Finding a node that takes the control connection: who is tried, in which order, when again, and what is said of it.
+"""Finding a node for the control connection: candidates, their order, retries, and log lines.
 
-L5. Owner: the control connection's strand. States: *idle* (there is a connection, or none is wanted yet), *trying*
-(one candidate after the other, in one call on the strand), *waiting* (nobody took it; ``_retry`` is set). From waiting
-it goes on by the reconnection schedule, when a host comes up, and when a name leads to where nobody was tried.
+L5. Owner: the control connection's strand. States: *idle* (there is a connection, or none is needed yet), *trying* (one
+candidate after the other, in one call on the strand), *waiting* (all candidates failed; ``_retry`` is set). A waiting
+search continues by the reconnection schedule, when a host comes up, and when a name resolves to an untried end point.
 
-Names of contact points are looked up beside, on a thread of their own and once at a time: a name server that is slow,
-as those are when a network breaks, holds up nobody who knows addresses.
+Names of contact points are looked up in parallel, on a thread of its own and once at a time: a slow name server, as is
+common when a network breaks, does not delay the use of known addresses.
 
-While nobody takes it, though hosts are up, there is one line in the log when that is certain, at most one a minute, and
-one when it ends. (What is said when no host is up: ``cluster/membership.py``.)
+While all candidates fail, though hosts are up, one line is logged when that is certain, at most one a minute, and one
+when it ends. (``cluster/membership.py`` logs the case that no host is up.)
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ log = get_logger("cassandra.cluster")
 
 SAY_AGAIN = 60.0  # seconds between lines about one outage
 SHOWN = 3  # errors in one line
-LONGEST_PLAN = 10_000  # hosts: a plan of a program may never end
-PATIENCE_WITH_NAMES = 1.0  # seconds that the first connect waits for names while it knows addresses
+LONGEST_PLAN = 10_000  # hosts: the plan of a custom policy may never end
+PATIENCE_WITH_NAMES = 1.0  # seconds that the first connect waits for names when it has addresses
 
 
 class Search:
@@ -56,19 +56,19 @@ class Search:
         self._tried: set[EndPoint] = set()  # in this round
         self._avoided: EndPoint | None = None
         self._why = ""
-        self._since: float | None = None  # when it was that nobody took it
-        self._told: float | None = None  # when the log was told of it
+        self._since: float | None = None  # time of the first failed round
+        self._told: float | None = None  # time of the last log line about it
         self._errors: Mapping[str, BaseException] = {}
-        self.tries = 0  # rounds that ended with nobody
+        self.tries = 0  # rounds without success
 
     @property
     def is_under_way(self) -> bool:
-        """Whether there is no control connection because none was found yet. For any thread."""
+        """True if there is no control connection because none was found yet. For any thread."""
         return self._trying or self._retry is not None
 
     def first(self) -> None:
-        """Connect to a host that the application's own policy names, or else to a contact point. Blocks;
-        NoHostAvailable with an error for each."""
+        """Connect to a host of the application's own policy, or else to a contact point. Blocks; raises NoHostAvailable
+        with an error for each."""
         cluster = self._cluster
         found = self._first_look_up = cluster.contacts.look_up()
         if self._closed:
@@ -78,7 +78,7 @@ class Search:
         found.wait(PATIENCE_WITH_NAMES)
         new = self._planned_before()
         if new and found.endpoints():
-            cluster.contacts.take(found)  # who connects to another host may be asked for them all the same
+            cluster.contacts.take(found)  # they are needed even if another host takes the connection
         while not self._first_of(new, errors):
             found.wait_for_another(self._tried)
             if self._closed:
@@ -90,7 +90,7 @@ class Search:
             run_blocking(found.wait, lambda result, error: self._all_looked_up(found))
 
     def _first_of(self, endpoints: list[EndPoint], errors: dict[Any, Any]) -> bool:
-        """Whether one of them took it; if none did, *errors* has why."""
+        """Return True if one of them took the connection; if none did, *errors* gets the reasons."""
         try:
             self._connect_any(endpoints, logging.WARNING)
         except NoHostAvailable as error:
@@ -99,12 +99,12 @@ class Search:
         return True
 
     def _all_looked_up(self, found: contact.LookUp) -> None:
-        """After the first connect, on a thread that waited for the names that were slow."""
+        """Record end points of slow names after the first connect. On the thread that waited for them."""
         if found.is_done and found.endpoints() and not self._closed:
             self._cluster.contacts.take(found)
 
     def begin(self, why: str = "", avoided: EndPoint | None = None) -> None:
-        """Connect to any node, or come back later. *avoided* is tried last: the connection to it was lost."""
+        """Connect to any node, or try again later. *avoided* is tried last: the connection to it was lost."""
         if self._closed:
             return
         self._why = why or self._why
@@ -114,7 +114,7 @@ class Search:
         self._try(self._known())
 
     def stop(self) -> None:
-        """The cluster is shut down. From any thread."""
+        """Stop, because the cluster is shut down. From any thread."""
         self._closed = True
         if self._first_look_up is not None:
             self._first_look_up.wake()
@@ -153,7 +153,8 @@ class Search:
         raise NoHostAvailable("Unable to connect to any servers", errors)
 
     def _come_back(self) -> None:
-        """Try again later. An exhausted schedule starts anew: without a control connection the driver is blind."""
+        """Try again later. An exhausted schedule starts anew: without a control connection the driver gets no
+        updates."""
         if self._closed:
             return
         delay = self._delays.next()
@@ -173,8 +174,8 @@ class Search:
         self._why, self._avoided, self._since, self._told, self._errors, self.tries = "", None, None, None, {}, 0
 
     def _tell(self, delay: float) -> None:
-        """Nobody took it. Not worth a line the first time, which may be the beginning of an outage: when no host is up
-        the membership says so."""
+        """Log that all candidates failed. The first time is not logged, because it may be the beginning of an outage:
+        the membership logs that no host is up."""
         self.tries += 1
         now = monotonic()
         if self._since is None:
@@ -191,23 +192,23 @@ class Search:
         )  # fmt: skip
         self._errors = {}
 
-    # ---- whom to try
+    # ---- candidates
 
     def _planned_before(self) -> list[EndPoint]:
-        """What the default policy plans before it was told of any host. Built-in ones know none and are not asked: one
-        that another cluster uses, too, would name hosts of that."""
+        """Return the plan of the default policy before it was populated with hosts. Built-in policies have no hosts
+        then and are not called: one that is shared with another cluster would return hosts of that."""
         policy = self._cluster.profile_manager.default.load_balancing_policy
         if is_builtin(policy):
             return []
         try:
             return list(dict.fromkeys(host.endpoint for host in islice(policy.make_query_plan(), LONGEST_PLAN)))
         except Exception:
-            log.debug("The load balancing policy has no plan before it is told of hosts", exc_info=True)
+            log.debug("The load balancing policy has no plan before it is populated with hosts", exc_info=True)
             return []
 
     def _known(self) -> list[EndPoint]:
-        """Hosts that are up in the order of the default policy, then those that are not, then where the contact points
-        have led. Among equals those that are known by address come first."""
+        """Return hosts that are up in the order of the default policy, then those that are not, then the resolved
+        contact points. Among equals those with a known address are first."""
         cluster = self._cluster
         try:
             policy = cluster.profile_manager.default.load_balancing_policy
@@ -224,7 +225,7 @@ class Search:
         return list(endpoints)
 
     def _look_up(self) -> None:
-        """Find out where the contact points lead now: their addresses, or they themselves, may have changed."""
+        """Resolve the contact points again: their addresses, or the contact points themselves, may have changed."""
         if not any(_is_name(point) for point in self._cluster.options.contact_points):
             self._resolve()
         elif not self._looking_up:
@@ -238,7 +239,7 @@ class Search:
             log.debug("The contact points could not be resolved again: %s", error)
 
     def _looked_up(self, result: None, error: BaseException | None) -> None:
-        """On the thread that looked up."""
+        """Try new end points. On the thread of the lookup."""
         self._strand.post(self._try_new)
 
     def _try_new(self) -> None:

@@ -1,8 +1,8 @@
-"""A refresh that failed is due until it works: it is tried again, ever later.
+"""Retries of a failed refresh, with growing delays, until it succeeds.
 
-L5. Owner: the control connection's strand. A node may refuse to be read (it is overloaded, its replicas time out)
-while its connection is fine and goes on to tell of changes. What has changed must be read all the same, or the
-metadata would be wrong until the next change.
+L5. Owner: the control connection's strand. A node may reject queries (it is overloaded, its replicas time out) while
+its connection works and still reports changes. The changes must be read all the same, or the metadata would be wrong
+until the next change.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LONGEST = 60.0
 
 
 def _schedule() -> Iterator[float]:
-    """Jittered, so that not all clients of an overloaded node ask at the same moment."""
+    """Yield delays, jittered so that not all clients of an overloaded node send queries at the same moment."""
     delay = FIRST
     while True:
         yield delay * uniform(0.5, 1.0)
@@ -35,7 +35,7 @@ def _schedule() -> Iterator[float]:
 
 
 class Due:
-    """*refresh*, which reads *what*, whenever it has failed and until it has worked."""
+    """Repeats *refresh*, which reads *what*, after a failure until it succeeds."""
 
     def __init__(self, cluster: Cluster, strand: Strand, what: str, refresh: Callable[[], object]) -> None:
         self._cluster = cluster
@@ -44,31 +44,31 @@ class Due:
         self._refresh = refresh
         self._delays = Delays(_schedule)
         self._task: Task | None = None
-        self._said: str | None = None  # of the attempts since it last worked: what went wrong
+        self._said: str | None = None  # the last error since the last success
 
     def failed(self, error: BaseException, source: object) -> None:
-        """An attempt failed: make another one later."""
+        """Handle a failed attempt: schedule another one."""
         text = str(error)
         level = logging.DEBUG if text == self._said else logging.WARNING
         self._said = text
         trace = None if isinstance(error, RequestError) else error
         log.log(
-            level, "The %s could not be refreshed from %s, it is tried again until it can: %s",
+            level, "The %s could not be refreshed from %s; retrying until it succeeds: %s",
             self._what, source, text, exc_info=trace,
         )  # fmt: skip
         self.again()
 
     def again(self) -> None:
-        """Something is missing still: make another attempt later."""
+        """Schedule another attempt: something is still missing."""
         self._cancel()
         self._task = self._cluster.scheduler.schedule(self._delays.next_or_last(), self._strand.post, self._refresh)
 
     def worked(self) -> None:
-        """All that was due was read."""
+        """Handle a success: everything due was read."""
         self._cancel()
         self._delays.reset()
         if self._said is not None:
-            log.info("The %s is read again", self._what)
+            log.info("The %s was refreshed again", self._what)
             self._said = None
 
     def _cancel(self) -> None:

@@ -1,6 +1,6 @@
 """Bulk writes: ``session.ingest`` and ``ingest_async`` (L5).
 
-``target.py`` is the table and the statement, ``sources.py`` where rows come from, ``writing.py`` sends them and sees to
-what goes wrong, by what ``verdicts.py`` says, ``blocking.py`` and ``awaiting.py`` wait for it, on a thread and on a
-loop; ``report.py`` is what comes of it. Imported when somebody ingests.
+``target.py`` has the table and the statement, ``sources.py`` the sources of rows, ``writing.py`` sends rows and handles
+errors, by the retry decisions of ``request/retry.py``; ``blocking.py`` and ``awaiting.py`` run it on a thread and on an
+event loop; ``report.py`` is the result. Imported on first use.
 """

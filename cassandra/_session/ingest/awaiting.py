@@ -1,11 +1,11 @@
 """An ingest as a task of an asyncio loop.
 
-L5. All of it happens on the loop's thread, in slices, so that the loop is never held up for long. What may block is
-asked elsewhere: a C stream of Arrow's on a thread of the loop's executor. Other iterables are iterated on the loop, as
-they may belong to its thread; what takes long should be an asynchronous one, which has a task while it is waited for,
-so that answers are looked at meanwhile.
+L5. Everything runs on the loop's thread, in slices, so that the loop is never blocked for long. A source that may block
+runs elsewhere: an Arrow C stream on a thread of the loop's executor. Other iterables are iterated on the loop, as they
+may belong to its thread; slow ones should be asynchronous: while the next item is awaited, in a task, responses are
+processed.
 
-Cancellation stops it as Ctrl-C stops one on a thread (``blocking.py``).
+Cancellation stops it as Ctrl-C stops an ingest on a thread (``blocking.py``).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ async def ingest_async(options: Options, data: Any) -> IngestReport:
 
 
 class _Source:
-    """Gives the batches of *data*, one at a time."""
+    """Returns the batches of *data*, one at a time."""
 
     def __init__(self, data: Any) -> None:
         self._loop = asyncio.get_running_loop()
@@ -62,7 +62,7 @@ class _Source:
             self._batches, self._blocks = opened or open_source(data)
 
     def ask(self) -> asyncio.Future[Batch | None]:
-        """The next batch; None if there is none."""
+        """Request the next batch, and return its future; the result is None at the end."""
         if self._later is not None:
             self.coming = self._loop.create_task(_next_of(self._later))
         elif self._blocks:
@@ -76,7 +76,7 @@ class _Source:
         return self.coming
 
     async def close(self) -> None:
-        """No more is asked for. A thread that waits for a batch is left alone; it drops what comes."""
+        """Stop requesting batches. A thread that waits for a batch is not interrupted; its batch is dropped."""
         coming, self.coming = self.coming, None
         if coming is not None and not coming.done():
             coming.cancel()
@@ -99,7 +99,7 @@ async def _next_of(batches: AsyncIterator[Batch]) -> Batch | None:
 
 
 class _LoopWriting(Writing):
-    """Whose outcomes come by the queue of a loop."""
+    """A writing whose outcomes are delivered by the loop adapter."""
 
     def __init__(self, options: Options, target: Target) -> None:
         self._loop = asyncio.get_running_loop()
@@ -108,7 +108,7 @@ class _LoopWriting(Writing):
         aio.deliver_to(self._loop, self)
 
     def _on_outcome(self) -> None:
-        if aio.loop_or_none() is not self._loop:  # it watches no descriptors
+        if aio.loop_or_none() is not self._loop:  # the loop does not support watching file descriptors
             if not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self.wake)
         elif self._finished:
@@ -123,7 +123,7 @@ class _LoopWriting(Writing):
             aio.resolve(self._waiter, None)
 
     async def change(self, limit: float) -> None:
-        """Until something has ended or is due."""
+        """Wait until a request has ended or is due, at most *limit* seconds."""
         if not self.has_news and (pause := self.pause()):
             await asyncio.sleep(pause)
         if not self.has_news:
@@ -173,7 +173,7 @@ async def _run(writing: _LoopWriting, target: Target, source: _Source, progress:
 
 
 def _feed(writing: _LoopWriting, target: Target, coming: asyncio.Future[Batch | None]) -> bool:
-    """Have the batch that has come written; whether there was one."""
+    """Start writing the batch of *coming*; return False if there was none."""
     try:
         batch = coming.result()
         if batch is not None and not writing.stopping:
@@ -185,7 +185,7 @@ def _feed(writing: _LoopWriting, target: Target, coming: asyncio.Future[Batch | 
 
 
 async def _stop(writing: _LoopWriting, error: BaseException) -> None:
-    """*error* ends it: wait for what is in flight, but not long, and have *error* say what was done."""
+    """Stop after *error*: wait at most ``GRACE`` for in-flight requests, and attach the report to *error*."""
     if isinstance(error, IngestError):
         return
     try:

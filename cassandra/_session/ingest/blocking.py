@@ -1,9 +1,9 @@
 """An ingest on the calling thread.
 
-L5. That thread reads the source, sends the rows, and waits for what is in flight: nothing of the source runs anywhere
-else, and a source that is slow is waited for. What interrupts it (Ctrl-C, the handler of a signal that raises) stops
-it: nothing is sent from then on, what is in flight is waited for no longer than ``GRACE`` seconds, and the exception
-says how far it had come.
+L5. The thread reads the source, sends the rows, and waits for in-flight requests: the source is iterated on no other
+thread, and a slow source blocks it. An interrupt (Ctrl-C, a signal handler that raises) stops the ingest: no more
+requests are sent, the thread waits for in-flight requests at most ``GRACE`` seconds, and the report is attached to the
+exception.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .target import Target
 from .writing import Writing
 
 GRACE = 2.0
-LOOK = 1.0  # seconds between two looks, whatever happens
+LOOK = 1.0  # maximum seconds between two checks
 
 
 def ingest(options: Options, data: Any) -> IngestReport:
@@ -75,8 +75,8 @@ def _run(writing: Writing, target: Target, batches: Iterator[Batch], progress: P
 
 
 def _feed(writing: Writing, target: Target, batches: Iterator[Batch]) -> bool:
-    """Have the next batch written; whether there was one. What the source raises ends it all when the rows that were
-    taken are through."""
+    """Start writing the next batch; return False if there was none. An exception of the source ends the ingest after
+    the rows taken so far are complete."""
     try:
         batch = next(batches, None)
         if batch is not None:
@@ -88,7 +88,7 @@ def _feed(writing: Writing, target: Target, batches: Iterator[Batch]) -> bool:
 
 
 def wait(writing: Writing, limit: float) -> None:
-    """Until something has ended or is due."""
+    """Wait until a request has ended or is due, at most *limit* seconds."""
     if not writing.has_news:
         if pause := writing.pause():
             sleep(pause)
@@ -97,7 +97,7 @@ def wait(writing: Writing, limit: float) -> None:
 
 
 def _stop(writing: Writing, error: BaseException) -> None:
-    """*error* ends it: wait for what is in flight, but not long, and have *error* say what was done."""
+    """Stop after *error*: wait at most ``GRACE`` for in-flight requests, and attach the report to *error*."""
     if isinstance(error, IngestError):
         return
     try:
@@ -107,7 +107,7 @@ def _stop(writing: Writing, error: BaseException) -> None:
         while writing.settle() and (left := deadline - monotonic()) > 0:
             if not writing.has_news:
                 writing._wait(left)
-    except ConnectionShutdown:  # in a forked child: it is the parent that goes on
+    except ConnectionShutdown:  # in a forked child: the parent continues
         pass
     finally:
         with_report(error, writing.last_report())

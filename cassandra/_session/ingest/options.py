@@ -1,4 +1,4 @@
-"""What an ingest is asked for, checked before anything is done, and what it needs before the first row is sent (L5)."""
+"""Options of an ingest, checked before any request, and the preparation up to the first row (L5)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .writing import Writing
 
 OnError = Literal["raise", "collect"]
-UNSET_VALUES = 4  # first protocol version with them
+UNSET_VALUES = 4  # first protocol version with unset values
 MOST_CONCURRENT = 32768
 
 
@@ -51,19 +51,19 @@ class Options:
         )
         if nulls == "unset" and session.cluster.protocol_version < UNSET_VALUES:
             raise UnsupportedOperation(
-                f"leaving a column as it is where the data has null needs protocol version {ProtocolVersion.V4}, and "
-                f'this is {session.cluster.protocol_version}; with nulls="null" what is there is deleted'
+                f'nulls="unset" needs protocol version {ProtocolVersion.V4}, the session uses '
+                f'{session.cluster.protocol_version}; nulls="null" deletes the existing values instead'
             )
         if on_error not in ("raise", "collect"):
-            raise ValueError(f'on_error is "raise" or "collect", not {on_error!r}')
+            raise ValueError(f'on_error must be "raise" or "collect", got {on_error!r}')
         if concurrency != "auto" and (type(concurrency) is not int or not 1 <= concurrency <= MOST_CONCURRENT):
-            raise ValueError(f'concurrency is "auto" or 1 to {MOST_CONCURRENT} rows in flight, not {concurrency!r}')
+            raise ValueError(f'concurrency must be "auto" or 1 to {MOST_CONCURRENT} rows, got {concurrency!r}')
         if progress not in (None, False, True) and not callable(progress):
-            raise TypeError(f"progress is a callable or True, not {progress!r}")
+            raise TypeError(f"progress must be a callable or True, got {progress!r}")
         self.concurrency = None if concurrency == "auto" else concurrency
         self.stops = on_error == "raise"
         self.progress = progress
-        own: dict[str, Any] = {"retry_policy": FallthroughRetryPolicy()}  # an ingest decides itself
+        own: dict[str, Any] = {"retry_policy": FallthroughRetryPolicy()}  # the ingest itself decides on retries
         if consistency_level is not None:
             own["consistency_level"] = consistency_level
         self._profile = session._resolve_profile(EXEC_PROFILE_DEFAULT).replace(**own)
@@ -73,11 +73,11 @@ class Options:
         return str(self.wish.name)
 
     def text(self, names: Sequence[str]) -> str:
-        """The statement to be prepared for data with these columns."""
+        """Return the statement to prepare for data with these columns."""
         return statement_text(self.wish, self._table(), names)
 
     def target(self, prepared: PreparedStatement, names: Sequence[str]) -> Target:
-        """What *prepared* makes of data with these columns."""
+        """Return the target that writes data with these columns by *prepared*."""
         return Target(self.session, self.wish, self._table(), prepared, self._profile, names)
 
     def _table(self) -> TableMetadata | None:
@@ -85,7 +85,7 @@ class Options:
 
 
 def outcome_of(writing: Writing, stops: bool) -> IngestReport:
-    """What a *writing* that is over has come to: its report, or the error that says why it ended."""
+    """Return the report of a finished *writing*, or raise the error that ended it."""
     if writing.broken is not None:
         raise writing.broken
     report = writing.report()

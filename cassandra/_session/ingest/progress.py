@@ -1,4 +1,4 @@
-"""Who is told how far an ingest has come (L5), see ``_session/progress.py``."""
+"""Progress reports of an ingest (L5), see ``_session/progress.py``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Bar(progress.Bar):
 
 
 class Progress(progress.Progress[IngestReport]):
-    """Tells *told* of *writing*, which has *total* rows, if that is known."""
+    """Reports the progress of *writing* to *told*; *total* is the number of rows, if known."""
 
     def __init__(self, told: Told | bool | None, writing: Writing, total: int | None) -> None:
         super().__init__(told, writing.report, lambda: _Bar(writing.table_name, total))

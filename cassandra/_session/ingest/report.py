@@ -1,6 +1,6 @@
-"""What came of an ingest (cassandra.ingest).
+"""Results of an ingest (cassandra.ingest).
 
-L5. Values: nothing here changes once it was handed out.
+L5. Values: objects are not changed after they are returned.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from typing import Any
 from cassandra._base.errors import DriverException
 from cassandra._base.public import public
 
-#: Errors that a report has at most: an ingest may go on for ever.
+#: Maximum number of errors in a report: an ingest may run without end.
 MOST_ERRORS = 10_000
 
 
 @public("cassandra.ingest")
 class IngestReport:
-    """How far an ingest came. Rows are numbered from 0 over all batches of the source.
+    """Progress or result of an ingest. Rows are numbered from 0 over all batches of the source.
 
-    ``rows`` were written, by ``bytes`` of requests within ``seconds``, with ``retries`` requests sent again; ``failed``
-    is how many failed. ``errors`` has the exceptions of these, by their numbers, but of the first 10,000 alone: if
-    there were more, ``unlisted`` is the number of the first row whose error is not there, else it is None. ``reached``
-    is the number of the first row that was not looked at. ``unfinished`` are rows before that one of which nobody
-    knows: they were on their way, or waited to be sent again, when the ingest was stopped. All others before it were
+    ``rows`` were written, by ``bytes`` of requests within ``seconds``, with ``retries`` repeated requests; ``failed``
+    is the number of failed rows. ``errors`` has their exceptions by row number, but only the first 10,000: if there
+    were more, ``unlisted`` is the number of the first row whose error is missing, otherwise it is None. ``reached`` is
+    the number of the first row that was not processed. ``unfinished`` are rows before that one with an unknown result:
+    their requests were in flight, or waited for a retry, when the ingest was stopped. All other rows before it were
     written.
     """
 
@@ -64,8 +64,8 @@ class IngestReport:
         self.unlisted = unlisted
 
     def is_done(self, row: int) -> bool:
-        """Whether *row* was written. False too if that is not known any more, as the errors of rows from ``unlisted``
-        on were too many."""
+        """True if *row* was written. False also if that is unknown: only the first errors are kept, up to the row
+        ``unlisted``."""
         known = self.reached if self.unlisted is None else self.unlisted
         return 0 <= row < known and row not in self.errors and row not in self.unfinished
 
@@ -81,9 +81,9 @@ class IngestReport:
 
 @public("cassandra.ingest")
 class IngestError(DriverException):
-    """Rows of an ingest failed, or it could not go on. ``report`` says which rows were written, ``errors`` which have
-    failed, and why, so that they can be sent again (see there for more than 10,000). The cause is the first of these
-    errors."""
+    """Rows of an ingest failed, or it could not continue. ``report`` has the rows that were written, ``errors`` the
+    failed ones with their exceptions, so that they can be sent again (see ``report`` for more than 10,000). The cause
+    is the first of these errors."""
 
     def __init__(self, message: str, report: IngestReport) -> None:
         super().__init__(message)
@@ -91,7 +91,7 @@ class IngestError(DriverException):
 
     @property
     def errors(self) -> dict[int, Exception]:
-        """Those of the report: exceptions by row numbers."""
+        """Exceptions of the report by row number."""
         return self.report.errors
 
 
@@ -101,7 +101,7 @@ def _failures(report: IngestReport) -> str:
 
 
 def failed(report: IngestReport, cause: BaseException | None = None) -> IngestError:
-    """The error of an ingest that *report* is of, ended by *cause*, or by the first row that failed."""
+    """Return the error of the ingest of *report*, ended by *cause*, or by the first failed row."""
     errors = report.errors
     text = f"Not all rows were written to {report.table}: {_failures(report)}, {report.rows:,} were written"
     if report.unfinished:
@@ -118,21 +118,21 @@ def failed(report: IngestReport, cause: BaseException | None = None) -> IngestEr
 
 
 def with_report(error: BaseException, report: IngestReport) -> None:
-    """Let *error*, by which an ingest was stopped, say how far that had come."""
+    """Attach *report* to *error*, which stopped the ingest."""
     error.__dict__["ingest_report"] = report
     add_note: Any = getattr(error, "add_note", None)  # Python 3.11
     if add_note is not None:
         left = f", {len(report.unfinished):,} are unfinished" if report.unfinished else ""
         add_note(
             f"The ingest into {report.table} was stopped: {report.rows:,} rows were written, "
-            f"{_failures(report)}{left}. cassandra.ingest.report_of(error) tells which."
+            f"{_failures(report)}{left}. cassandra.ingest.report_of(error) returns the report."
         )
 
 
 @public("cassandra.ingest")
 def report_of(error: BaseException) -> IngestReport | None:
-    """How far an ingest had come that *error* ended, whatever it is: an :class:`IngestError`, ``KeyboardInterrupt``,
-    the cancellation of its task, or what its source raised. None if it has none."""
+    """Return the report of the ingest that *error* ended, for any exception: an :class:`IngestError`,
+    ``KeyboardInterrupt``, the cancellation of its task, or an exception of its source. None if it has no report."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:

@@ -1,8 +1,8 @@
-"""Sources of rows: anything that gives batches of Arrow's.
+"""Sources of rows: objects that provide Arrow batches.
 
 L5. A source is iterated on the thread that ingests, one batch after the other, and no faster than its rows are sent. It
-is looked at once and opened once, when the first batch is asked for: a query may run each time it is opened, or even
-measured. A batch is a pair of Arrow's capsules, schema and array.
+is inspected once and opened once, when the first batch is requested: opening it, or even
+reading its size, may run a query each time. A batch is a pair of Arrow capsules, schema and array.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from cassandra._core.columns import ArrowReader
 Batch = tuple[Any, Any]
 
 WANTED = (
-    "data is something with __arrow_c_stream__ or __arrow_c_array__ (a table or record batch of PyArrow, Polars, "
-    "pandas, DuckDB ...), a dataset of PyArrow, a lazy frame of Polars, a mapping of column names and NumPy arrays, or "
+    "data must have __arrow_c_stream__ or __arrow_c_array__ (a table or record batch of PyArrow, Polars, pandas, "
+    "DuckDB ...), or be a dataset of PyArrow, a lazy frame of Polars, a mapping of column names and NumPy arrays, or "
     "an iterable of these"
 )
 
-#: Classes of libraries, by module and name, whose rows come by a method of their own.
+#: Library classes, by module and name, that are opened by a method of their own.
 _OPENED: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("pyarrow.dataset", "Dataset"): lambda dataset: dataset.scanner().to_reader(),
     ("pyarrow.dataset", "Scanner"): lambda scanner: scanner.to_reader(),
@@ -32,25 +32,25 @@ _OPENED: dict[tuple[str, str], Callable[[Any], Any]] = {
 
 
 class Opened(NamedTuple):
-    """Batches of a source; nothing is read of it before the first one is asked for."""
+    """Batches of a source; nothing is read before the first one is requested."""
 
     batches: Iterator[Batch]
-    blocks: bool  # a library reads each batch, which may take long; it does not matter on which thread
+    blocks: bool  # a library reads each batch, on any thread, which may take long
 
 
 def open_source(data: Any) -> Opened:
-    """The batches of *data*. TypeError for an object without rows."""
+    """Return the batches of *data*. TypeError for an object without rows."""
     opened = open_rows(data)
     if opened is not None:
         return opened
     if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
         hint = "; ingest_async takes asynchronous iterables" if isinstance(data, AsyncIterable) else ""
-        raise TypeError(f"{WANTED}, not {type(data).__name__}{hint}")
+        raise TypeError(f"{WANTED}, got {type(data).__name__}{hint}")
     return Opened(_of_many(data), False)
 
 
 def open_rows(data: Any) -> Opened | None:
-    """The same if *data* has rows itself; None if it may give them piece by piece."""
+    """Return the batches if *data* itself has rows; None if it may be an iterable of such objects."""
     if isinstance(data, Mapping):
         return Opened(_of_mapping(data), False)
     stream = getattr(data, "__arrow_c_stream__", None)
@@ -95,7 +95,7 @@ def _of_many(pieces: Iterable[Any]) -> Iterator[Batch]:
 
 
 async def batches_of_async(pieces: AsyncIterable[Any]) -> AsyncIterator[Batch]:
-    """The batches of an asynchronous iterable."""
+    """Yield the batches of an asynchronous iterable."""
     async for piece in pieces:
         for batch in _of_piece(piece):
             yield batch
@@ -104,12 +104,12 @@ async def batches_of_async(pieces: AsyncIterable[Any]) -> AsyncIterator[Batch]:
 def _of_piece(piece: Any) -> Iterator[Batch]:
     opened = open_rows(piece)
     if opened is None:
-        raise TypeError(f"{WANTED}; one of its items is {type(piece).__name__}")
+        raise TypeError(f"{WANTED}; got an item of type {type(piece).__name__}")
     return opened.batches
 
 
 def rows_in(data: Any) -> int | None:
-    """The number of rows, if *data* is of a kind that says so without being read, for a progress bar."""
+    """Return the number of rows, for a progress bar, if *data* has it without being read."""
     if isinstance(data, Mapping):
         return next((len(column) for column in data.values()), 0)
     for name in ("num_rows", "height"):  # PyArrow, Polars

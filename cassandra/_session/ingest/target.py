@@ -1,7 +1,7 @@
-"""Where rows go: the table, the statement that writes one of them, and how its requests look.
+"""Target of an ingest: the table, the statement that writes one row, and the encoding of its requests.
 
-L5. Pure but for preparing, which is done by who makes a :class:`Target`. It is made once per ingest, of the first
-schema, and does not change; whatever does not fit is told before anything is written.
+L5. Pure except for preparing, which the caller of :class:`Target` does. A target is created once per ingest, from the
+first schema, and does not change; data that does not fit raises before anything is written.
 """
 
 from __future__ import annotations
@@ -33,44 +33,44 @@ UNLOGGED = 1
 WARNED_OF = 5 * 1024
 PER_ROW, PER_VALUE = 32, 20
 MAX_TTL = 20 * 365 * 86400
-MOST_BATCH_ROWS = 65535  # what the count of a BATCH can say
+MOST_BATCH_ROWS = 65535  # maximum of the count in a BATCH
 
 
 class TableName:
-    """``table`` or ``keyspace.table`` as CQL has it: names without quotes are in lower case."""
+    """``table`` or ``keyspace.table`` as in CQL: names without quotes are converted to lower case."""
 
     def __init__(self, text: str, keyspace: str | None) -> None:
         if not isinstance(text, str):
-            raise TypeError(f"a table is named by a text, not {text!r}")
+            raise TypeError(f"expected a str as table, got {text!r}")
         names: list[str] = []
         at = 0
         while at <= len(text):
             match = _NAME.match(text, at)
             if match is None or len(names) > 1:
-                raise ValueError(f"{text!r} does not name a table: table or keyspace.table is wanted")
+                raise ValueError(f"invalid table name: {text!r}: expected table or keyspace.table")
             quoted, plain = match.groups()
             names.append(quoted.replace('""', '"') if quoted is not None else plain.lower())
             at = match.end()
             if at < len(text) and text[at] != ".":
-                raise ValueError(f"{text!r} does not name a table: table or keyspace.table is wanted")
+                raise ValueError(f"invalid table name: {text!r}: expected table or keyspace.table")
             at += 1
         self.table = names[-1]
         found = names[0] if len(names) == 2 else keyspace
         if found is None:
-            raise ValueError(f"{text!r} names no keyspace, and the session has none: keyspace.table is wanted")
+            raise ValueError(f"no keyspace for table {text!r}: use keyspace.table, or set the keyspace of the session")
         self.keyspace = found
 
     def __str__(self) -> str:
         return f"{maybe_escape_name(self.keyspace)}.{maybe_escape_name(self.table)}"
 
     def metadata(self, session: Session) -> TableMetadata | None:
-        """What is known of it; None where no schema metadata are read, or it is not known yet."""
+        """Return the metadata of the table; None if schema metadata are disabled, or the table is not in them yet."""
         keyspace = session.cluster.metadata.keyspaces.get(self.keyspace)
         return None if keyspace is None else keyspace.tables.get(self.table)
 
 
 class Wish:
-    """What the caller said, checked: nothing of it depends on the data."""
+    """Options of an ingest, checked; independent of the data."""
 
     def __init__(
         self,
@@ -83,21 +83,21 @@ class Wish:
         already_encrypted: Iterable[str] = (),
     ) -> None:
         if isinstance(columns, str):
-            raise TypeError(f"columns is a list of names, not {columns!r}")
+            raise TypeError(f"columns must be a list of names, got {columns!r}")
         self.name = name
         self.columns = None if columns is None else list(columns)
         if self.columns is not None and (not self.columns or len(set(self.columns)) < len(self.columns)):
-            raise ValueError(f"columns are names that differ, and there is at least one, not {self.columns!r}")
+            raise ValueError(f"columns must be distinct names, at least one, got {self.columns!r}")
         self.ttl = _whole("ttl", ttl, 0, MAX_TTL)
         self.timestamp = _whole("timestamp", timestamp, -(1 << 63) + 1, (1 << 62))
         if nulls not in ("unset", "null"):
-            raise ValueError(f'nulls is "unset" or "null", not {nulls!r}')
+            raise ValueError(f'nulls must be "unset" or "null", got {nulls!r}')
         self.nulls: Nulls = nulls
         found = _whole("batch_rows", batch_rows, 1, MOST_BATCH_ROWS)
         assert found is not None
         self.batch_rows = found
         if isinstance(already_encrypted, str):
-            raise TypeError(f"already_encrypted is a list of names, not {already_encrypted!r}")
+            raise TypeError(f"already_encrypted must be a list of names, got {already_encrypted!r}")
         self.already_encrypted = frozenset(already_encrypted)
 
 
@@ -105,15 +105,15 @@ def _whole(name: str, value: Any, least: int, most: int) -> int | None:
     if value is None:
         return None
     if type(value) is not int:
-        raise TypeError(f"{name} is a whole number, not {value!r}")
+        raise TypeError(f"{name} must be an int, got {value!r}")
     if not least <= value <= most:
-        raise ValueError(f"{name} is {least} to {most}, not {value}")
+        raise ValueError(f"{name} must be {least} to {most}, got {value}")
     return value
 
 
 def statement_text(wish: Wish, table: TableMetadata | None, names: Sequence[str]) -> str:
-    """The INSERT for data with columns of these *names*. ValueError where that cannot be; what is wrong beside it will
-    be told with it, see :meth:`Target.rows`."""
+    """Return the INSERT for data with columns of these *names*. ValueError if there is none; other errors are raised
+    later, together, see :meth:`Target.rows`."""
     name = wish.name
     wanted = list(names) if wish.columns is None else wish.columns
     missing = [column for column in wanted if column not in names]
@@ -123,8 +123,8 @@ def statement_text(wish: Wish, table: TableMetadata | None, names: Sequence[str]
         counters = [column.name for column in table.columns.values() if column.cql_type == "counter"]
         if counters:
             raise ValueError(
-                f"{name} counts ({', '.join(counters)} {'is a counter' if len(counters) == 1 else 'are counters'}): "
-                "counters cannot be ingested, as an increment that is sent again counts twice"
+                f"{name}: {', '.join(counters)} {'is a counter' if len(counters) == 1 else 'are counters'}; "
+                "counters cannot be ingested, as a retried increment counts twice"
             )
         known = [column for column in wanted if column in table.columns]
         if not known:
@@ -140,14 +140,14 @@ def statement_text(wish: Wish, table: TableMetadata | None, names: Sequence[str]
             key += [column.name for column in table.clustering_key]
         wanted = known + [column for column in key if column not in known]
     if not wanted:
-        raise ValueError(f"the data has no columns to be written to {name}")
+        raise ValueError(f"the data has no columns to write to {name}")
     columns = ", ".join(maybe_escape_name(column) for column in wanted)
     using = "" if wish.ttl is None else " USING TTL ?"
     return f"INSERT INTO {name} ({columns}) VALUES ({', '.join('?' * len(wanted))}){using}"
 
 
 def _is_of_partitions(table: TableMetadata, names: Sequence[str]) -> bool:
-    """Whether these columns are values of whole partitions, beside the partition key: static ones, and nothing else."""
+    """True if these columns, except the partition key, are static ones: the values belong to whole partitions."""
     statics = {column.name for column in table.columns.values() if column.is_static}
     return bool(statics.intersection(names)) and statics.issuperset(
         {*names} - {column.name for column in table.partition_key}
@@ -155,7 +155,7 @@ def _is_of_partitions(table: TableMetadata, names: Sequence[str]) -> bool:
 
 
 class Target:
-    """*prepared*, the statement of :func:`statement_text`, and how data becomes its requests."""
+    """*prepared*, the statement of :func:`statement_text`, and the conversion of data to its requests."""
 
     def __init__(
         self,
@@ -198,14 +198,14 @@ class Target:
         self._most_rows = 1 if self._are_alone(table) else wish.batch_rows
 
     def _are_alone(self, table: TableMetadata | None) -> bool:
-        """Whether rows cannot share a batch: all in one have the same timestamp. Without a clustering key there is one
-        row per partition, and the value of a static column is that of all rows."""
+        """True if rows cannot share a batch: all rows of a batch have the same timestamp. Without a clustering key
+        there is one row per partition, and a static column has one value for all rows of the partition."""
         if table is None or not self._clustering:
             return True
         return any(table.columns[name].is_static for name, _ in self._markers)
 
     def rows(self, schema: Any, array: Any, first: int) -> Rows:
-        """The batch in these capsules, whose first row has number *first*. ValueError with all that does not fit."""
+        """Return the batch in these capsules, whose first row has number *first*. ValueError lists all mismatches."""
         names = column_names(schema)
         if set(names) != self._names:
             raise ValueError(
@@ -215,14 +215,14 @@ class Target:
         return self.reader(schema).rows(array, first=first)
 
     def reader(self, schema: Any) -> RowReader:
-        """What reads batches of a schema. ValueError with all that does not fit."""
+        """Return the reader of batches of a schema. ValueError lists all mismatches."""
         try:
             return self._plan.reader(schema, others="error" if self._wish.columns is None else "ignore")
         except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from None
 
     def compile(self, writes: Writes) -> None:
-        """Tell *writes* how its requests look."""
+        """Set the request format of *writes*."""
         wish, template = self._wish, self.compiled.template
         ttl = b"" if wish.ttl is None else b"\0\0\0\4" + wish.ttl.to_bytes(4, "big")
         count = (len(self._markers) + (wish.ttl is not None)).to_bytes(2, "big")

@@ -1,8 +1,8 @@
-"""IngestTask: rows that other processes have are written by these (cassandra.ingest).
+"""IngestTask: other processes write their own rows (cassandra.ingest).
 
-L5. A task is what ``session.ingest`` is called with, but for the rows: whoever has some calls it with these. In which
-process that is does not matter: where its session comes from says ``scan/workers.py``. It keeps nothing from one call
-to the next, so that rows whose process was lost can be written again, anywhere.
+L5. A task has the arguments of ``session.ingest`` except the rows; it is called with rows, in any process. Its session
+comes from ``scan/workers.py``. It keeps no state between calls, so that rows whose process was lost can be written
+again, anywhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @public("cassandra.ingest")
 class IngestTask:
-    """Writes rows to a table, wherever it is called; made by :meth:`Session.ingest_task`. It can be pickled."""
+    """Writes rows to a table, in any process; made by :meth:`Session.ingest_task`. It can be pickled."""
 
     def __init__(self, origin: Origin, table: str, asked: dict[str, Any]) -> None:
         self.table = table
@@ -30,18 +30,19 @@ class IngestTask:
         self._asked = asked
 
     def __call__(self, data: Any) -> IngestReport:
-        """Write *data*, whatever :meth:`Session.ingest` takes; of a ``pandas.DataFrame`` without its index. Raises what
-        that does. The first task of a process connects it."""
+        """Write *data*, any source of :meth:`Session.ingest`; of a ``pandas.DataFrame`` without its index. Raises the
+        same errors. The first task of a process connects the session."""
         with self._origin.session() as session:
             return session.ingest(self.table, _without_index(data), **self._asked)
 
     def over(self, collection: Any) -> list[IngestReport]:
-        """Have the workers of Dask or Ray write a ``dask.dataframe`` or a ``ray.data.Dataset``: the report of each
+        """Write a ``dask.dataframe`` or a ``ray.data.Dataset`` by the workers of Dask or Ray. Return the report of each
         partition, or block, in its order. Blocks until all are written.
 
-        Rows are numbered within their partition. Partitions are written at the same time, and once more if a worker is
-        lost: of rows of the same key in two of them either may stay. With ``on_error="raise"`` the first row that fails
-        ends it, by the engine's error; :exc:`IngestError` is its cause, or itself. TypeError for something else.
+        Rows are numbered within their partition. Partitions are written concurrently, and written again if a worker is
+        lost: of rows with the same key in two partitions, either may remain. With ``on_error="raise"`` the first failed
+        row ends it with the engine's error, which is :exc:`IngestError` or has it as its cause. TypeError for other
+        objects.
         """
         engine = type(collection).__module__.partition(".")[0]
         if engine in ("dask", "dask_expr") and hasattr(collection, "to_delayed"):
@@ -55,10 +56,11 @@ class IngestTask:
                 _written_block, batch_size=None, batch_format="pyarrow", fn_args=(pickle.dumps(self),)
             )
             return [pickle.loads(row["report"]) for row in written.take_all()]
-        raise TypeError(f"a dask.dataframe or a ray.data.Dataset is wanted, not {collection!r}; call the task with it")
+        raise TypeError(f"expected a dask.dataframe or a ray.data.Dataset, got {collection!r}; call the task with it")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By a function of this module, which cloudpickle finds whatever of the public ones is imported."""
+        """Reduce to a function of this module: cloudpickle finds it independent of which public modules are
+        imported."""
         return _restored, (self._origin, self.table, self._asked)
 
     def __repr__(self) -> str:
@@ -85,7 +87,7 @@ def task_for(
     return IngestTask(Origin(session, connect, credentials), options.name, asked)
 
 
-# ---- what workers do
+# ---- functions called on workers
 
 
 def _written(task: IngestTask, part: Any) -> IngestReport:
@@ -93,7 +95,7 @@ def _written(task: IngestTask, part: Any) -> IngestReport:
 
 
 def _written_block(block: Any, task: bytes) -> dict[str, list[bytes]]:
-    """A block of Ray's: as a row, the pickled report, which is not of Ray's types."""
+    """Write a block of Ray; return a row with the pickled report, which is not a type of Ray."""
     return {"report": [pickle.dumps(pickle.loads(task)(block))]}
 
 

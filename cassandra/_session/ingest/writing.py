@@ -45,7 +45,7 @@ from ..request.retry import FIRST_DELAY, NOT_SENT, backoff, decide_repeatable, m
 from ..request.sending import NO_POOL, closed_text
 from ..request.tablet_routing import learn_tablet
 from ..statements.prepared import BoundStatement
-from ..statements.timestamps import MonotonicTimestampGenerator
+from ..statements.timestamps import MonotonicTimestampGenerator, on_ahead_of
 from .report import MOST_ERRORS, IngestReport
 
 if TYPE_CHECKING:
@@ -94,7 +94,8 @@ class Writing(Writes):
         self._state: Any = None
         generator: Any = session.timestamp_generator or MonotonicTimestampGenerator()
         plain = type(generator) is MonotonicTimestampGenerator
-        self._clock: tuple[Any, TimestampClock | None] = (generator, generator._clock if plain else None)
+        clock: TimestampClock | None = generator._clock if plain else None
+        self._clock = generator, clock, on_ahead_of(generator)
         self._begin(session, NOT_SENT, concurrency or MOST_OPEN, concurrency is None, timestamp)
         target.compile(self)
 

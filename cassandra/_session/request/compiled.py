@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._core.codec import ExecuteTemplate
 from cassandra._core.routing import CompiledCache
-from cassandra._core.transport import Lane
+from cassandra._core.transport import Lane, RequestSource
 from cassandra._net.handshake.features import dialect_of
 from cassandra._routing.policies import NoSpeculativeExecutionPolicy
 from cassandra._routing.policies.router import PickingRouter
@@ -27,7 +27,7 @@ from ..cluster.profiles import EXEC_PROFILE_DEFAULT
 from ..own_options import of_call
 from ..statements.prepared import BoundStatement, PreparedStatement
 from ..statements.sentinels import NOT_SET, Sentinel
-from ..statements.timestamps import MonotonicTimestampGenerator
+from ..statements.timestamps import MonotonicTimestampGenerator, on_ahead_of
 from .content import METADATA_IDS, USE, Content
 from .execution import Execution
 from .future import ResponseFuture
@@ -50,7 +50,7 @@ _new_future = ResponseFuture.__new__
 KEPT = 8  # per statement: more combinations of sessions and profiles than that begin anew
 
 
-class CompiledExecute:
+class CompiledExecute(RequestSource):
     """Everything about executing *prepared* that does not depend on the values."""
 
     __slots__ = (
@@ -161,12 +161,44 @@ class CompiledExecute:
             direct = not (heard or session.is_shutdown or session._draining)
             lane = None
             if route is not None:
-                default = _default_of(session, self.profile)
-                ways = ResponseFuture, NOT_SENT, NOT_SET, of_call
-                lane = Lane(session, self, state, route, direct, default, *ways, self.meter)
+                lane = self._new_lane(session, state, route, direct)
             self._lane = lane
         self._cache.lane = lane
         return lane
+
+    def _new_lane(self, session: Session, state: ClusterState, route: Any, direct: bool) -> Lane:
+        profile, cluster = self.profile, session.cluster
+        default = _default_of(session, profile)
+        key, source, version = (None, None, 0) if default is None else default
+        return Lane(
+            compiled=self,
+            prepared=self.prepared,
+            profile=profile,
+            profiles=None if default is None else cluster.profile_manager.profiles,
+            default_key=key,
+            default_profile=source,
+            default_version=version,
+            scope=self.scope,
+            metadata=cluster.metadata,
+            state=state,
+            metrics=cluster.metrics,
+            direct=direct,
+            kind=ResponseFuture,
+            template=self.template,
+            clock=self.clock,
+            timestamps=self.timestamps,
+            on_ahead=on_ahead_of(self.timestamps),
+            route=route,
+            dialect=self.dialect,
+            timeout=profile.request_timeout,
+            row_factory=profile.row_factory,
+            prefetch=profile.prefetch,
+            result_plan=self.result_plan,
+            not_sent=NOT_SENT,
+            unset=NOT_SET,
+            own_options=of_call,
+            meter=self.meter,
+        )
 
     def message(self, frame: bytes, token: int | None) -> ExecuteMessage:
         """The message whose envelope *frame* is."""
@@ -201,7 +233,8 @@ class CompiledExecute:
     ) -> ResponseFuture:
         """Pending, with nothing sent."""
         future = _new_future(ResponseFuture)
-        future._begin(session, timeout, monotonic(), self.profile.row_factory, self.result_plan, token)
+        metrics = session.cluster.metrics
+        future._begin(session, metrics, timeout, monotonic(), self.profile.row_factory, self.result_plan, token)
         future._prefetch = self.profile.prefetch
         future._compiled = self
         future._frame = frame

@@ -28,7 +28,7 @@ from cassandra._base.errors import (
 from cassandra._base.logs import get_logger, log_server_warnings
 from cassandra._core.codec import is_plain_rows
 from cassandra._core.routing import Place
-from cassandra._core.transport import Attempt, Failure, Frame
+from cassandra._core.transport import Attempt, Failure, Frame, RequestHooks
 from cassandra._wire.messages.results import ResultMessage
 from cassandra._wire.rows import apply_factory, rows_and_page
 
@@ -53,7 +53,7 @@ ITS_OWN_TIME = 0.01  # seconds: a request that has no more than this left has ti
 REPREPARE_LIMIT = 5  # per statement and host; one that forgets quicker than that is not asked again
 
 
-class Execution:
+class Execution(RequestHooks):
     """Processes the outcomes of attempts: results, errors, retries, statements a host has forgotten."""
 
     __slots__ = ("_reprepares", "_retries", "content", "retry_policy", "sending", "traces")
@@ -73,6 +73,26 @@ class Execution:
         sending.unsure = False
         sending.restart(request)
         self._retries = 0
+
+    # ---- called by native code
+
+    def send(self, request: ResponseFuture, page: int) -> None:
+        self.sending.send(request, page)
+
+    def send_to(self, request: ResponseFuture, place: Place, page: int) -> bool:
+        return self.sending.send_to(request, place, page)
+
+    def look(self, request: ResponseFuture) -> None:
+        self.sending.look(request)
+
+    def is_repeatable(self) -> bool:
+        return bool(self.content.is_idempotent)
+
+    def gave_up(self, request: ResponseFuture, attempt: Attempt) -> None:
+        self.sending.gave_up(request, attempt)
+
+    def may_be_executed(self, request: ResponseFuture) -> bool:
+        return self.sending.may_be_executed(request)
 
     # ---- outcomes
 

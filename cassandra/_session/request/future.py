@@ -94,8 +94,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
         routing_token: int | None = None,
     ) -> None:
         started = monotonic() if start_time is None else start_time
-        self._begin(session, timeout, started, row_factory, bound_result_metadata, routing_token)
-        self._metrics = metrics
+        self._begin(session, metrics, timeout, started, row_factory, bound_result_metadata, routing_token)
         handler = session.client_protocol_handler
         content = Content(
             message,

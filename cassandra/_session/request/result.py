@@ -64,12 +64,9 @@ class ResultSet(Columnar, OfRows[Row]):
 
     batch_regex = re.compile(r"^\s*BEGIN\s+[a-zA-Z]*\s*BATCH", re.IGNORECASE | re.ASCII)
 
-    _page_iter: Iterator[Any] | None = None
     _list_mode: bool = False
     _stepped: bool = False  # next() took rows: loops go on behind them
     _given_names: list[str] | None = None  # what a program has set
-    _fetching: int | None = None  # the page that is on its way
-    _ahead: float | None = None  # when it was asked for, if nobody waited for it then
 
     def __init__(self, response_future: ResponseFuture[Row], initial_response: Any) -> None:
         self.response_future = response_future

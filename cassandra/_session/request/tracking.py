@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._base.logs import get_logger
 from cassandra._base.public import public
+from cassandra._core.transport import PageObserver
 
 if TYPE_CHECKING:
     from cassandra._core.transport import Attempt
@@ -66,7 +67,7 @@ class RequestTracker:
         not when somebody asked for it)."""
 
 
-class Tracking:
+class Tracking(PageObserver):
     """Tells *tracker* (None: nobody) and logs requests that take *threshold* seconds (None: none)."""
 
     def __init__(self, tracker: RequestTracker | None, threshold: float | None) -> None:
@@ -89,7 +90,7 @@ class Tracking:
         if tracked is not None:
             self._tell("on_attempt_end", request, tracked, error)
 
-    def over(self, request: ResponseFuture, error: BaseException | None, elapsed: float) -> None:
+    def page_ended(self, request: ResponseFuture, error: BaseException | None, elapsed: float) -> None:
         under_way = request._execution.sending.tracked
         while under_way:
             _, tracked = under_way.popitem()

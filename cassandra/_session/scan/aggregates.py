@@ -1,8 +1,8 @@
-"""Reducers that count, add up, compare and group, natively (cassandra.scan).
+"""Native reducers that count, sum, compare and group (cassandra.scan).
 
-L5. Their accumulators are :class:`~cassandra._core.columns.Groups`, of which those without keys have one; what a column
-is to a kernel is found when an accumulator is opened, so that batches are only passed on. Values become those of rows
-at the end. Whatever compares values does so in the order of the server.
+L5. Their accumulators are :class:`~cassandra._core.columns.Groups`, with one group if there are no keys. The kernel
+form of a column is determined when an accumulator is opened, so that batches are only passed on. Values are converted
+to those of rows at the end. All comparisons use the order of the server.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cassandra._routing.ring.ranges import TokenRange
 
 _AS_NUMBER = "scan with decimals=(precision, scale)"
-_MEAN_DIGITS = 20  # that a mean of decimals has more than their sum
+_MEAN_DIGITS = 20  # digits of a mean of decimals beyond those of their sum
 
 
 class _Aggregate(Reducer):
@@ -34,7 +34,7 @@ class _Aggregate(Reducer):
         raise NotImplementedError
 
     def result(self, fields: Sequence[Field | None], values: Sequence[Any]) -> Any:
-        """What the values of its measures come to, as kernels have them."""
+        """Return the result for the values of the measures, given in kernel form."""
         raise NotImplementedError
 
     def open(self, schema: ColumnPlan, token_range: TokenRange) -> Groups:
@@ -63,20 +63,20 @@ class _Aggregate(Reducer):
         assert self.column is not None
         index, field = field_of(schema, self.column)
         if not field.is_addable:
-            raise TypeError(f"{self!r}: values of column {field} cannot be added up; Count, Min and Max take others")
+            raise TypeError(f"{self!r}: values of column {field} cannot be summed; use Count, Min or Max")
         return index
 
     def _ordered(self, schema: ColumnPlan) -> int:
         assert self.column is not None
         index, field = field_of(schema, self.column)
         if not field.is_ordered:
-            raise TypeError(f"{self!r}: values of column {field} have no order; Count takes them")
+            raise TypeError(f"{self!r}: values of column {field} have no order; use Count")
         return index
 
 
 @public("cassandra.scan")
 class Count(_Aggregate):
-    """How many rows there are, or in how many of them *column* is not null."""
+    """Number of rows, or of rows in which *column* is not null."""
 
     def __init__(self, column: str | None = None) -> None:
         self.column = column
@@ -90,13 +90,13 @@ class Count(_Aggregate):
 
 @public("cassandra.scan")
 class Sum(_Aggregate):
-    """The sum of a column of numbers; nulls do not count, and of nothing it is 0.
+    """Sum of a column of numbers; nulls are ignored, and the sum without values is 0.
 
-    Integers, varints and decimals are summed up exactly, as Python's ``int`` and ``Decimal``; floats with what rounding
-    loses, so that the result is right to the last bit but for columns that cancel themselves, and hardly depends on the
-    order. Decimals and varints are text, which is added up in Python, exactly and slowly (some microseconds a row):
-    ``decimals=(precision, scale)`` and ``varints="int64"`` of the scan make them numbers. OverflowError for a sum of
-    more than 100,000 digits.
+    Integers, varints and decimals are summed exactly, as Python's ``int`` and ``Decimal``; floats with compensation of
+    rounding errors, so that the result is correct to the last bit, except for columns whose values cancel out, and
+    hardly depends on the order. Decimals and varints are text, which is summed in Python, exactly and slowly (some
+    microseconds per row): ``decimals=(precision, scale)`` and ``varints="int64"`` of the scan make them numbers.
+    OverflowError for a sum of more than 100,000 digits.
     """
 
     def __init__(self, column: str) -> None:
@@ -111,8 +111,8 @@ class Sum(_Aggregate):
 
 @public("cassandra.scan")
 class Mean(_Aggregate):
-    """The mean of a column of numbers, of the sum as :class:`Sum` has it; None of nothing. Decimals and varints have a
-    ``Decimal``, with 20 digits more than their sum, others a float."""
+    """Mean of a column of numbers, from the sum as computed by :class:`Sum`; None without values. For decimals and
+    varints a ``Decimal``, with 20 digits more than their sum, otherwise a float."""
 
     def __init__(self, column: str) -> None:
         self.column = column
@@ -135,8 +135,8 @@ class Mean(_Aggregate):
 
 @public("cassandra.scan")
 class Min(_Aggregate):
-    """The least value of a column that is not null, in the order of the server: ``timeuuid`` by time, NaN after all
-    numbers. None of nothing."""
+    """The least non-null value of a column, in the order of the server: ``timeuuid`` by time, NaN after all numbers.
+    None without values."""
 
     def __init__(self, column: str) -> None:
         self.column = column
@@ -179,11 +179,10 @@ class MinMax(_Aggregate):
 
 @public("cassandra.scan")
 class GroupBy(Reducer):
-    """Rows by the values of *keys*, and aggregates of each group: Count, Sum, Mean, Min, Max, MinMax, by the names that
-    they are given.
+    """Groups rows by the values of *keys*, with named aggregates per group: Count, Sum, Mean, Min, Max, MinMax.
 
-    The result is a dict, by the value of the key, or by the tuple of those of several; null is None. Its values are
-    dicts, by the names of the aggregates. All groups are kept in memory, some 100 bytes each. Example::
+    The result is a dict by key value, or by the tuple of values for several keys; null is None. Its values are dicts by
+    the names of the aggregates. All groups are kept in memory, some 100 bytes each. Example::
 
         scan.fold(GroupBy("country", orders=Count(), total=Sum("total")))
         # {"NL": {"orders": 2, "total": 30}, "BE": {"orders": 1, "total": 7}}
@@ -193,10 +192,10 @@ class GroupBy(Reducer):
         self.keys = keys if isinstance(keys, str) else tuple(keys)
         self.aggregates = aggregates
         if not self.keys:
-            raise ValueError("GroupBy groups by a column, or several")
+            raise ValueError("GroupBy needs at least one column as key")
         for name, aggregate in aggregates.items():
             if not isinstance(aggregate, _Aggregate):
-                raise TypeError(f'GroupBy has aggregates such as {name}=Sum("amount"), not {name}={aggregate!r}')
+                raise TypeError(f'GroupBy needs aggregates, such as {name}=Sum("amount"), got {name}={aggregate!r}')
 
     def open(self, schema: ColumnPlan, token_range: TokenRange) -> Groups:
         keys = [self.keys] if isinstance(self.keys, str) else self.keys
@@ -206,7 +205,7 @@ class GroupBy(Reducer):
     def _key(self, schema: ColumnPlan, name: str) -> int:
         index, field = field_of(schema, name)
         if field.form is None:
-            raise TypeError(f"GroupBy: values of column {field} cannot be compared, so that they are no keys")
+            raise TypeError(f"GroupBy: values of column {field} cannot be compared, so it cannot be a key")
         if field.form == "number" and field.cql != "varint":
             raise TypeError(f"GroupBy: column {field} is text, in which equal numbers may differ: {_AS_NUMBER}")
         return index
@@ -225,7 +224,7 @@ class GroupBy(Reducer):
 
     def finish(self, acc: Groups) -> dict[Any, dict[str, Any]]:
         key_fields, fields = _fields(acc.fields[0]), _fields(acc.fields[1])
-        places = []  # of the measures of each aggregate
+        places = []  # slices of the measures of each aggregate
         at = 0
         for name, aggregate in self.aggregates.items():
             size = 2 if isinstance(aggregate, Mean | MinMax) else 1
@@ -246,13 +245,13 @@ class GroupBy(Reducer):
 
 @public("cassandra.scan")
 class TopN(Reducer):
-    """The first *n* rows by a column: the least, or, *descending*, the greatest ones, nulls last; equal ones as they
-    arrive, which is in order if ranges are combined in order. The result is :class:`~cassandra.columns.ArrowBatches` of
-    these rows, in that order. It keeps no more than *n* rows of a range."""
+    """The first *n* rows by a column: the least, or with *descending* the greatest ones, nulls last; equal ones in
+    order of arrival, which is the order of the rows if ranges are combined in order. The result is
+    :class:`~cassandra.columns.ArrowBatches` of these rows, in that order. It keeps at most *n* rows of a range."""
 
     def __init__(self, n: int, by: str, descending: bool = False) -> None:
         if type(n) is not int or n < 1:
-            raise ValueError(f"TopN has 1 row or more, not {n!r}")
+            raise ValueError(f"TopN: n must be a positive int, got {n!r}")
         self.n = n
         self.by = by
         self.descending = descending
@@ -293,13 +292,13 @@ def _value(field: Field | None, value: Any) -> Any:
 
 def _key_value(field: Field | None, value: Any) -> Any:
     assert field is not None
-    if field.form == "number" and value is not None:  # of a varint the text, which is its own
+    if field.form == "number" and value is not None:  # the text of a varint, one per value
         value = decimal.Decimal(value.decode())
     return python_value(field, value)
 
 
 def _sum(field: Field | None, value: Any) -> Any:
-    """Of nothing the zero of the column's numbers."""
+    """Return the sum; without values the zero of the column's type."""
     assert field is not None
     if value is None:
         value = decimal.Decimal(0)

@@ -1,14 +1,14 @@
-"""Checkpoint: how far a scan has come, kept so that another one goes on (cassandra.scan).
+"""Checkpoint: progress of a scan, from which another one can resume (cassandra.scan).
 
-L5. Values: nothing here changes once it was made. A checkpoint says which parts of the ring are done, and for a fold
-what came of them. It goes by tokens, not by the ranges of the scan that made it: another scan of the same rows
-subtracts what is done from its own ranges, however these are cut.
+L5. Values: objects are not changed after creation. A checkpoint has the completed parts of the ring, and for a fold
+their accumulators. It is in terms of tokens, not of the ranges of the scan that made it: another scan of the same rows
+subtracts the completed parts from its own ranges, with any partitioning of the ring.
 
-An accumulator is kept as its pickle, which each fold that goes on reads anew. The one of a fold that is over is
-pickled when somebody asks for it: mostly nobody does.
+An accumulator is kept as its pickle, which each resumed fold unpickles. The accumulator of a finished fold is pickled
+only when the checkpoint is used, which is rare.
 
-A file is a line that says what it is, a line with the digest of what follows, a line of JSON with everything but the
-accumulators, and the pickles of these. Nothing is unpickled by reading a file.
+A file has a title line, a line with the digest of the rest, a line of JSON with everything but the accumulators, and
+the pickles of these. Reading a file unpickles nothing.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from .coverage import RING, Coverage, Span
 
 MAGIC = "fastcql scan checkpoint"
 VERSION = 1
-MOST_BYTES = 1 << 34  # of a file
+MOST_BYTES = 1 << 34  # maximum size of a file
 
 
 @public("cassandra.scan")
 class CheckpointError(DriverException, ValueError):
-    """A checkpoint cannot be made, read, or gone on from: it says why."""
+    """A checkpoint cannot be made, read, or resumed; the message has the reason."""
 
 
 class Kept:
-    """An accumulator: its pickle, or, where nobody changes it any more, itself until it is asked for."""
+    """An accumulator: its pickle, or the object itself, if it no longer changes, until the pickle is needed."""
 
     __slots__ = ("_acc", "_pickle")
 
@@ -48,7 +48,7 @@ class Kept:
 
     @staticmethod
     def frozen(acc: Any) -> Kept:
-        """As *acc* is now."""
+        """Return a :class:`Kept` with the pickle of the current state of *acc*."""
         kept = Kept(acc)
         kept.bytes()
         return kept
@@ -59,13 +59,13 @@ class Kept:
                 self._pickle = pickle.dumps(self._acc, pickle.HIGHEST_PROTOCOL)
             except Exception as error:
                 raise CheckpointError(
-                    f"an accumulator of {type(self._acc).__name__} cannot be pickled, which a checkpoint needs: {error}"
+                    f"cannot pickle an accumulator of type {type(self._acc).__name__} for a checkpoint: {error}"
                 ) from error
             self._acc = None
         return self._pickle
 
     def fresh(self) -> Any:
-        """An accumulator that is the caller's."""
+        """Return a new accumulator, owned by the caller."""
         try:
             return pickle.loads(self.bytes())
         except CheckpointError:
@@ -75,7 +75,7 @@ class Kept:
 
 
 class Part:
-    """Spans of the ring and the accumulator of their rows; None where there were none, or nothing is folded."""
+    """Spans of the ring and the accumulator of their rows; None if there are no rows, or nothing is folded."""
 
     __slots__ = ("kept", "spans")
 
@@ -86,14 +86,14 @@ class Part:
 
 @public("cassandra.scan")
 class Checkpoint:
-    """How far a scan has come; made by :meth:`Scan.checkpoint`, given to ``resume=``.
+    """Progress of a scan; made by :meth:`Scan.checkpoint`, passed to ``resume=``.
 
-    ``done`` are the parts of the ring that are complete, as ``(start, end)``, which stand for start < token <= end;
-    ``fraction`` is their share of it, ``rows`` how many rows they had. What the scan was (table, statement, reducer) is
-    in ``what``; a scan that is another one refuses it. It can be pickled.
+    ``done`` are the completed parts of the ring, as ``(start, end)`` for start < token <= end; ``fraction`` is their
+    share of the ring, ``rows`` the number of their rows. ``what`` describes the scan (table, statement, reducer); a
+    different scan rejects the checkpoint. It can be pickled.
 
-    Reading a file unpickles nothing. Going on from it does unpickle what was folded: as with every pickle, do that
-    with files that you trust.
+    Reading a file unpickles nothing. Resuming a fold from it does unpickle its accumulators: as with every pickle, use
+    only files that you trust.
     """
 
     __slots__ = ("cuts", "done", "parts", "rows", "what")
@@ -104,7 +104,7 @@ class Checkpoint:
         self.what = dict(what)
         self.parts = tuple(parts)
         self.rows = rows
-        self.cuts = None if cuts is None else tuple(cuts)  # where a deterministic fold has cut the ring
+        self.cuts = None if cuts is None else tuple(cuts)  # ranges of the ring of a deterministic fold
         coverage = Coverage()
         for part in self.parts:
             for span in part.spans:
@@ -113,23 +113,23 @@ class Checkpoint:
 
     @property
     def fraction(self) -> float:
-        """The share of the ring that is done, 0 to 1."""
+        """Completed share of the ring, 0 to 1."""
         return sum(end - start for start, end in self.done) / RING
 
     def check(self, what: Mapping[str, str]) -> None:
-        """CheckpointError unless it is of the scan that *what* describes."""
+        """Raise CheckpointError unless the checkpoint is of the scan that *what* describes."""
         names = [name for name in {**self.what, **what} if self.what.get(name) != what.get(name)]
         if names:
             differ = "; ".join(
-                f"its {name} is {self.what.get(name, 'none')}, here it is {what.get(name, 'none')}" for name in names
+                f"its {name} is {self.what.get(name, 'none')}, the scan's is {what.get(name, 'none')}" for name in names
             )
             raise CheckpointError(f"the checkpoint is of another scan: {differ}")
 
     # ---- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to the file *path*, which is replaced when all is on the disk: whenever the machine stops, either
-        the former file is there or this one. OSError; :exc:`CheckpointError` where accumulators cannot be pickled."""
+        """Write the checkpoint to the file *path*, which is replaced when all is on the disk: after a crash either the
+        former file or this one exists. OSError; :exc:`CheckpointError` if accumulators cannot be pickled."""
         data = self.to_bytes()
         target = Path(path)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -146,8 +146,8 @@ class Checkpoint:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Checkpoint:
-        """The checkpoint in a file. OSError, and :exc:`CheckpointError` for a file that holds none, is damaged, or was
-        written by another version."""
+        """Return the checkpoint in a file. OSError, and :exc:`CheckpointError` for a file that contains none, is
+        damaged, or was written by another version."""
         if Path(path).stat().st_size > MOST_BYTES:
             raise CheckpointError(f"{path} is too large for a checkpoint")
         try:
@@ -156,7 +156,7 @@ class Checkpoint:
             raise CheckpointError(f"{path}: {error}") from error.__cause__
 
     def to_bytes(self) -> bytes:
-        """What a file has."""
+        """Return the contents of a file."""
         pickles = [b"" if part.kept is None else part.kept.bytes() for part in self.parts]
         head = {
             "what": self.what,
@@ -172,21 +172,21 @@ class Checkpoint:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Checkpoint:
-        """:exc:`CheckpointError` as :meth:`load`."""
+        """Return the checkpoint in *data*; :exc:`CheckpointError` as in :meth:`load`."""
         title, _, rest = data.partition(b"\n")
         if not title.startswith(MAGIC.encode() + b" "):
-            raise CheckpointError("this is no checkpoint of a scan")
+            raise CheckpointError("not a checkpoint of a scan")
         version = title[len(MAGIC) + 1 :].decode("ascii", "replace")
         if version != str(VERSION):
-            raise CheckpointError(f"it was written in format {version[:20]!r}, and this version reads {VERSION} alone")
+            raise CheckpointError(f"unsupported format: {version[:20]!r}; this version reads only {VERSION}")
         digest, _, body = rest.partition(b"\n")
         if hashlib.sha256(body).hexdigest().encode() != digest:
-            raise CheckpointError("it is damaged: its contents do not match their digest")
+            raise CheckpointError("damaged checkpoint: the contents do not match their digest")
         head, _, pickles = body.partition(b"\n")
         try:
             return cls(*_read(json.loads(head), pickles))
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise CheckpointError(f"it is damaged: {error!r}") from error
+            raise CheckpointError(f"damaged checkpoint: {error!r}") from error
 
     def __reduce__(self) -> Any:
         return Checkpoint.from_bytes, (self.to_bytes(),)
@@ -200,12 +200,12 @@ def _read(head: Any, pickles: bytes) -> tuple[dict[str, str], list[Part], int, l
     for part in head["parts"]:
         size = part["bytes"]
         if size is not None and not (type(size) is int and 0 <= size <= len(pickles) - at):
-            raise ValueError(f"an accumulator of {size!r} bytes")
+            raise ValueError(f"invalid size of an accumulator: {size!r}")
         kept = None if size is None else Kept(pickled=pickles[at : at + size])
         at += size or 0
         parts.append(Part(map(_span, part["spans"]), kept))
     if at != len(pickles):
-        raise ValueError(f"{len(pickles) - at} bytes too many")
+        raise ValueError(f"{len(pickles) - at} surplus bytes")
     what = {str(name): str(value) for name, value in head["what"].items()}
     cuts = None if head["cuts"] is None else list(map(_span, head["cuts"]))
     return what, parts, int(head["rows"]), cuts
@@ -214,12 +214,12 @@ def _read(head: Any, pickles: bytes) -> tuple[dict[str, str], list[Part], int, l
 def _span(pair: Any) -> Span:
     start, end = pair
     if not (type(start) is type(end) is int and -(1 << 63) <= start < end < 1 << 63):
-        raise ValueError(f"a range from {start!r} to {end!r}")
+        raise ValueError(f"invalid range: {start!r} to {end!r}")
     return start, end
 
 
 def _sync_folder(folder: Path) -> None:
-    """The name of the file is on the disk, too."""
+    """Flush the directory, so that the name of the file is on the disk, too."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

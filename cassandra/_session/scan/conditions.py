@@ -1,7 +1,7 @@
 """Tests of columns: comparisons with values, compiled for a schema (L5).
 
-Every comparison becomes bounds, both included, in the order of the column: "more than 2.5" of an integer is 3 or more.
-That is exact whatever is compared with what; what a column cannot have is equal to none of its values.
+Every comparison becomes inclusive bounds in the order of the column: "more than 2.5" of an integer is 3 or more. That
+is exact for all pairs of types; a value that the column cannot have equals none of its values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Predicate = Callable[[RecordBatch], Mask]
 
-#: What kernels have of a form: its least and greatest value.
+#: Least and greatest value of a kernel form.
 _RANGES = {
     "integer": (-(1 << 63), (1 << 63) - 1),
     "wide": (-(1 << 255), (1 << 255) - 1),
@@ -33,16 +33,16 @@ _TEXT_ENDS = {"==": "[]", "<": "[)", "<=": "[]", ">": "(]", ">=": "[]"}
 
 
 def column_test(schema: ColumnPlan, name: str, operator: str, value: Any) -> Predicate:
-    """The mask of ``name operator value``. ValueError for a column that is not there, TypeError for a value that it
-    cannot be compared with, or when its values cannot be compared."""
+    """Return the predicate of ``name operator value``. ValueError for a missing column, TypeError for a value that it
+    cannot be compared with, or if its values cannot be compared."""
     index, field = field_of(schema, name)
     if operator == "is_null":
         return ColumnTest(schema, index)
     if field.form is None:
-        raise TypeError(f"values of column {field} cannot be compared; is_null() can be asked")
+        raise TypeError(f"values of column {field} cannot be compared, except by is_null()")
     if operator == "is_true":
         if field.format != "b":
-            raise TypeError(f"column {field} is no condition, as it is not boolean: compare it with a value")
+            raise TypeError(f"column {field} is not boolean and cannot be used as a condition: compare it with a value")
         operator = "=="
     if operator == "!=":
         equal = column_test(schema, name, "==", value)
@@ -65,7 +65,7 @@ def column_test(schema: ColumnPlan, name: str, operator: str, value: Any) -> Pre
 def _whole_bounds(field: Field, operator: str, number: Fraction | float) -> tuple[int, int]:
     assert field.form is not None
     least, greatest = _RANGES[field.form]
-    if not isinstance(number, Fraction):  # an infinity, or NaN, which nothing is equal to, less or greater
+    if not isinstance(number, Fraction):  # an infinity, or NaN, which is not equal to, less or greater than any value
         inside = (number > 0 and operator[0] == "<") or (number < 0 and operator[0] == ">")
         return (least, greatest) if inside else _NOTHING
     low, high = least, greatest
@@ -97,7 +97,7 @@ def _float_bounds(operator: str, number: Fraction | float) -> tuple[float, float
 
 
 def _after(number: float, towards: float) -> float:
-    """The next float; NaN, within which nothing lies, when there is none."""
+    """Return the next float; NaN, which makes the bounds empty, if there is none."""
     return math.nan if number == towards else math.nextafter(number, towards)
 
 
@@ -109,7 +109,7 @@ def _nearest(number: Fraction | float) -> float:
 
 
 def _some(field: Field, values: tuple[Any, ...]) -> list[Any]:
-    """Those of the values that a column may have."""
+    """Return those of the values that the column can have."""
     if field.form == "bytes":
         return [kernel_bytes(field, value) for value in values]
     numbers = [kernel_number(field, value) for value in values]
@@ -125,7 +125,7 @@ def _some(field: Field, values: tuple[Any, ...]) -> list[Any]:
 
 
 class _NumberTest:
-    """A test of decimals or varints that are kept as text: exact, in Python, a thousand times slower than others."""
+    """A test of decimals or varints stored as text: exact, in Python, a thousand times slower than the others."""
 
     def __init__(self, field: Field, index: int, operator: str, value: Any) -> None:
         self._index = index
@@ -139,7 +139,7 @@ class _NumberTest:
 
 
 def texts_of(batch: RecordBatch, index: int) -> list[str | None]:
-    """The values of a column of text that is neither views nor a dictionary."""
+    """Return the values of a text column whose layout is neither views nor a dictionary."""
     validity, offsets, data = batch.column(index)
     if not len(batch):
         return []
@@ -157,7 +157,7 @@ def texts_of(batch: RecordBatch, index: int) -> list[str | None]:
 def _number_hit(field: Field, operator: str, value: Any) -> Callable[[Decimal], bool]:
     if operator == "isin":
         some = {kernel_number(field, one) for one in value}
-        return lambda number: number in some  # what is equal has the same hash
+        return lambda number: number in some  # equal numbers have the same hash
     other: Any = kernel_number(field, value)
     if isinstance(other, float):
         if math.isnan(other):

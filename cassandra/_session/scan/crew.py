@@ -1,15 +1,15 @@
-"""Crew: the driver threads that fold.
+"""Crew: the worker pool of a fold, made of driver threads.
 
-L5. Work is given in *chains*: the jobs of one chain are done in order, one at a time; different chains are done at the
-same time, by up to *threads* driver threads.
+L5. Work is submitted to *per-range queues* (:class:`Chain`): the jobs of one queue run in order, one at a time; jobs of
+different queues run concurrently, on up to *threads* driver threads.
 
-Threads and owners: the *consumer*, one caller's thread or task, gives jobs, and has no more waiting than there is room
-for. It appends to the queue of a chain (``deque.append`` is atomic) and has a driver thread look at the chain; it
-acquires no lock, so the handler of a signal that interrupts it anywhere leaves none held. ``_given`` belongs to it.
-Everything else changes on driver threads, with the lock, which is held for moments and not while a job runs. A consumer
-that is interrupted between the two steps closes the crew, as its fold has failed.
+Threads and owners: the *consumer*, one caller's thread or task, submits jobs, and leaves no more waiting than *room*
+permits. It appends to a queue (``deque.append`` is atomic) and schedules a driver thread to process it; it acquires no
+lock, so a signal handler that interrupts it anywhere leaves no lock held. ``_given`` belongs to it. Everything else
+changes on driver threads, under the lock, which is held briefly and not while a job runs. A consumer that is
+interrupted between the two steps closes the pool, as its fold has failed.
 
-What a job raises is kept in ``error``: the first error stays, no job begins after it, and :meth:`check` raises it.
+``error`` is the first exception of a job: no job starts after it, and :meth:`check` raises it.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ Job = Callable[[], object]
 
 
 class Chain:
-    """Jobs that are done in order."""
+    """Queue of jobs that run in order."""
 
     __slots__ = ("is_busy", "jobs")
 
     def __init__(self) -> None:
         self.jobs: deque[Job] = deque()
-        self.is_busy = False  # a thread has it, or it waits for one
+        self.is_busy = False  # a thread runs its jobs, or it is in the ready queue
 
 
 class Crew:
-    """Up to *threads* threads at a time, until :meth:`close`. There is room for *room* jobs."""
+    """Up to *threads* concurrent threads, until :meth:`close`. *room* is the limit of unfinished jobs."""
 
     def __init__(self, threads: int, room: int) -> None:
         self.error: BaseException | None = None
-        self.on_change: Callable[[], object] | None = None  # called on its threads when a job was done
+        self.on_change: Callable[[], object] | None = None  # called on a pool thread after each job
         self._size = threads
         self._room = room
         self._lock = driver_lock("Crew")
         self._ended = threading.Condition(self._lock)  # for close()
-        self._ready: deque[Chain] = deque()  # chains with jobs that no thread has
-        self._running = 0  # threads
+        self._ready: deque[Chain] = deque()  # queues with jobs that no thread has taken
+        self._running = 0  # number of threads
         self._given = 0
         self._done = 0
         self._closed = False
@@ -54,7 +54,7 @@ class Crew:
         self._process = process.here()
 
     def give(self, chain: Chain, job: Job) -> None:
-        """Have *job* done after the other jobs of *chain*."""
+        """Submit *job*, to run after the other jobs of *chain*."""
         process.stay(self._process)  # a forked child has none of the threads
         self._given += 1
         chain.jobs.append(job)
@@ -62,26 +62,26 @@ class Crew:
 
     @property
     def has_room(self) -> bool:
-        """Whether another job may be given; also after an error, when none is done any more."""
+        """True if another job may be submitted; also after an error, when no more jobs run."""
         return self._given - self._done < self._room or self.error is not None
 
     @property
     def is_idle(self) -> bool:
-        """Whether all jobs are done, or none is done any more."""
+        """True if all jobs are done, or no more jobs run after an error."""
         return self._given == self._done or self.error is not None
 
     def check(self) -> None:
-        """Raise what a job has raised."""
+        """Raise the first exception of a job, if any."""
         if self.error is not None:
             raise self.error
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        """Until *condition*, which a job that is done may make true."""
+        """Wait until *condition* is true; it is checked after each job."""
         while not condition():
             self._bell.wait()
 
     def close(self) -> None:
-        """No job begins any more; those that run are waited for."""
+        """Start no more jobs, and wait for the running ones."""
         if self._process is process.current:
             self._closed = True
             commands.run(self._close)
@@ -94,7 +94,7 @@ class Crew:
     # ---- on driver threads
 
     def _look(self, chain: Chain) -> None:
-        """*chain* has another job."""
+        """Process *chain*, which has a new job."""
         with self._lock:
             if not chain.is_busy and chain.jobs:
                 chain.is_busy = True

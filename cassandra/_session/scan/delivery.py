@@ -1,4 +1,4 @@
-"""How rows are given to ``for`` and ``async for``, whatever reads them (L5)."""
+"""Delivery of rows to ``for`` and ``async for``, for all kinds of scans (L5)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class Delivery(ABC):
-    """One run through what is read, begun when the first is asked for. Belongs to one thread or task."""
+    """One iteration over the results, started by the first request. Belongs to one thread or task."""
 
     @abstractmethod
     def _next(self) -> Any:
-        """What comes next; None at the end."""
+        """Return the next item; None at the end."""
 
     @abstractmethod
     async def _next_async(self) -> Any:
@@ -27,10 +27,10 @@ class Delivery(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End it: what is in flight is given up. May be called again."""
+        """End it and abandon in-flight requests. May be called again."""
 
     async def aclose(self) -> None:
-        """The same, for ``contextlib.aclosing``."""
+        """As :meth:`close`, for ``contextlib.aclosing``."""
         self.close()
 
     def __enter__(self) -> Self:
@@ -55,7 +55,7 @@ class Delivery(ABC):
 
 
 class BatchDelivery(Delivery):
-    """Of record batches."""
+    """Delivery of record batches."""
 
     def __next__(self) -> RecordBatch:
         batch: RecordBatch | None = self._next()
@@ -71,7 +71,7 @@ class BatchDelivery(Delivery):
 
 
 class RowDelivery(Delivery):
-    """Of rows, which come by the list."""
+    """Delivery of rows, which are read as lists."""
 
     _list: Iterator[Any] = iter(())
 

@@ -31,7 +31,7 @@ def _frame(task: ScanTask) -> Any:
 
 
 def _pandas(rows: Any) -> Any:
-    """With Arrow's types, as they are: a column of integers stays one where some are null."""
+    """Convert with Arrow types: a column of integers stays one if some are null."""
     types = load_library("pandas", "pandas").ArrowDtype
     return load_library("pyarrow", "arrow").table(rows).to_pandas(types_mapper=types)
 

@@ -1,4 +1,4 @@
-"""What a scan would do, for people (cassandra.scan; L5)."""
+"""Description of a scan, for users (cassandra.scan; L5)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
     from .plan import ScanPlan
 
-NOBODY = "nobody knows"
+NOBODY = "unknown"
 
 
 @public("cassandra.scan")
 class Explanation:
-    """How a table would be read; made by :meth:`Scan.explain`. As a text it is for people.
+    """How a table would be read; made by :meth:`Scan.explain`. ``str()`` returns a text for users.
 
-    ``cql`` is the statement of a range, ``values`` what its markers before the tokens are bound to; ``ranges`` are
-    those that are left to be read, each with its replicas, ``parallelism`` how many are read at a time. ``pushdown``
-    says whether the servers fold them, ``why`` why, or why not; None where nothing is folded. ``done`` is the share of
-    the ring that a checkpoint has already.
+    ``cql`` is the statement of a range, ``values`` are bound to its markers before the tokens; ``ranges`` are the
+    ranges still to read, each with its replicas, ``parallelism`` is the number read concurrently. ``pushdown`` is True
+    if the servers fold them, ``why`` is the reason; both are None if nothing is folded. ``done`` is the share of the
+    ring that a checkpoint covers.
     """
 
     __slots__ = ("cql", "done", "filter", "plan", "pushdown", "ranges", "reducer", "values", "why")
@@ -57,8 +57,8 @@ class Explanation:
         return self.plan.parallelism
 
     def replicas(self) -> dict[Host | None, tuple[int, float]]:
-        """By host: of how many ranges it is the first replica, and their share of the ring. None: of those of which
-        no replica is known."""
+        """Return by host the number of ranges of which it is the first replica, and their share of the ring. The key
+        None stands for ranges without known replicas."""
         count: Counter[Host | None] = Counter()
         size: Counter[Host | None] = Counter()
         for one in self.ranges:

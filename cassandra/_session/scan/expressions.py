@@ -1,8 +1,8 @@
-"""Expressions: which rows of a table are meant (cassandra.scan).
+"""Expressions: conditions that select rows of a table (cassandra.scan).
 
-L5. ``col("total") > 100`` is a value: immutable, picklable, known to no table. It is compiled once for a schema, to a
-:data:`Predicate` that makes a mask of each batch natively; ``conditions.py`` does that for one column. What a mask has
-left over of a batch comes as few batches: as slices where its runs are long.
+L5. ``col("total") > 100`` is a value: immutable, picklable, independent of tables. It is compiled once for a schema, to
+a :data:`Predicate` that computes a mask of each batch natively; ``conditions.py`` does that for one column. The
+selected rows of a batch are returned as few batches: as slices if its runs are long.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from .conditions import Predicate, column_test
 if TYPE_CHECKING:
     from cassandra._core.columns import ColumnPlan
 
-#: Of rows that stand together so many a piece, on average, slices cost less than a copy of them.
+#: Mean run length from which slices cost less than a copy of the rows.
 RUN_ROWS = 64
 
-Filter = Any  # an Expression, or a callable that makes a mask of a batch
+Filter = Any  # an Expression, or a callable that returns a mask of a batch
 
 
 @public("cassandra.scan")
 class Expression:
     """A condition on the columns of a row. Combine them with ``&``, ``|`` and ``~``; comparisons need parentheses then.
 
-    Null compares with nothing: a comparison with it is neither true nor false, and so is its opposite, as in SQL. The
-    rows that are meant are those for which the whole is true. An expression that does not fit a table, as a column is
-    not there or of another type, is a ValueError or TypeError when it is compiled for that.
+    Null compares with nothing: a comparison with it is neither true nor false, and so is its negation, as in SQL. Rows
+    for which the whole expression is true are selected. If an expression does not fit a table, as a column is missing
+    or has another type, compiling it raises ValueError or TypeError.
     """
 
     __slots__ = ()
 
     def compile(self, schema: ColumnPlan) -> Predicate:
-        """For batches of *schema*: what makes a :class:`Mask` of each of them. Any thread may use it."""
+        """Return a function that makes a :class:`Mask` of each batch of *schema*. Any thread may call it."""
         raise NotImplementedError
 
     @property
     def columns(self) -> frozenset[str]:
-        """Names of the columns that it asks for."""
+        """Names of the columns in the expression."""
         raise NotImplementedError
 
     def __and__(self, other: Expression) -> Expression:
@@ -55,14 +55,14 @@ class Expression:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"{self!r} is neither true nor false, as it is about rows: combine conditions with &, | and ~ in place of "
-            "and, or and not, and use between() in place of a < x < b"
+            f"{self!r} has no truth value, as it is a condition on rows: combine conditions with &, | and ~ instead of "
+            "and, or and not, and use between() instead of a < x < b"
         )
 
 
 @public("cassandra.scan")
 class Column(Expression):
-    """A column, to be compared: made by :func:`col`. Itself, it is a condition if it is ``boolean``."""
+    """A column to compare; made by :func:`col`. A ``boolean`` column is itself a condition."""
 
     __slots__ = ("name",)
 
@@ -70,13 +70,13 @@ class Column(Expression):
         self.name = name
 
     def __eq__(self, value: object) -> Expression:  # type: ignore[override]
-        """Equal to *value*; ``== None`` is :meth:`is_null`."""
+        """Return the condition that the column equals *value*; ``== None`` is :meth:`is_null`."""
         if value is None:
             return self.is_null()
         return _Comparison(self.name, "==", _value(value))
 
     def __ne__(self, value: object) -> Expression:  # type: ignore[override]
-        """Another one than *value*; not where it is null. ``!= None`` is where it is not."""
+        """Return the condition that the column is not null and differs from *value*; ``!= None``: it is not null."""
         if value is None:
             return ~self.is_null()
         return _Comparison(self.name, "!=", _value(value))
@@ -96,16 +96,16 @@ class Column(Expression):
     __hash__ = None  # type: ignore[assignment]
 
     def isin(self, values: Iterable[Any]) -> Expression:
-        """One of *values*; None among them stands for null."""
+        """Return the condition that the column has one of *values*; None among them stands for null."""
         if isinstance(values, str | bytes):
-            raise TypeError(f"isin() takes some values, as [{values!r}], not one")
+            raise TypeError(f"isin() takes a list of values, such as [{values!r}]")
         some = list(values)
         known = tuple(_value(value) for value in some if value is not None)
         found: Expression = _Comparison(self.name, "isin", known)
         return found | self.is_null() if len(known) < len(some) else found
 
     def between(self, low: Any, high: Any) -> Expression:
-        """*low*, *high*, or what lies between them."""
+        """Return the condition that the column is between *low* and *high*, both included."""
         return _Both("&", self >= low, self <= high)
 
     def is_null(self) -> Expression:
@@ -124,7 +124,7 @@ class Column(Expression):
 
 @public("cassandra.scan")
 def col(name: str) -> Column:
-    """The column of that name, for conditions on rows.
+    """Return the column of that name, for conditions on rows.
 
     Example::
 
@@ -198,26 +198,26 @@ class _Not(Expression):
 
 def _value(value: Any) -> Any:
     if isinstance(value, Expression):
-        raise TypeError(f"columns are compared with values, not with {value!r}")
+        raise TypeError(f"expected a value to compare a column with, got {value!r}")
     if value is None:
-        raise TypeError("nothing is before or after None: use is_null()")
+        raise TypeError("a column cannot be compared with None: use is_null()")
     return value
 
 
 def predicate_of(filter: Filter, schema: ColumnPlan) -> Predicate:
-    """What ``filter=`` means for batches of *schema*. A callable gets the batch and returns a mask: a :class:`Mask`, an
-    Arrow array of booleans, NumPy's, or any other booleans, as many as there are rows. TypeError and ValueError for a
-    filter that is none or does not fit."""
+    """Return the predicate of ``filter=`` for batches of *schema*. A callable gets the batch and returns a mask: a
+    :class:`Mask`, an Arrow array of booleans, NumPy's, or any other booleans, one per row. TypeError and ValueError for
+    an invalid filter or one that does not fit."""
     if isinstance(filter, Expression):
         return filter.compile(schema)
     if not callable(filter):
-        raise TypeError(f'filter is an expression, as col("n") > 3, or a callable of batches, not {filter!r}')
+        raise TypeError(f'filter must be an expression, such as col("n") > 3, or a callable, got {filter!r}')
     call: Callable[[RecordBatch], Any] = filter
     return lambda batch: Mask.of(call(batch), len(batch))
 
 
 class Masks:
-    """The masks of batches by ``filter=``, which is compiled once per schema. Threads may share it."""
+    """Computes the masks of batches by ``filter=``, which is compiled once per schema. Threads may share it."""
 
     def __init__(self, filter: Filter) -> None:
         self._filter = filter
@@ -233,7 +233,7 @@ class Masks:
 
 
 def pieces(batch: RecordBatch, mask: Mask) -> Iterator[RecordBatch]:
-    """The rows of *batch* that *mask* has, in order: slices, or one batch that they are copied to."""
+    """Yield the rows of *batch* selected by *mask*, in order: as slices, or as one batch with copies."""
     if mask.count == len(batch):
         if mask.count:
             yield batch

@@ -1,7 +1,7 @@
 """A scan into Parquet files, one for each range, by PyArrow.
 
-L5. A file has its name when its range is complete, and not before: until then there is ``.part`` behind it, which is
-removed when the scan ends otherwise.
+L5. A file gets its name when its range is complete; until then the name ends in ``.part``, and the file is removed if
+the scan ends early.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ DATA_PAGE = 1 << 20  # bytes, of Parquet
 
 
 def load_parquet() -> tuple[Any, Any]:
-    """``pyarrow`` and ``pyarrow.parquet``."""
+    """Import ``pyarrow`` and ``pyarrow.parquet``."""
     try:
         return import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
-        raise ImportError("this needs pyarrow: pip install fastcql[arrow]") from error
+        raise ImportError("pyarrow is required: pip install fastcql[arrow]") from error
 
 
 class Dictionaries:
-    """Which columns a file of Parquet gets a dictionary for: those whose values repeat. Where they do not, a dictionary
-    makes the file larger, and takes more time than all the rest of it."""
+    """Choice of the columns with a dictionary in a Parquet file: those whose values repeat. For other columns a
+    dictionary makes the file larger, and takes more time than the rest of the encoding."""
 
     def __init__(self) -> None:
         self._arrow, self._parquet = load_parquet()
         self._compute = import_module("pyarrow.compute")
         self._schema: Any = None
-        self._paths: list[str] = []  # of the columns of that, and of the parts of nested ones
+        self._paths: list[str] = []  # of the columns of _schema, and of the parts of nested ones
         self._found: list[str] | None = None
 
     def of(self, batch: Any) -> list[str]:
-        """For rows as those of *batch*, a record batch of PyArrow. Parts of nested columns are always among them, and
-        all columns as long as there were few rows only: others may follow."""
+        """Return the paths for rows like those of *batch*, a PyArrow record batch. Parts of nested columns are always
+        included, and all columns until a batch is large enough to decide."""
         if self._schema is None or not self._schema.equals(batch.schema):
             self._schema, self._paths, self._found = batch.schema, self._paths_of(batch.schema), None
         if self._found is None and len(batch) < SAMPLE:
@@ -53,27 +53,27 @@ class Dictionaries:
         return self._found
 
     def _paths_of(self, schema: Any) -> list[str]:
-        """As Parquet calls them."""
+        """Return the paths of the columns in Parquet."""
         empty = io.BytesIO()
         self._parquet.write_table(self._arrow.Table.from_batches([], schema), empty)
         columns = self._parquet.ParquetFile(empty).schema
         return [columns.column(number).path for number in range(len(columns))]
 
     def _is_different(self, column: Any) -> bool:
-        """Whether its values hardly repeat."""
+        """True if the values hardly repeat."""
         types = self._arrow.types
         values = column.storage if isinstance(column, self._arrow.ExtensionArray) else column
         if types.is_nested(values.type) or types.is_dictionary(values.type):
             return False
         try:
             return bool(2 * self._compute.count_distinct(values).as_py() > len(values))
-        except self._arrow.ArrowNotImplementedError:  # of this type they cannot be counted
+        except self._arrow.ArrowNotImplementedError:  # values of this type cannot be counted
             return False
 
 
 class ParquetFiles:
-    """Takes the pieces of a reading. *options*: of ``pyarrow.parquet.ParquetWriter``; columns whose values repeat have
-    a dictionary if they do not say ``use_dictionary``."""
+    """Writes the scan events of a reading to files. *options*: of ``pyarrow.parquet.ParquetWriter``; without
+    ``use_dictionary``, columns whose values repeat have a dictionary."""
 
     def __init__(self, folder: str | os.PathLike[str], count: int, options: dict[str, Any]) -> None:
         self._arrow, self._parquet = load_parquet()
@@ -105,7 +105,7 @@ class ParquetFiles:
         if self._dictionaries is not None:
             options = options | {"use_dictionary": self._dictionaries.of(batch)}
         path = self._folder / f"part-{number:0{self._digits}}.parquet{UNFINISHED}"
-        sink = self._arrow.OSFile(str(path), "wb")  # a path would be looked up among the file systems of PyArrow
+        sink = self._arrow.OSFile(str(path), "wb")  # PyArrow would look up a path among its file systems
         try:
             return _File(path, sink, self._parquet.ParquetWriter(sink, batch.schema, **options))
         except BaseException:
@@ -114,19 +114,19 @@ class ParquetFiles:
             raise
 
     def paths(self) -> list[Path]:
-        """Of the ranges that are complete and have rows, in the order of tokens."""
+        """Return the files of completed ranges that have rows, in the order of tokens."""
         return [self._written[number] for number in sorted(self._written)]
 
     def close(self) -> None:
-        """Remove what is not complete."""
+        """Remove incomplete files."""
         for one in self._open.values():
             one.discard()
         self._open.clear()
 
 
 def _at_a_time(batch: Any) -> int:
-    """How many values of a column are encoded in one go: those of as many rows as make a data page. PyArrow's own 1024
-    are too few for numbers, which go through all of its layers each time."""
+    """Return the number of values of a column to encode at a time: the rows of one data page. PyArrow's default of 1024
+    is too small for numbers, as each call passes through all of its layers."""
     return max(1024, DATA_PAGE * len(batch) // max(1, int(batch.nbytes)))
 
 
@@ -136,12 +136,12 @@ class _File(NamedTuple):
     writer: Any
 
     def close(self) -> None:
-        """OSError if not all of it is on the disk, or on its way there."""
+        """Close it; OSError if not all of it is on the disk, or passed to the operating system."""
         with self.sink:
             self.writer.close()
 
     def discard(self) -> None:
-        """Remove it, whether it can be finished or not."""
+        """Remove it, even if closing fails."""
         with contextlib.suppress(OSError, ValueError):
             self.close()
         self.path.unlink(missing_ok=True)

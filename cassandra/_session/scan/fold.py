@@ -1,22 +1,22 @@
-"""Fold: what a reducer makes of the rows of a scan, each counted once.
+"""Fold: the result of a reducer over the rows of a scan, each counted once.
 
-L5. A range has an accumulator of its own, opened with its first rows; it is added to the totals when the range is
-done, and dropped when the range begins again. So whatever fails and is tried again, each row is in the result once.
+L5. Each range has its own accumulator, opened with its first rows; it is added to the totals when the range is done,
+and dropped when the range restarts. So each row is in the result once, independent of failures and retries.
 
 Threads and owners:
 
-* The *consumer*, the thread or task that folds, takes the pieces of the reading. It streams them into their range's
-  accumulator itself, or, with workers, gives that to a crew, in which each range has a chain: nothing of one range
-  is done at the same time.
-* ``combine`` and ``finish`` are the crew's in any case, under the lock of the totals. Handlers of signals run on the
-  main thread, and their exceptions (Ctrl-C) could leave there an accumulator that is half combined, and with it
-  nothing to go on from. A range that is interrupted while it is streamed is only read again.
-* A checkpoint can be asked for by any thread at any time. It takes the lock of the totals, with which ``combine`` and
-  ``finish`` are called although they are foreign: who wants to know what was done has to wait for them, whatever that
-  is called. A reducer that asks for a checkpoint itself there gets the lock again, and what was combined before.
+* The *consumer*, the thread or task that folds, takes the scan events of the reading. It streams them into their
+  range's accumulator itself, or, with workers, submits that to a worker pool with a queue per range: no two operations
+  on one range run concurrently.
+* ``combine`` and ``finish`` always run in the pool, under the lock of the totals. Signal handlers run on the main
+  thread, where their exceptions (Ctrl-C) could leave a half-combined accumulator, and no state to resume from. A range
+  that is interrupted while it is streamed is only read again.
+* Any thread may request a checkpoint at any time. That takes the lock of the totals, which is held while the foreign
+  functions ``combine`` and ``finish`` are called: the state is only known after they return. A reducer that requests a
+  checkpoint from within them acquires the lock again (it is recursive), and gets the previous state.
 
-States: *running*; *stopped* (a reducer raised StopScan); *failed* (``combine`` did, and nothing is known of the totals
-any more); *over*.
+States: *running*; *stopped* (a reducer raised StopScan); *failed* (``combine`` failed, and the state of the totals is
+unknown); *over*.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from .totals import NOTHING, AsTheyCome, InOrder
 if TYPE_CHECKING:
     from cassandra._core.columns import ColumnPlan, RecordBatch
 
-QUEUED = 2  # pieces that wait, for each worker
+QUEUED = 2  # waiting scan events per worker
 
 
 class _Range:
-    """One that is being read. Its accumulator belongs to whoever does the work of its chain."""
+    """A range being read. Its accumulator belongs to the thread that runs its queue."""
 
     __slots__ = ("acc", "chain", "rows", "tokens", "void")
 
@@ -57,7 +57,7 @@ class _Range:
         self.chain = chain
         self.acc = NOTHING
         self.rows = 0
-        self.void = False  # not all of its rows are in the accumulator
+        self.void = False  # True if rows are missing in the accumulator
 
     @property
     def span(self) -> Span:
@@ -65,10 +65,10 @@ class _Range:
 
 
 class Fold:
-    """One fold, by *reducer*, of the rows of *ranges* that *filter* is true for.
+    """One fold, by *reducer*, of the rows of *ranges* that match *filter*.
 
-    *what* says what is scanned, for checkpoints; *workers* is how many threads stream, None for the consumer itself.
-    ``ranges`` are those that are left to be read, which *resume* may make fewer.
+    *what* describes the scan, for checkpoints; *workers* is the number of threads that stream, None for the consumer
+    itself. ``ranges`` are the ranges still to read, reduced by *resume*.
     """
 
     def __init__(
@@ -85,21 +85,21 @@ class Fold:
         finishes: bool = True,
     ) -> None:
         if workers is not None and (type(workers) is not int or workers < 1):
-            raise ValueError(f"workers is a number of threads, or None, not {workers!r}")
+            raise ValueError(f"workers must be a positive int or None, got {workers!r}")
         self.reducer = reducer
         self.what = dict(what)
         self.stopped = False
         self._predicate = None if filter is None else Masks(filter)
         self._rows_of = rows_of
-        self._finishes = finishes  # else the result is the accumulator
-        self._streams = workers is None  # on the consumer's thread
+        self._finishes = finishes  # False: the result is the accumulator
+        self._streams = workers is None  # True: on the consumer's thread
         self._lock = caller_lock("of the totals of a fold")
         self._process = process.here()
         self._failed = False
         self._over = False
-        self._rows = 0  # of ranges that are done
+        self._rows = 0  # rows of completed ranges
         self._open: dict[int, _Range] = {}
-        self._last: tuple[Span, Any] | None = None  # of StopScan
+        self._last: tuple[Span, Any] | None = None  # range and accumulator of StopScan
         self._result: Any = None
         self.totals, self.ranges = self._begun(ranges, deterministic, resume)
         self._crew = Crew(workers or 1, (workers or 1) * (QUEUED + 1))
@@ -115,7 +115,7 @@ class Fold:
             totals = AsTheyCome(self.reducer.combine)
         elif resume is None or resume.cuts is None:
             totals = InOrder(self.reducer.combine, sorted((one.start, one.end) for one in ranges))
-        else:  # as it was cut, or sums would be those of another tree
+        else:  # with the former cuts: others would give sums of another tree
             totals = InOrder(self.reducer.combine, resume.cuts)
             done = Coverage(resume.done)
             left = [TokenRange(*cut, _replicas(ranges, cut)) for cut in resume.cuts if not done.has(cut)]
@@ -129,14 +129,14 @@ class Fold:
         resume.check(self.what)
         ours = Coverage((one.start, one.end) for one in ranges)
         if not all(map(ours.has, resume.done)):
-            raise CheckpointError("the checkpoint is of another scan: it has tokens that are not in this one's range")
+            raise CheckpointError("the checkpoint is of another scan: it has tokens outside of the range of this scan")
         if deterministic and resume.parts and (resume.cuts is None or Coverage(resume.cuts).spans != ours.spans):
-            raise CheckpointError("deterministic=True goes on only from a fold of the same range that had it, too")
+            raise CheckpointError("deterministic=True can only resume a deterministic fold of the same range")
 
-    # ---- pieces
+    # ---- scan events
 
     def take(self, piece: Piece) -> None:
-        """Fold *piece*, or have it folded. What the reducer raises comes out of here or of a later call."""
+        """Fold *piece*, or submit it. Exceptions of the reducer are raised by this or a later call."""
         process.stay(self._process)
         self._crew.check()
         one = self._open.get(piece.number)
@@ -148,7 +148,7 @@ class Fold:
         elif piece.kind == DONE:
             del self._open[piece.number]
             self._crew.give(one.chain, lambda: self._add(one))
-        else:  # it begins again, or was given up
+        else:  # the range restarts, or was abandoned
             one.void = True
             self._open[piece.number] = _Range(piece.token_range, one.chain)
         self._crew.check()
@@ -188,11 +188,11 @@ class Fold:
 
     @property
     def rows(self) -> int:
-        """Of ranges that are done."""
+        """Number of rows of completed ranges."""
         return self._rows
 
     def wait(self) -> None:
-        """Until another piece may be taken."""
+        """Wait until another scan event may be taken."""
         if not self._crew.has_room:
             self._crew.wait(lambda: self._crew.has_room)
 
@@ -200,7 +200,8 @@ class Fold:
         await self._until(lambda: self._crew.has_room)
 
     def result(self, schema: ColumnPlan | None) -> Any:
-        """When all pieces were taken, or it was stopped. *schema*: of rows, if there were none."""
+        """Return the result, after all events were taken, or after a stop. *schema*: of the rows, if there were
+        none."""
         self._crew.wait(lambda: self._crew.is_idle)
         self._conclude_by_crew(schema)
         self._crew.wait(lambda: self._crew.is_idle)
@@ -220,12 +221,12 @@ class Fold:
 
     def _conclude(self, schema: ColumnPlan | None) -> None:
         with self._lock:
-            self._failed = self._last is not None  # the totals are changed by it
+            self._failed = self._last is not None  # result() then changes the totals
             acc = self.totals.result(self._last)
             if acc is NOTHING:
                 if schema is None:
                     raise DriverException(
-                        "there are no rows, and the server does not say which columns they would have"
+                        "the scan has no rows, and the server has not described the columns of the statement"
                     )
                 acc = self.reducer.open(schema, FULL_RING)
             self._result = self.reducer.finish(acc) if self._finishes else acc
@@ -240,7 +241,7 @@ class Fold:
         self._crew.on_change = None
 
     def close(self) -> None:
-        """Nothing is folded any more. What is being folded is waited for."""
+        """Stop folding. Waits for running jobs."""
         self._crew.close()
         self._over = True
 
@@ -248,18 +249,18 @@ class Fold:
 
     def checkpoint(self) -> Checkpoint:
         """See Scan.checkpoint."""
-        process.stay(self._process)  # a forked child has another one's lock
+        process.stay(self._process)  # the lock in a forked child belongs to the parent
         with self._lock:
             if self.stopped and self._failed:
-                raise CheckpointError("the fold was ended by StopScan: there is nothing to go on with")
+                raise CheckpointError("the fold was ended by StopScan and cannot be resumed")
             if self._failed:
-                raise CheckpointError("the reducer's combine() has failed: nothing is known of what was done")
+                raise CheckpointError("combine() of the reducer failed: the state of the totals is unknown")
             keep = Kept if self._over else Kept.frozen
             return Checkpoint(self.what, self.totals.parts(keep), self._rows, self.totals.cuts)
 
 
 def left_over(ranges: Sequence[TokenRange], resume: Checkpoint | None) -> list[TokenRange]:
-    """What *resume* has not of *ranges*, in their order."""
+    """Return the parts of *ranges* that *resume* does not cover, in their order."""
     if resume is None:
         return list(ranges)
     done = Coverage(resume.done)
@@ -270,11 +271,11 @@ def _replicas(ranges: Sequence[TokenRange], cut: Span) -> Sequence[Any]:
     return next((one.replicas for one in ranges if one.contains(cut[1])), ())
 
 
-# ---- what an error knows
+# ---- checkpoints of errors
 
 
 def with_checkpoint(error: BaseException, fold: Fold) -> None:
-    """Let *error*, by which *fold* was ended, say how far it had come."""
+    """Attach the checkpoint of *fold* to *error*, which ended it."""
     try:
         checkpoint = fold.checkpoint()
     except (CheckpointError, ConnectionShutdown):
@@ -284,14 +285,14 @@ def with_checkpoint(error: BaseException, fold: Fold) -> None:
     if add_note is not None:
         add_note(
             f"The scan of {fold.what.get('table')} was ended: {100 * checkpoint.fraction:.1f} % of the ring are done. "
-            "cassandra.scan.checkpoint_of(error) is where to go on."
+            "cassandra.scan.checkpoint_of(error) returns the checkpoint to resume from."
         )
 
 
 @public("cassandra.scan")
 def checkpoint_of(error: BaseException) -> Checkpoint | None:
-    """How far a scan had come that *error* ended, whatever it is: a :class:`ScanError`, ``KeyboardInterrupt``, or what
-    a reducer raised. None if it has none."""
+    """Return the checkpoint of the scan that *error* ended, for any exception: a :class:`ScanError`,
+    ``KeyboardInterrupt``, or an exception of a reducer. None if it has no checkpoint."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:

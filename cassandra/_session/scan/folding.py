@@ -1,7 +1,7 @@
-"""Has the rows of a scan folded: by a thread, by a task.
+"""Folds the rows of a scan: on a thread, or in a task.
 
-L5. What is wished is checked before anything is sent. Whatever ends the fold, reading is given up first, then the crew
-is waited for; then nothing changes any more, and the exception is told how far it had come.
+L5. Options are checked before any request. On any end of the fold, first reading is abandoned, then the worker pool is
+waited for; after that nothing changes, and the checkpoint is attached to the exception.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     _Planned = tuple[ScanPlan, ScanPlan, tuple[Question, Question]]
 
-#: How servers say that they do not know a function, or not of that type.
+#: Errors of servers for an unknown function, or one that does not support the type.
 _REFUSED = (InvalidRequest, SyntaxException, UnsupportedOperation)
 
 
 class Wish:
-    """What ``scan.fold`` is asked for."""
+    """Options of ``scan.fold``."""
 
     def __init__(
         self,
@@ -49,18 +49,18 @@ class Wish:
         self.filter = one_of("filter", filter, options.filter)
         self.resume = one_of("resume", resume, options.resume)
         if self.resume is not None and not isinstance(self.resume, Checkpoint):
-            raise TypeError(f"resume is a Checkpoint, not {self.resume!r}; Checkpoint.load() reads one from a file")
+            raise TypeError(f"resume must be a Checkpoint, got {self.resume!r}; use Checkpoint.load() to read a file")
         self.deterministic = deterministic
         self.workers = workers
         self.pushdown = pushdown_of(options, reducer, self.filter)
 
     @property
     def folds(self) -> MapReducer:
-        """The reducer of what servers answer with."""
+        """The reducer of the servers' results."""
         return self.reducer if self.pushdown.reducer is None else self.pushdown.reducer
 
     def what(self, plan: ScanPlan) -> dict[str, str]:
-        """What is folded, for checkpoints: what servers have folded goes on with what they fold."""
+        """Return the description of the fold for checkpoints: a pushed-down fold can only resume a pushed-down one."""
         what = description(plan, self.filter, self.reducer)
         return what if self.pushdown.selected is None else {**what, "aggregates": self.pushdown.selected}
 
@@ -68,18 +68,19 @@ class Wish:
 def check_reducer(reducer: Any) -> None:
     for name in ("open", "stream", "combine", "finish"):
         if not callable(getattr(reducer, name, None)):
-            raise TypeError(f"a reducer has open(), stream(), combine() and finish(); {reducer!r} has no {name}()")
+            raise TypeError(f"a reducer needs open(), stream(), combine() and finish(); {reducer!r} has no {name}()")
 
 
 def one_of(name: str, here: Any, there: Any) -> Any:
-    """Of a call, or of the scan, which may not both have it."""
+    """Return the option given in the call or in the scan; ValueError if both have it."""
     if here is not None and there is not None:
-        raise ValueError(f"{name}= was given to the scan already")
+        raise ValueError(f"{name}= is already set in the scan")
     return there if here is None else here
 
 
 def planned(scan: Scan, wish: Wish) -> _Planned:
-    """The plan of the rows, and what is sent. Servers that do not fold what they are asked to change the wish."""
+    """Return the plan of the rows, and the plan and page templates to send. If the servers refuse the push-down, *wish*
+    is changed."""
     plan, questions = scan._plan()
     while wish.pushdown.selected is not None:
         try:
@@ -114,13 +115,13 @@ class _Run:
             plan.ranges,
             what,
             filter=wish.filter,
-            deterministic=wish.deterministic and not is_pushed,  # what servers fold is the same in any order
+            deterministic=wish.deterministic and not is_pushed,  # results of servers are the same in any order
             workers=wish.workers,
             resume=wish.resume,
             rows_of=rows_of,
             finishes=finishes,
         )
-        scan._last = self.fold  # whose checkpoint scan.checkpoint() is
+        scan._last = self.fold  # source of scan.checkpoint()
         self.reading = Reading(scan._session, sent.replace(ranges=tuple(self.fold.ranges)), questions, halves=is_pushed)
         self.reading.tally = Tally(what, self.fold.ranges, scan._options.progress, wish.resume, rows_of)
         scan._failed = self.reading.failed
@@ -140,8 +141,8 @@ def fold(scan: Scan, wish: Wish) -> Any:
 
 
 def fold_part(scan: Scan, wish: Wish, is_given_up: Callable[[], bool]) -> tuple[Any, int, bool]:
-    """The accumulator of all rows, how many they were, and whether the reducer has stopped it. Once *is_given_up*,
-    nobody wants that any more."""
+    """Return the accumulator of all rows, their number, and whether the reducer has stopped the fold. When
+    *is_given_up* returns True, the result is not needed and the fold ends."""
     run = _Run(scan, wish, planned(scan, wish), finishes=False)
     return _folded(run, is_given_up), run.fold.rows, run.fold.stopped
 

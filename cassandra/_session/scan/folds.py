@@ -1,6 +1,6 @@
-"""Folds: what a scan is folded by, which Scan has.
+"""Folds: the methods of Scan that fold, export or checkpoint it.
 
-L5. All of it is in ``folding.py`` and what that uses, which are imported when somebody folds.
+L5. The implementation is in ``folding.py`` and its imports, which are loaded on first use.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class Resumable(Protocol):
-    """What a checkpoint can be had of."""
+    """An object with checkpoints."""
 
     def checkpoint(self) -> Checkpoint: ...
 
 
 class Folds:
-    """What a scan is folded by."""
+    """Base of Scan: fold, tasks, checkpoints."""
 
     _options: Options
-    _last: Resumable | None = None  # what it was read by last
+    _last: Resumable | None = None  # the last reading or fold
 
     def fold(
         self,
@@ -45,27 +45,28 @@ class Folds:
         credentials: Importable | None = None,
         tasks: int | None = None,
     ) -> Any:
-        """What *reducer* makes of all rows, each of which it gets once, whatever has to be read again.
+        """Return the result of *reducer* over all rows. Each row counts once, also if ranges have to be read again.
 
-        Every range has an accumulator of its own, from ``reducer.open(schema, token_range)``; the batches of the range
-        are given to ``stream`` in the order of tokens and clustering keys, and when it is complete the accumulator is
-        combined with those of others. One of a range that has to begin again is dropped.
+        Every range has its own accumulator, from ``reducer.open(schema, token_range)``; the batches of the range are
+        passed to ``stream`` in the order of tokens and clustering keys. When the range is complete, its accumulator is
+        combined with others; if the range restarts, its accumulator is dropped.
 
         :param reducer: one of ``cassandra.scan`` (``Count()``, ``Sum("v")``, ...), or an object with these methods.
-        :param filter: what rows have to fulfil, as of :meth:`Session.scan`.
+        :param filter: condition on rows, as in :meth:`Session.scan`.
         :param deterministic: combine in the order of tokens, always the same neighbours, so that the result does not
-            depend on which range was read first: sums of floating-point numbers, lists of rows. Else ranges are
-            combined as they are done.
-        :param workers: how many threads ``stream`` runs on. None: the calling one. Those of one range never run at the
-            same time. ``combine`` and ``finish`` run on a thread of the fold's in any case.
-        :param resume: a checkpoint of such a fold: what that has is not read again.
-        :param executor: who does it, in :meth:`tasks`: an executor of ``concurrent.futures``, or what has ``submit`` as
-            these do; or a function that makes one. What a lost worker had is done again, by a new executor if there is
-            such a function, else by others or here. The other arguments are those of :meth:`tasks`.
+            depend on which range was read first: for sums of floating-point numbers, lists of rows. Otherwise ranges
+            are combined as they complete.
+        :param workers: number of threads that run ``stream``; None for the calling thread. Calls for one range never
+            run concurrently. ``combine`` and ``finish`` always run on a thread of the fold.
+        :param resume: a checkpoint of such a fold: the completed parts are not read again.
+        :param executor: runs the fold, as :meth:`tasks`: an executor of ``concurrent.futures``, or an object with such
+            a ``submit``; or a function that makes one. Tasks of a lost worker run again, by a new executor if there is
+            such a function, otherwise by other workers or in this process. The other arguments are those of
+            :meth:`tasks`.
 
-        ``raise StopScan(acc)`` in ``stream`` ends it early. What else a reducer raises comes out of here, as
-        :exc:`ScanError` does; ``cassandra.scan.checkpoint_of`` tells of any exception, Ctrl-C too, where to go on. With
-        ``on_error="skip"`` the result has no rows of :attr:`failed_ranges`. Example::
+        ``raise StopScan(acc)`` in ``stream`` ends it early. Other exceptions of a reducer are raised here, as is
+        :exc:`ScanError`; ``cassandra.scan.checkpoint_of`` returns the checkpoint of any exception, including Ctrl-C.
+        With ``on_error="skip"`` the result has no rows of :attr:`failed_ranges`. Example::
 
             total = session.scan("shop.orders", columns=["total"]).fold(Sum("total"))
 
@@ -89,8 +90,8 @@ class Folds:
         workers: int | None = None,
         resume: Checkpoint | None = None,
     ) -> Any:
-        """As :meth:`fold`, on the running loop, which goes on meanwhile. Without *workers* ``stream`` is called on the
-        loop's thread, between other things; a reducer that takes long has workers.
+        """As :meth:`fold`, without blocking the running loop. Without *workers* ``stream`` is called on the loop's
+        thread, between other callbacks; a slow reducer should use workers.
 
         .. versionadded:: 4.0
         """
@@ -112,13 +113,13 @@ class Folds:
         combine: Callable[[Any, Any], Any] | None = None,
         finish: Callable[[Any], Any] | None = None,
     ) -> FunctionReducer:
-        """A reducer for :meth:`fold`, made of functions.
+        """Return a reducer for :meth:`fold`, made of functions.
 
-        :param map: what a batch comes to.
-        :param reduce: an accumulator with what *map* has returned.
-        :param init: a new accumulator.
-        :param combine: one of two accumulators; else *reduce* does that, too.
-        :param finish: the result of the last one; else that is the result.
+        :param map: returns the value of a batch.
+        :param reduce: returns an accumulator combined with a result of *map*.
+        :param init: returns a new accumulator.
+        :param combine: returns the combination of two accumulators; by default *reduce*.
+        :param finish: returns the result of the last accumulator; by default the accumulator itself.
 
         Example::
 
@@ -137,16 +138,17 @@ class Folds:
         credentials: Importable | None = None,
         tasks: int | None = None,
     ) -> list[ScanTask]:
-        """The scan in parts, for other processes or machines: each can be pickled, and has ``run()``, which returns the
-        accumulator of its rows (``reducer.combine`` and ``finish`` are left to do), or, without *reducer*, a
-        ``pyarrow.Table``.
+        """Return the scan in parts, for other processes or machines: each can be pickled, and has ``run()``, which
+        returns the accumulator of its rows (``reducer.combine`` and ``finish`` are left to the caller), or, without
+        *reducer*, a ``pyarrow.Table``.
 
-        A process gets one session for all tasks of a cluster. It connects to the addresses that this one has used; what
-        cannot be pickled, it has from functions that it imports itself (or from their names, ``"module:function"``):
+        A process gets one session for all tasks of a cluster. It connects to the contact points of this session;
+        objects that cannot be pickled come from functions that it imports itself (or from their names,
+        ``"module:function"``):
 
-        :param connect: makes the session. Needed with TLS.
-        :param credentials: returns an auth provider, or a user and a password. Needed where there are any.
-        :param tasks: about how many parts; else 64.
+        :param connect: returns a session. Required with TLS.
+        :param credentials: returns an auth provider, or a user and a password. Required with authentication.
+        :param tasks: approximate number of parts; 64 by default.
 
         Example::
 
@@ -166,8 +168,8 @@ class Folds:
         credentials: Importable | None = None,
         tasks: int | None = None,
     ) -> Any:
-        """A ``dask.dataframe`` with a partition for each of :meth:`tasks`, whose arguments it takes; its columns have
-        Arrow's types. Workers read when it is computed, each time.
+        """Return a ``dask.dataframe`` with a partition for each of :meth:`tasks`, whose arguments it takes; its columns
+        have Arrow's types. Workers read the rows each time it is computed.
 
         .. versionadded:: 4.0
         """
@@ -182,8 +184,8 @@ class Folds:
         credentials: Importable | None = None,
         tasks: int | None = None,
     ) -> Any:
-        """A ``ray.data.Dataset`` with a block for each of :meth:`tasks`, whose arguments it takes. Workers read when it
-        is used, each time.
+        """Return a ``ray.data.Dataset`` with a block for each of :meth:`tasks`, whose arguments it takes. Workers read
+        the rows each time it is used.
 
         .. versionadded:: 4.0
         """
@@ -195,13 +197,13 @@ class Folds:
         raise NotImplementedError
 
     def checkpoint(self) -> Checkpoint:
-        """How far it has come, the last time that it was read: what ``resume=`` goes on from, in another process, too.
-        May be called by any thread at any time, the handler of a signal included, and after it has failed.
+        """Return the progress of the last read, for ``resume=``, also in another process. May be called by any thread
+        at any time, by signal handlers, and after a failure.
 
-        Of a fold it has the ranges that are complete, and what they were folded to. Of :meth:`batches` and :meth:`rows`
-        it has those whose rows were all given, and more was asked for; the others will be given again.
+        For a fold it has the completed ranges and their accumulators. For :meth:`batches` and :meth:`rows` it has the
+        ranges whose rows were all returned, and followed by another request; the others will be returned again.
 
-        Raises :exc:`CheckpointError` if nothing was read, or where a fold leaves nothing to go on with (``StopScan``).
+        Raises :exc:`CheckpointError` if nothing was read, or if the fold cannot be resumed (``StopScan``).
 
         .. versionadded:: 4.0
         """
@@ -209,12 +211,12 @@ class Folds:
         if last is None:
             from .checkpoint import CheckpointError
 
-            raise CheckpointError("nothing of this scan was read yet")
+            raise CheckpointError("the scan has not been read yet")
         return last.checkpoint()
 
     def explain(self, reducer: MapReducer | None = None, *, filter: Any = None) -> Explanation:
-        """What reading it, or folding it by *reducer*, would do: statement, ranges, replicas, what the servers fold
-        themselves, and why not. The statement is prepared; nothing is read. Example::
+        """Return a description of reading the scan, or of folding it by *reducer*: statement, ranges, replicas, the
+        push-down and its reason. The statement is prepared; nothing is read. Example::
 
             print(session.scan("shop.orders").explain(Count()))
 

@@ -1,6 +1,6 @@
 """OrderedScan: the rows of many partitions in the order of their clustering key (cassandra.scan).
 
-L5. What ``session.scan_order`` gives. Nothing is sent before rows are asked for; whatever asks for them reads all
+L5. Result of ``session.scan_order``. Nothing is sent before rows are requested; each iteration or conversion reads all
 partitions from the beginning.
 """
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 Key = Sequence[Any] | Mapping[str, Any]
 
-MOST_BUFFERED = 1_000_000  # rows of the pages that are merged at a time, if nothing is said of their size
+MOST_BUFFERED = 1_000_000  # rows of the pages that are merged at a time, by default
 LEAST_PAGE = 100
 MOST_ROWS = (1 << 31) - 1
 
 
 class OrderPlan:
-    """What is merged, and how. Immutable; *columns*: numbers of the order's columns in the schema, and their ways."""
+    """Plan of a merge. Immutable; *columns*: indexes of the order's columns in the schema, and True for descending."""
 
     __slots__ = (
         "bounds",
@@ -99,17 +99,17 @@ def plan_of(
     timeout: Any,
     types: ColumnTypes,
 ) -> OrderPlan:
-    """The arguments of :meth:`Session.scan_order`, checked: nothing is sent for that."""
+    """Check the arguments of :meth:`Session.scan_order` and return the plan; sends nothing."""
     session._check_open()
     if not isinstance(prepared, PreparedStatement):
-        raise TypeError(f"scan_order reads by a prepared SELECT, not by {prepared!r}")
+        raise TypeError(f"scan_order needs a prepared SELECT, got {prepared!r}")
     if session.cluster.column_encryption_policy is not None:
         session.cluster.encryption.check(prepared)
     prepared._check()
     described = prepared._snapshot[0]
     specs = prepared._bind_plan.specs
     if described is None:
-        raise DriverException("the server does not say which columns the statement has before it was executed")
+        raise DriverException("the server has not described the columns of the statement before its execution")
     if not specs:
         raise ValueError("the statement has no markers for the keys")
     keyspace, table = specs[0][:2]
@@ -144,39 +144,39 @@ def plan_of(
 
 def _whole(name: str, value: Any, most: int, least: int = 1) -> int:
     if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"{name} is a whole number from {least} to {most}, not {value!r}")
+        raise ValueError(f"{name} must be an int from {least} to {most}, got {value!r}")
     return value
 
 
 def _metadata(session: Session, keyspace: str, table: str) -> TableMetadata | None:
-    """What is known of a table or view; None where no schema is read."""
+    """Return the metadata of a table or view; None if it is not in the schema metadata."""
     known = session.cluster.metadata.keyspaces.get(keyspace)
     return None if known is None else known.tables.get(table) or known.views.get(table)  # type: ignore[return-value]
 
 
 def _columns(schema: ColumnPlan, described: ResultPlan, order: RowOrder, name: str) -> tuple[tuple[int, bool], ...]:
-    """Where the columns of the order are. ValueError for one that is not there, or that has no order here."""
+    """Return the positions of the order's columns. ValueError for a missing column, or one without an order."""
     for column in order.names:
         if schema.names.count(column) != 1:
             raise ValueError(
-                f"the statement has to select {column} of {name} once, as rows are merged by it: it selects "
+                f"the statement must select {column} of {name} once, as rows are merged by it: it selects "
                 f"{', '.join(schema.names)}"
             )
     found = tuple(zip(map(schema.names.index, order.names), order.descends, strict=True))
     for at, _ in found:
         codec = described.specs[at][3]
         if codec.stored is not None:
-            raise ValueError(f"{schema.names[at]} is encrypted: servers order what it is encrypted to")
-    Merge(schema, found, 0)  # what has no order is told
+            raise ValueError(f"{schema.names[at]} is encrypted: servers order by the encrypted values")
+    Merge(schema, found, 0)  # raises for columns without an order
     return found
 
 
 def _profile(session: Session, prepared: PreparedStatement, consistency_level: int | None) -> Any:
-    own: dict[str, Any] = {"retry_policy": FallthroughRetryPolicy()}  # a merge decides itself
+    own: dict[str, Any] = {"retry_policy": FallthroughRetryPolicy()}  # the merge itself decides on retries
     level = prepared.consistency_level if consistency_level is None else consistency_level
     if level is not None:
         if level not in ConsistencyLevel.value_to_name:
-            raise ValueError(f"consistency_level is a ConsistencyLevel, not {level!r}")
+            raise ValueError(f"consistency_level must be a ConsistencyLevel, got {level!r}")
         own["consistency_level"] = level
     return session._resolve_profile(EXEC_PROFILE_DEFAULT).replace(**own)
 
@@ -184,7 +184,7 @@ def _profile(session: Session, prepared: PreparedStatement, consistency_level: i
 def _page_size(
     session: Session, prepared: PreparedStatement, page_size: int | None, sources: int, limit: int | None
 ) -> int | None:
-    """Rows of a page: as asked for; else as ever, but fewer for many sources. Never more than are wanted in all."""
+    """Return the rows per page: the given size; otherwise the default, reduced for many sources. At most *limit*."""
     found: int | None
     if page_size is not None:
         found = _whole("page_size", page_size, MOST_ROWS)
@@ -200,14 +200,14 @@ def _page_size(
 
 def _bound(prepared: PreparedStatement, number: int, key: Key) -> Bound:
     if isinstance(key, str | bytes | bytearray) or not isinstance(key, Sequence | Mapping):
-        raise TypeError(f"key {number} is {key!r}: a key is a sequence or a mapping of the statement's parameters")
+        raise TypeError(f"key {number}: expected a sequence or mapping of the statement's parameters, got {key!r}")
     try:
         bound = prepared._bind_plan.bind(key, prepared.protocol_version)
     except (TypeError, ValueError, KeyError) as error:
         raise type(error)(f"key {number}: {error}") from error
     if len(bound) != len(prepared._bind_plan):
         raise ValueError(
-            f"key {number} has {len(bound)} values, and the statement {len(prepared._bind_plan)} parameters"
+            f"key {number} has {len(bound)} values, but the statement has {len(prepared._bind_plan)} parameters"
         )
     return bound
 
@@ -216,8 +216,8 @@ def _bound(prepared: PreparedStatement, number: int, key: Key) -> Bound:
 class OrderedScan:
     """Rows of many partitions, merged; made by :meth:`Session.scan_order`.
 
-    Iterate it (``for``, ``async for``) for its record batches, or take one of the ways below; each reads the partitions
-    from the beginning. One thread or task at a time takes rows of one of them.
+    Iterate it (``for``, ``async for``) for its record batches, or use one of the methods below; each reads the
+    partitions from the beginning. Each iteration belongs to one thread or task at a time.
 
     .. versionadded:: 4.0
     """
@@ -230,14 +230,14 @@ class OrderedScan:
         return f"<OrderedScan of {len(self._plan.keys)} partitions of {self._plan.name} by {self._plan.order}>"
 
     def batches(self) -> OrderedBatches:
-        """Its record batches, for ``for`` and ``async for``; to be closed, or used as a context manager, where they are
-        not read to the end. A batch has up to *target_rows* rows; fewer when the next ones are on their way yet, and
-        where many rows of one partition follow each other: those are a slice of their page. Raises
+        """Return the record batches, for ``for`` and ``async for``; close it, or use it as a context manager, unless it
+        is read to the end. A batch has up to *target_rows* rows; fewer while the next ones are in flight, and if many
+        rows of one partition follow each other: those are a slice of their page. Raises
         :exc:`~cassandra.scan.ScanError`, whose ``key`` is that of the partition."""
         return OrderedBatches(self._begin)
 
     def rows(self) -> OrderedRows:
-        """Its rows, one by one, as the session's row factory makes them: for ``for`` and ``async for``."""
+        """Return the rows, one by one, made by the session's row factory: for ``for`` and ``async for``."""
         return OrderedRows(lambda: self._begin(self._session._resolve_profile(EXEC_PROFILE_DEFAULT).row_factory))
 
     def _begin(self, factory: Callable[..., Any] | None = None) -> Merging:
@@ -256,16 +256,16 @@ class OrderedScan:
         return self._plan.schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """All batches. Pages are asked for by the thread that reads them."""
+        """Export all batches. Pages are fetched by the thread that reads them."""
         batches = self.batches()
         return stream(self._plan.schema, lambda: next(batches, None))
 
     def to_arrow(self) -> Any:
-        """A ``pyarrow.Table`` of all rows."""
+        """Return a ``pyarrow.Table`` of all rows."""
         return to_arrow(self._read_all())
 
     def to_polars(self) -> Any:
-        """A ``polars.DataFrame`` of all rows."""
+        """Return a ``polars.DataFrame`` of all rows."""
         return to_polars(self._read_all())
 
     def _read_all(self) -> ArrowBatches:
@@ -274,7 +274,7 @@ class OrderedScan:
 
 
 class _Merged(Delivery):
-    """What a merging gives, begun when the first is asked for."""
+    """Delivery of the results of a merge, which starts with the first request."""
 
     def __init__(self, begin: Callable[[], Merging]) -> None:
         self._begin = begin
@@ -301,7 +301,7 @@ class _Merged(Delivery):
             self._merging.close()
 
     def __del__(self) -> None:
-        self.close()  # a merging and its levels know each other, which only the garbage collector would find out
+        self.close()  # a merging and its levels form a reference cycle, which only the garbage collector would free
 
 
 @public("cassandra.scan")

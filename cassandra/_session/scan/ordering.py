@@ -1,8 +1,8 @@
-"""In which order a prepared SELECT gives the rows of one partition, and whether that is the order that is wanted.
+"""Order of the rows of one partition as returned by a prepared SELECT, and its comparison with the requested order.
 
-L5, pure. A column is *fixed* when it is the same in all rows of a source: those of the partition key, and clustering
-columns that are compared by ``=``. The others follow each other as in the clustering key, each in the direction that
-the table says, or all in the other one.
+L5, pure. A column is *fixed* if it has the same value in all rows of a source: partition key columns, and clustering
+columns compared by ``=``. The others are ordered as in the clustering key, each in the direction that the table
+declares, or all reversed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _BEHIND_WHERE = ("ORDER", "GROUP", "PER", "LIMIT", "ALLOW", "BYPASS", "USING")
 
 
 class PartitionSelect:
-    """What of *cql*, a SELECT, decides on the order of its rows. ValueError if it is none."""
+    """The parts of *cql*, a SELECT, that determine the order of its rows. ValueError if it is not a SELECT."""
 
     def __init__(self, cql: str) -> None:
         words = [word for word in words_of(cql) if word.text != ";"]
         if not words or not words[0].says("SELECT"):
-            raise ValueError(f"partitions are read by a SELECT, not by {cql!r}")
+            raise ValueError(f"expected a SELECT to read partitions, got {cql!r}")
         where = _behind(words, "WHERE")
         end = next((at for at, word in enumerate(where) if word.says(*_BEHIND_WHERE)), len(where))
         self.fixed: set[str] = set()
@@ -51,9 +51,9 @@ class PartitionSelect:
 
     @staticmethod
     def _read_order(words: list[Word]) -> tuple[str, bool]:
-        """A column, and whether it descends."""
+        """Return a column, and True if it is descending."""
         if any(word.says("ANN") for word in words):
-            raise ValueError("rows in the order of ANN OF are in no order that could be merged")
+            raise ValueError("rows ordered by ANN OF cannot be merged")
         name = words[0].name
         assert name is not None
         return name, len(words) > 1 and words[1].says("DESC")
@@ -65,7 +65,7 @@ def _behind(words: list[Word], keyword: str) -> list[Word]:
 
 
 def _order_of(words: list[Word]) -> list[Word]:
-    """What is behind ORDER BY, to the next clause."""
+    """Return the words after ORDER BY, up to the next clause."""
     found = _behind(words, "ORDER")[1:]
     end = next((at for at, word in enumerate(found) if word.says(*_BEHIND_WHERE)), len(found))
     return found[:end]
@@ -82,8 +82,8 @@ def _split(words: list[Word], is_between: Any) -> list[list[Word]]:
 
 
 class RowOrder:
-    """The columns that sources are merged by: *names* and whether each *descends*. *is_exact*: no two rows of a source
-    are equal by them."""
+    """The columns that sources are merged by: *names*, and *descends* for each. *is_exact*: no two rows of a source are
+    equal by them."""
 
     __slots__ = ("descends", "is_exact", "names")
 
@@ -104,16 +104,16 @@ def row_order(
     order_by: str | Iterable[str] | None,
     descending: bool | Sequence[bool],
 ) -> RowOrder:
-    """The order that is wanted of *cql*, which reads the table *name*. ValueError with the reason where its rows are in
-    another one. Without metadata of the table nothing is known: rows are looked at as they come."""
+    """Return the requested order of *cql*, which reads the table *name*. ValueError with the reason if its rows have
+    another order. Without metadata of the table the order is unknown: it is verified while rows are read."""
     select = PartitionSelect(cql)
     if select.tokens:
-        raise ValueError("the statement is of one partition, without token(): a whole table is read by session.scan()")
+        raise ValueError("the statement must read one partition, without token(): use session.scan() for a table")
     wanted = _wanted(order_by, table, select)
     given = [descending] if not isinstance(descending, Sequence) else list(descending)
     downs = given * len(wanted) if isinstance(descending, bool) else given
     if len(downs) != len(wanted) or not all(type(down) is bool for down in downs):
-        raise ValueError(f"descending is one bool, or one for each of {', '.join(wanted)}, not {descending!r}")
+        raise ValueError(f"descending must be one bool, or one for each of {', '.join(wanted)}, got {descending!r}")
     if table is None:
         return RowOrder(wanted, downs, False)
     _check_partition(name, table, select)
@@ -126,11 +126,11 @@ def _wanted(order_by: str | Iterable[str] | None, table: TableMetadata | None, s
     if order_by is not None:
         found = list(order_by)
     elif table is None:
-        raise ValueError("order_by is needed where the driver has no metadata of the table")
+        raise ValueError("order_by is required, as there is no metadata of the table")
     else:
         found = [column.name for column in table.clustering_key if column.name not in select.fixed]
     if not found or len(set(found)) < len(found):
-        raise ValueError(f"rows are in the order of clustering columns that differ, and at least of one, not {found!r}")
+        raise ValueError(f"order_by must be distinct clustering columns, at least one, got {found!r}")
     return found
 
 
@@ -138,11 +138,11 @@ def _check_partition(name: str, table: TableMetadata, select: PartitionSelect) -
     for column in table.partition_key:
         if column.name in select.listed:
             raise ValueError(
-                f"the statement reads several partitions by IN on {column.name}: it has to be of one of {name}; give "
-                "each of them as a key"
+                f"the statement reads several partitions, by IN on {column.name}: it must read one of {name}; "
+                "pass each partition as a key"
             )
         if column.name not in select.fixed:
-            raise ValueError(f"the statement is not of one partition of {name}: {column.name} = ? is missing")
+            raise ValueError(f"the statement does not read one partition of {name}: {column.name} = ? is missing")
 
 
 def _checked(
@@ -156,10 +156,10 @@ def _checked(
         if column in fixed:
             continue
         if column not in own:
-            raise ValueError(f"{column} is no clustering column of {name}: those are {', '.join(own) or 'none'}")
+            raise ValueError(f"{column} is not a clustering column of {name}, which has {', '.join(own) or 'none'}")
         if left[0] != column:
             raise ValueError(
-                f"within a partition of {name} rows are in the order of {', '.join(left)}, and not of {column}, unless "
+                f"within a partition of {name} rows are ordered by {', '.join(left)}, not by {column}, unless "
                 f"{left[0]} is fixed by ="
             )
         if (own[column] is not turned) is not down:
@@ -171,8 +171,8 @@ def _checked(
 def _wrong_way(name: str, column: str, down: bool, turned: bool, own: bool) -> str:
     way, other = ("DESC", "ASC") if down else ("ASC", "DESC")
     clustering = "DESC" if own else "ASC"
-    said = "its ORDER BY turns that round" if turned else "it has no ORDER BY that turns that round"
+    said = "ORDER BY of the statement reverses it" if turned else "the statement has no ORDER BY that reverses it"
     return (
-        f"the statement gives {column} {other}, and {way} is wanted (descending={down}): the clustering order of "
+        f"the statement returns {column} {other}, but {way} is requested (descending={down}): the clustering order of "
         f"{name} is {column} {clustering}, and {said}"
     )

@@ -1,8 +1,8 @@
-"""Which range of a scan is opened next: ranges at home on a shard take turns, so that all shards have some.
+"""Choice of the next range of a scan: round-robin over the home shards of the ranges, so that all shards have work.
 
-L5. A :class:`Pending` belongs to one reading. The *home* of a range is the shard that its first page would go to; a
-range that has ended makes room for one of the same home. So each shard has as many open as any other, for as long as it
-has some left: one that has none waits for nobody, but it does not work either.
+L5. A :class:`Pending` belongs to one reading. The *home* of a range is the shard that its first page would go to; when
+a range ends, a range of the same home is opened. So each shard has as many open ranges as any other, as long as it has
+ranges left; after that it is idle.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .question import Range
 
-SEED = 20170328  # of the order in which ranges are looked at
-AHEAD = 4096  # ranges whose home is known, so that a scan of a million begins at once
+SEED = 20170328  # seed of the order in which ranges are considered
+AHEAD = 4096  # limit of ranges whose home is computed, so that a scan of a million ranges starts at once
 
 
 class Pending:
-    """Ranges of which nothing was asked for, by *home_of*; if that is None, they are opened as they are ordered."""
+    """Ranges not opened yet, by *home_of*; if that is None, they are opened in their order."""
 
     def __init__(self, ranges: Iterable[Range], home_of: Callable[[Range], object] | None) -> None:
         found = list(ranges)
@@ -28,15 +28,15 @@ class Pending:
             random.Random(SEED).shuffle(found)
         self._ranges = deque(found)
         self._home_of = home_of
-        self._at: OrderedDict[object, deque[Range]] = OrderedDict()  # by home; the next in turn is the first
-        self._known = 0  # how many of these there are
-        self._ended: deque[object] = deque()  # homes of ranges that have ended, one for each
+        self._at: OrderedDict[object, deque[Range]] = OrderedDict()  # by home; the first is the next in turn
+        self._known = 0  # number of ranges in _at
+        self._ended: deque[object] = deque()  # homes of ranges that have ended, one entry for each
 
     def __len__(self) -> int:
         return len(self._ranges) + self._known
 
     def next(self) -> Range:
-        """What is to be opened; it is none of these any more."""
+        """Remove and return the next range to open."""
         if self._home_of is None:
             return self._ranges.popleft()
         while self._ranges and self._known < AHEAD:
@@ -62,12 +62,12 @@ class Pending:
         return next(iter(self._at))
 
     def ended(self, one: Range) -> None:
-        """*one* is not open any more."""
+        """Record that *one* is no longer open."""
         if self._home_of is not None:
             self._ended.append(one.home)
 
     def push(self, ranges: Sequence[Range]) -> None:
-        """These, too; if there is an order, before all others."""
+        """Add ranges; without homes, before all others."""
         self._ranges.extendleft(reversed(ranges))
 
     def clear(self) -> None:

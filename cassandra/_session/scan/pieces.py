@@ -1,4 +1,4 @@
-"""What a reading gives, one after the other, and what it fails with (L5). Values."""
+"""Scan events of a reading, and its error (L5). Values."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 BATCH = "batch"  # rows of the range, in the order of tokens, then of the clustering key
 DONE = "done"  # the range is complete
-RESTARTED = "restarted"  # the range begins again: what came of it is void
-FAILED = "failed"  # the range is given up (on_error="skip"): what came of it is not all
+RESTARTED = "restarted"  # the range restarts: its previous batches are void
+FAILED = "failed"  # the range is abandoned (on_error="skip"): its batches are incomplete
 
 
 class Piece:
-    """A step of the range with this *number* in ``plan.ranges``. *batch*: of ``BATCH``; *error*: why a range was
-    restarted or has failed."""
+    """A scan event of the range with this *number* in ``plan.ranges``. *batch*: for ``BATCH``; *error*: the reason of a
+    restart or failure."""
 
     __slots__ = ("batch", "error", "kind", "number", "token_range")
 
@@ -50,9 +50,9 @@ class Piece:
 class ScanError(DriverException):
     """A scan has ended because a part of the table could not be read; the cause is ``__cause__``.
 
-    ``token_range`` is the part, ``page`` the number of its page, from 0, ``host`` the one asked last. ``checkpoint`` is
-    what was folded before (see ``scan.fold``), None if nothing was. Of ``scan_order`` the part is ``key``, one of those
-    it was given.
+    ``token_range`` is the part, ``page`` the number of its page, from 0, ``host`` the last coordinator. ``checkpoint``
+    is the state of the fold before (see ``scan.fold``), None if nothing was folded. For ``scan_order`` the part is
+    ``key``, one of the given keys.
     """
 
     token_range: TokenRange | None = None
@@ -67,7 +67,7 @@ class ScanError(DriverException):
 
 
 class AsyncPieces:
-    """The pieces of a reading, for one task."""
+    """Scan events of a reading, for one task."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading

@@ -1,7 +1,7 @@
-"""What a scan is asked for, checked before anything is sent, and what it makes of that: the statement and the ranges.
+"""Options of a scan, checked before any request, and its plan: the statement and the ranges.
 
-L5. :class:`Options` is a call of ``session.scan``; a :class:`ScanPlan` is made of it when reading begins, as the ring
-and the tablets are then, and does not change.
+L5. :class:`Options` is a call of ``session.scan``; a :class:`ScanPlan` is made of it when reading begins, from the ring
+and the tablets at that time, and does not change.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 OnError = Literal["retry", "skip"]
 
-IN_FLIGHT_PER_SHARD = 3  # keeps a shard busy while an answer travels
-RANGES_OF_SHARD = 24  # the last ones to end are small
-SHARDS_OF_OTHERS = 4  # of a node that says nothing of shards: it has threads enough for so many
-RANGES_OF_OTHERS = 48  # all threads of such a node take what comes next: a large one, as the last, holds up nobody
+IN_FLIGHT_PER_SHARD = 3  # keeps a shard busy while a response is transferred
+RANGES_OF_SHARD = 24  # small ranges at the end
+SHARDS_OF_OTHERS = 4  # for a node without shards: it has enough threads for so many
+RANGES_OF_OTHERS = 48  # all threads of such a node share the ranges: a large last range delays none of them
 MOST_PARALLEL = 1024
 MOST_RANGES = 1 << 20
 
@@ -44,10 +44,10 @@ MOST_RANGES = 1 << 20
 class ScanPlan:
     """How a table is read. Immutable.
 
-    ``cql`` is the statement of a range, to be bound with ``values``, its start and its end; ``first_cql`` that of the
-    range that begins at -2**63, without the start (the same as ``cql`` if the caller has prepared the tokens). Pages
-    have ``page_size`` rows at first, and up to ``largest_page`` where rows are narrow.
-    ``ranges`` are ascending and have no token twice. ``schema`` may be known only after the first page.
+    ``cql`` is the statement of a range, bound with ``values``, its start and its end; ``first_cql`` that of the range
+    that begins at -2**63, without the start (the same as ``cql`` if the caller has prepared the tokens). Pages have
+    ``page_size`` rows at first, and up to ``largest_page`` if rows are narrow. ``ranges`` are ascending and disjoint.
+    ``schema`` may be unknown until the first page.
     """
 
     __slots__ = (
@@ -95,7 +95,7 @@ class ScanPlan:
         raise AttributeError(f"a plan is immutable: {name} cannot be set")
 
     def replace(self, **changes: Any) -> ScanPlan:
-        """The same with other values."""
+        """Return a copy with other values."""
         return ScanPlan(**{name: getattr(self, name) for name in self.__slots__} | changes)
 
     def __repr__(self) -> str:
@@ -129,11 +129,11 @@ class Options:
         session._check_open()
         self.session = session
         if on_error not in ("retry", "skip"):
-            raise ValueError(f'on_error is "retry" or "skip", not {on_error!r}')
+            raise ValueError(f'on_error must be "retry" or "skip", got {on_error!r}')
         if pushdown not in ("auto", "always", "never"):
-            raise ValueError(f'pushdown is "auto", "always" or "never", not {pushdown!r}')
+            raise ValueError(f'pushdown must be "auto", "always" or "never", got {pushdown!r}')
         if consistency_level not in ConsistencyLevel.value_to_name:
-            raise ValueError(f"consistency_level is a ConsistencyLevel, not {consistency_level!r}")
+            raise ValueError(f"consistency_level must be a ConsistencyLevel, got {consistency_level!r}")
         self.splits = _count("splits", splits, MOST_RANGES)
         self.parallelism = _count("parallelism", parallelism, MOST_PARALLEL)
         self.target_rows = _whole("target_rows", target_rows, 1 << 31)
@@ -164,7 +164,7 @@ class Options:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What another session is asked for to read the same, by parts; the table, or ``prepared``, the statement."""
+        """Arguments for another session to read the same rows; the table, or ``prepared``, the statement."""
         of_table = {"table": str(self.name), "columns": self._columns, "where": self._where}
         statement = {"prepared": self.cql} if self._is_prepared else of_table
         return {
@@ -184,7 +184,7 @@ class Options:
     def _check_server(self, bypass_cache: bool) -> None:
         hosts = self.session.cluster.metadata.all_hosts()
         if bypass_cache and not any(host.sharding_info is not None for host in hosts):
-            raise UnsupportedOperation("bypass_cache=True: only ScyllaDB has BYPASS CACHE, and this is no ScyllaDB")
+            raise UnsupportedOperation("bypass_cache=True needs ScyllaDB: other servers do not support BYPASS CACHE")
 
     # ---- the statement
 
@@ -197,7 +197,7 @@ class Options:
 
     def _read_prepared(self, prepared: PreparedStatement, columns: Any, where: Any, bypass_cache: bool) -> None:
         if columns is not None or where is not None:
-            raise ValueError("columns= and where= are of a scan of a table; a prepared statement has its own")
+            raise ValueError("columns= and where= need a table, and cannot be combined with a prepared statement")
         if self.session.cluster.column_encryption_policy is not None:
             self.session.cluster.encryption.check(prepared)
         prepared._check()
@@ -213,19 +213,19 @@ class Options:
         condition = select.condition
         if condition.markers != (2 if condition.token_markers else 0):
             raise ValueError(
-                "a prepared statement that is scanned has markers for the two tokens, or none: scan the table, with "
-                'where=("... = ?", [value]) for other values'
+                "a prepared statement for a scan must have markers for the two tokens, or none: scan the table, "
+                'with where=("... = ?", [value]), for other values'
             )
         if condition.token_markers:
             if bypass_cache and not condition.bypass:
-                raise ValueError("bypass_cache=True: the prepared statement has to have BYPASS CACHE itself")
+                raise ValueError("bypass_cache=True: the prepared statement must contain BYPASS CACHE itself")
             self.prepared = prepared
             self.cql = self.first_cql = prepared.query_string
         else:
             self._texts(select.selected, condition, select.distinct, bypass_cache)
 
     def select(self, selected: str) -> None:
-        """Read that in the place of what was asked for, of the same rows."""
+        """Select *selected* instead of the requested columns, from the same rows."""
         self._texts(selected, self.condition, self.distinct, self._bypass)
 
     def _texts(self, selected: str, condition: Condition, distinct: bool, bypass: bool) -> None:
@@ -248,21 +248,21 @@ class Options:
         return condition
 
     def _metadata(self) -> Any:
-        """The table or view. ValueError if there is none."""
+        """Return the metadata of the table or view. ValueError if there is none."""
         metadata = self.session.cluster.metadata
         keyspace = metadata.keyspaces.get(self.name.keyspace)
         found = None
         if keyspace is not None:
             found = keyspace.tables.get(self.name.table) or keyspace.views.get(self.name.table)
         if found is None:
-            hint = "" if metadata.keyspaces else ": the schema is not read (schema_metadata_enabled=False)"
+            hint = "" if metadata.keyspaces else ": schema metadata are disabled (schema_metadata_enabled=False)"
             raise ValueError(f"there is no table {self.name}{hint}")
         return found
 
     # ---- the ranges
 
     def plan(self, ranges: Iterable[TokenRange] | None = None) -> ScanPlan:
-        """How it is read, as things are now; *ranges* in the place of all."""
+        """Return the plan, from the current topology; *ranges* replaces the ranges of the scan."""
         shards = sum(map(shards_of, self.session._pools)) or 1
         parallelism = self.parallelism or min(MOST_PARALLEL, shards * IN_FLIGHT_PER_SHARD)
         wanted = self.splits or min(MOST_RANGES, sum(map(ranges_of, self.session._pools)) or RANGES_OF_OTHERS)
@@ -288,8 +288,8 @@ class Options:
         )
 
     def ranges(self, wanted: int) -> list[TokenRange]:
-        """About so many ranges: tablets and parts of the ring as they are, and parts of these where they are fewer; but
-        as many as were asked for, if they were."""
+        """Return about *wanted* ranges: tablets and parts of the ring, split if there are fewer, and merged only if
+        there are more than *splits*."""
         known = self.session.cluster.metadata.token_ranges(self.name.keyspace, self.name.table)
         parts = [cut for one in known for part in self.part if (cut := one.intersect(part)) is not None]
         if self.splits and len(parts) > self.splits:
@@ -299,7 +299,7 @@ class Options:
         if len(parts) >= wanted:
             return parts
         pieces, before = [], 0
-        for part in parts:  # all together so many as are wanted, if each gets one at least
+        for part in parts:  # in total as many as wanted, as each part gets at least one
             behind = before + part.size
             pieces += part.split(max(1, behind * wanted // whole - before * wanted // whole))
             before = behind
@@ -322,29 +322,29 @@ def _count(name: str, value: Any, most: int) -> int | None:
 
 def _whole(name: str, value: Any, most: int) -> int:
     if type(value) is not int or not 1 <= value <= most:
-        raise ValueError(f"{name} is a whole number from 1 to {most}, not {value!r}")
+        raise ValueError(f"{name} must be an int from 1 to {most}, got {value!r}")
     return value
 
 
 def _part_of(given: TokenRange | Iterable[TokenRange] | None) -> list[TokenRange]:
-    """The parts of the ring that are wanted, ascending."""
+    """Return the requested parts of the ring, ascending."""
     if given is None:
         return [FULL_RING]
     if isinstance(given, TokenRange):
         return [given]
     found = list(given)
     if not all(isinstance(one, TokenRange) for one in found):
-        raise TypeError(f"token_range is a TokenRange, or several, not {given!r}")
+        raise TypeError(f"token_range must be a TokenRange or a list of them, got {given!r}")
     return merge_ranges(found)
 
 
 def _selected(name: TableName, table: Any, columns: Iterable[str] | None) -> str:
-    """What is selected. ValueError for a column that the table has not. Calls (``writetime(v) AS at``) are as they
-    are."""
+    """Return the selectors. ValueError for a column that is not in the table. Calls (``writetime(v) AS at``) are not
+    changed."""
     if columns is None:
         return ", ".join(map(maybe_escape_name, table.columns))
     if isinstance(columns, str):
-        raise TypeError(f"columns is a list of names, not {columns!r}")
+        raise TypeError(f"columns must be a list of names, got {columns!r}")
     found, unknown = [], []
     for column in columns:
         if column in table.columns:
@@ -359,7 +359,7 @@ def _selected(name: TableName, table: Any, columns: Iterable[str] | None) -> str
     if unknown:
         raise ValueError(f"{name} has no columns {', '.join(unknown)}; it has {', '.join(table.columns)}")
     if not found:
-        raise ValueError("columns are names, and there is at least one")
+        raise ValueError("columns must name at least one column")
     return ", ".join(found)
 
 
@@ -367,7 +367,7 @@ def _check_distinct(table: Any, names: Sequence[str]) -> None:
     key = {column.name for column in table.partition_key}
     others = [name for name in names if name not in key and not getattr(table.columns.get(name), "is_static", False)]
     if others:
-        raise ValueError(f"SELECT DISTINCT is of columns of the partition key and static ones, not of {others[0]}")
+        raise ValueError(f"SELECT DISTINCT supports partition key columns and static ones only, got {others[0]}")
 
 
 Told = Callable[[Any], object]

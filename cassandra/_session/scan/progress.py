@@ -1,8 +1,8 @@
-"""How far a scan has come, and who is told (L5). See ``_session/progress.py``.
+"""Progress of a scan, and its reports (L5). See ``_session/progress.py``.
 
-A ``Tally`` counts the pieces of one reading. It belongs to the thread or task that takes them, but for the list of
-ranges that are done: that only grows, so that a checkpoint of any thread, or of the handler of a signal in the middle
-of anything, has it without a lock.
+A ``Tally`` counts the scan events of one reading. It belongs to the thread or task that takes them, except the list of
+completed ranges: that only grows, so that a checkpoint, by any thread or by a signal handler at any point, reads it
+without a lock.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 @public("cassandra.scan")
 class ScanProgress(NamedTuple):
-    """How far a scan has come: which share of its part of the ring is done, 0 to 1, how many ranges of how many, rows
-    and seconds so far. ``rate`` is rows per second, ``eta`` the seconds that are left at this pace, None while nobody
-    knows. Rows are those that were read, before any filter; of ranges that had to begin again they count once."""
+    """Progress of a scan: the completed share of its part of the ring, 0 to 1, completed and total ranges, rows and
+    seconds so far. ``rate`` is rows per second, ``eta`` the seconds left at this rate, None while unknown. Rows are
+    those read, before any filter; rows of restarted ranges count once."""
 
     table: str
     fraction: float
@@ -53,7 +53,8 @@ class _Bar(progress.Bar):
 
 
 class Tally:
-    """Counts what comes of *ranges*. What *resume* has done is a part of the whole, but not of this run's pace."""
+    """Progress over *ranges*. The part covered by *resume* counts for the fraction, but not for the rate of this
+    run."""
 
     def __init__(
         self,
@@ -80,7 +81,7 @@ class Tally:
         self._progress = progress.Progress(told, self.report, lambda: _Bar(what["table"], 100.0, in_percent=True))
 
     def take(self, piece: Piece) -> None:
-        """*piece* was dealt with."""
+        """Count *piece*, which was processed."""
         number, one = piece.number, piece.token_range
         if piece.kind == BATCH and piece.batch is not None:
             self._open[number] = self._open.get(number, 0) + self._rows_of(piece.batch)
@@ -94,7 +95,7 @@ class Tally:
         self._progress.look()
 
     def end(self, whole: bool) -> None:
-        """That was all; whether it came to its end. May be called again."""
+        """End the reports; *whole*: True if the reading is complete. May be called again."""
         if self._ended:
             return
         self._ended = True
@@ -121,7 +122,7 @@ class Tally:
         return self._count - len(self._left)
 
     def checkpoint(self) -> Checkpoint:
-        """What was delivered; for any thread."""
+        """Return a checkpoint of the delivered ranges; for any thread."""
         finished = tuple(self._finished)
         before, rows = ((), 0) if self._resume is None else (self._resume.done, self._resume.rows)
         done = Coverage((*before, *(span for span, _ in finished)))
@@ -130,7 +131,7 @@ class Tally:
 
 
 def description(plan: ScanPlan, filter: Any = None, reducer: Any = None) -> dict[str, str]:
-    """What is scanned and folded, for checkpoints: the same in another process."""
+    """Return the description of a scan and fold for checkpoints; it is the same in another process."""
     found = {"table": f"{plan.keyspace}.{plan.table}", "statement": plan.cql}
     if plan.values:
         found["values"] = shown(plan.values)
@@ -142,5 +143,5 @@ def description(plan: ScanPlan, filter: Any = None, reducer: Any = None) -> dict
 
 
 def shown(value: Any) -> str:
-    """What *value* is, without the address at which it happens to be."""
+    """Return ``repr(value)`` without memory addresses."""
     return _ADDRESS.sub("", repr(value))

@@ -1,4 +1,4 @@
-"""What a fold asks of a reducer, and how that ends it early (cassandra.scan; L5)."""
+"""Interface of reducers, and the exception that ends a fold early (cassandra.scan; L5)."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ if TYPE_CHECKING:
 
 @public("cassandra.scan")
 class MapReducer(Protocol):
-    """What makes one result of the rows of a scan, see :meth:`Scan.fold`. Its methods may be called by any thread, but
-    no two of them at a time with the same accumulator.
+    """Folds the rows of a scan to one result, see :meth:`Scan.fold`. Its methods may be called by any thread, but no
+    two of them concurrently with the same accumulator.
 
-    An accumulator may be anything; where checkpoints or processes are wanted, something that can be pickled.
+    An accumulator may be any object; for checkpoints or other processes it must be picklable.
     """
 
     def open(self, schema: ColumnPlan, token_range: TokenRange, /) -> Any:
-        """A new accumulator, for the rows of a range. *schema* has ``names`` and ``__arrow_c_schema__``."""
+        """Return a new accumulator, for the rows of a range. *schema* has ``names`` and ``__arrow_c_schema__``."""
 
     def stream(self, acc: Any, batch: RecordBatch, /) -> Any:
-        """*acc* with the rows of *batch*: the same one, changed, or another. Raises :exc:`StopScan` to end the scan."""
+        """Return *acc* with the rows of *batch*: the same object, changed, or another. :exc:`StopScan` ends the
+        scan."""
 
     def combine(self, a: Any, b: Any, /) -> Any:
-        """*a* with *b*, either of which may be changed. It has to be associative: whether a range is combined with the
-        one before it or with the one behind it first has to be the same."""
+        """Return *a* combined with *b*; both may be changed. It must be associative: the result must not depend on
+        whether a range is first combined with the one before it or with the one after it."""
 
     def finish(self, acc: Any, /) -> Any:
-        """The result. *acc* stays as it is."""
+        """Return the result. *acc* is not changed."""
 
 
 @public("cassandra.scan")
 class StopScan(Exception):
-    """Raised by a reducer's ``stream``: that is enough. What the scan comes to is of the ranges that are complete, and
-    of *acc*, the accumulator of the range that it was raised for; nothing more is read."""
+    """Raised by a reducer's ``stream`` to end the scan. The result covers the completed ranges and *acc*, the
+    accumulator of the range that was streamed; nothing more is read."""
 
     def __init__(self, acc: Any) -> None:
-        super().__init__("the scan is ended by its reducer")
+        super().__init__("the reducer has ended the scan")
         self.acc = acc
 
 
@@ -58,7 +59,7 @@ class FunctionReducer:
     ) -> None:
         for name, function in (("map", map), ("reduce", reduce), ("init", init)):
             if not callable(function):
-                raise TypeError(f"{name}= is a function, not {function!r}")
+                raise TypeError(f"{name}= must be a function, got {function!r}")
         self._map = map
         self._reduce = reduce
         self._init = init

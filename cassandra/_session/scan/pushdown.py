@@ -1,13 +1,13 @@
-"""What of a fold the servers do themselves (L5).
+"""Push-down: the part of a fold that the servers do themselves (L5).
 
-A server folds ``count(*)``, ``sum``, ``min`` and ``max`` of a range where the rows lie, and answers with one row. That
-is asked of it where the result is the very same: of the built-in reducers, without a filter of the client's, and of
-sums only where they cannot overflow: the server adds up ``int`` in an int, silently, so that columns are cast to a type
-in which that cannot happen. Sums of floating-point numbers are the client's, as servers add them up in their own way. A
-server that does not know a function says so when the statement is prepared, and then the client folds.
+A server folds ``count(*)``, ``sum``, ``min`` and ``max`` of a range where the rows are stored, and returns one row.
+That is used only if the result is exactly the same: for the built-in reducers, without a filter of the client, and for
+sums only if they cannot overflow: the server sums ``int`` in an int, silently, so that columns are cast to a type that
+cannot overflow. Sums of floating-point numbers are computed by the client, as servers sum them differently. A server
+that does not support a function refuses to prepare the statement, and then the client folds.
 
-The row of a range is a batch of one row, whose columns are folded by reducers of the same kind. Every statement has
-``count(*)`` for its first column, by which progress and checkpoints know how many rows there were.
+The row of a range is a batch of one row, whose columns are folded by reducers of the same kind. The first column of
+every statement is ``count(*)``, the number of rows for progress and checkpoints.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 Mode = Literal["auto", "always", "never"]
 
-#: What whole numbers are added up in: rows of a range are fewer than 2**32.
+#: Types in which integers are summed: a range has fewer than 2**32 rows.
 _WIDER = {"tinyint": "bigint", "smallint": "bigint", "int": "bigint", "bigint": "varint"}
 _EXACT = ("varint", "decimal")
-#: Compared alike by servers and by kernels.
+#: Types that servers and kernels compare equally.
 _ORDERED = (*_WIDER, *_EXACT, "timestamp", "date", "time", "text", "ascii", "float", "double")
 _ROWS, _COUNT, _SUM, _MIN, _MAX = (f"fastcql_{name}" for name in ("rows", "count", "sum", "min", "max"))
 
 
 class Pushdown:
-    """Whether servers fold: what they select then, the reducer of what they answer with; and why, or why not."""
+    """Decision on the push-down: the selectors and the reducer of the servers' results, if any; and its reason."""
 
     def __init__(self, why: str, reducer: MapReducer | None = None, *aggregates: str) -> None:
         self.why = why
@@ -55,11 +55,11 @@ class Pushdown:
 
     @property
     def rows_of(self) -> Callable[[RecordBatch], int]:
-        """How many rows a batch stands for."""
+        """Function that returns the number of rows that a batch stands for."""
         return len if self.selected is None else _counted
 
     def scan(self, scan: Scan) -> Scan:
-        """The scan that servers fold in the place of *scan*."""
+        """Return the scan that servers fold instead of *scan*."""
         assert self.selected is not None
         options = copy(scan._options)
         options.select(self.selected)
@@ -74,7 +74,7 @@ def _counted(batch: RecordBatch) -> int:
 
 
 def pushdown_of(options: Options, reducer: MapReducer, filter: Any) -> Pushdown:
-    """What servers do of a fold by *reducer*. UnsupportedOperation where they have to and cannot."""
+    """Return the push-down of a fold by *reducer*. UnsupportedOperation if it is required and not possible."""
     if options.pushdown == "never":
         return Pushdown('pushdown="never"')
     found = _obstacle(options, filter) or _asked_of_servers(options, reducer)
@@ -88,43 +88,43 @@ def refused(why: str, mode: Mode) -> Pushdown:
 
 
 def _obstacle(options: Options, filter: Any) -> str | None:
-    """Why nothing of this scan can be folded by servers."""
+    """Return the reason why servers cannot fold this scan at all; None if they can."""
     if filter is not None:
-        return "the filter is the client's"
+        return "the filter is applied by the client"
     if options.prepared is not None:
-        return "the statement was prepared with its tokens"
+        return "the statement was prepared with token markers"
     if options.distinct:
-        return "SELECT DISTINCT has no aggregates"
+        return "SELECT DISTINCT does not support aggregates"
     if options.condition.per_partition:
-        return "PER PARTITION LIMIT has no aggregates"
+        return "PER PARTITION LIMIT does not support aggregates"
     if any(column.is_static for column in options._metadata().columns.values()):
-        return "the table has static columns: whether partitions without rows count depends on what is selected"
+        return "the table has static columns: whether partitions without rows count depends on the selected columns"
     if options.session.cluster.column_encryption_policy is not None:
         return "the servers cannot read encrypted columns"
     return None
 
 
 def _asked_of_servers(options: Options, reducer: Any) -> Pushdown | str:
-    """By the very type: a subclass may have overridden anything."""
+    """Return the push-down of a reducer, by its exact type, as a subclass may override any method; or the obstacle."""
     kind = type(reducer)
     if kind is Count and reducer.column is None:
         return Pushdown("the servers count", Together((Sum(_ROWS),), _only))
     if kind not in (Count, Sum, Mean, Min, Max, MinMax):
-        return f"servers do not know what {reducer!r} does"
+        return f"{reducer!r} is not supported by servers"
     column = _type_of(options, reducer.column)
     if column is None:
-        return f"{reducer.column!r} is no column of the table that is selected as it is"
+        return f"{reducer.column!r} is not selected as a plain column of the table"
     if options._metadata().columns[reducer.column].mask is not None:
-        return f"{reducer.column!r} is masked: servers may fold what they do not show"
+        return f"{reducer.column!r} is masked: servers may fold values that they do not return"
     name = maybe_escape_name(reducer.column)
     if kind is Count:
         return Pushdown("the servers count", Together((Sum(_COUNT),), _only), f"count({name}) AS {_COUNT}")
     if kind in (Sum, Mean):
         return _sum(reducer, name, column)
     if column not in _ORDERED:
-        return f"servers may order {column} in their own way"
+        return f"servers may order {column} differently"
     if column in _EXACT and options.types != ColumnTypes():
-        return f"the scan has numbers of its own for {column}"
+        return f"the scan converts {column}"
     asked = {Min: (Min,), Max: (Max,), MinMax: (Min, Max)}[kind]
     aliases = {Min: ("min", _MIN), Max: ("max", _MAX)}
     parts = tuple(one(aliases[one][1]) for one in asked)
@@ -139,15 +139,15 @@ def _sum(reducer: Sum | Mean, name: str, column: str) -> Pushdown | str:
     values = name if wider is None else f"CAST({name} AS {wider})"
     selected = [f"sum({values}) AS {_SUM}"]
     if type(reducer) is Sum:
-        return Pushdown("the servers add up", Together((Sum(_SUM),), _only), *selected)
+        return Pushdown("the servers sum", Together((Sum(_SUM),), _only), *selected)
     made = _MeanOf(column)
     return Pushdown(
-        "the servers add up", Together((Sum(_SUM), Sum(_COUNT)), made), *selected, f"count({name}) AS {_COUNT}"
+        "the servers sum", Together((Sum(_SUM), Sum(_COUNT)), made), *selected, f"count({name}) AS {_COUNT}"
     )
 
 
 def _type_of(options: Options, name: str) -> str | None:
-    """The CQL type of a column that is selected as it is; None if it is not."""
+    """Return the CQL type of a column that is selected without a call or alias; None if it is not."""
     words = words_of(options.selected)
     if any(word.text == "(" for word in words):
         return None
@@ -159,11 +159,11 @@ def _type_of(options: Options, name: str) -> str | None:
     return "text" if found.cql_type == "varchar" else str(found.cql_type)
 
 
-# ---- what comes of it
+# ---- reducers of the servers' results
 
 
 class Together:
-    """Several reducers over the same batches; *made* makes one result of theirs. Can be pickled."""
+    """Several reducers over the same batches; *made* combines their results. Can be pickled."""
 
     def __init__(self, reducers: tuple[MapReducer, ...], made: Callable[..., Any]) -> None:
         self.reducers = reducers
@@ -191,7 +191,7 @@ def _pair(least: Any, most: Any) -> Any:
 
 
 class _MeanOf:
-    """The mean of a *column*, by its type, as :class:`Mean` has it."""
+    """The mean of a *column*, given by its type, as computed by :class:`Mean`."""
 
     def __init__(self, column: str) -> None:
         self.column = column

@@ -1,8 +1,7 @@
-"""Built-in reducers, and how a batch is streamed into one (cassandra.scan).
+"""Built-in reducers, and streaming of a batch into a reducer (cassandra.scan).
 
-L5. They have no state of their own, so that several threads or processes may use one at a time; accumulators belong to
-one thread each. Both can be pickled, for checkpoints and other processes. ``aggregates.py`` has those that count, add
-up and compare.
+L5. They are stateless, so that several threads or processes may use one concurrently; accumulators belong to one thread
+each. Both can be pickled, for checkpoints and other processes. ``aggregates.py`` has those that count, sum and compare.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Reducer:
-    """What the built-in ones are derived from; ``protocol.py`` says what is asked of them."""
+    """Base of the built-in reducers; ``protocol.py`` defines their methods."""
 
     def __init_subclass__(cls) -> None:
-        if "stream" in vars(cls) and "stream_selected" not in vars(cls):  # that of a class above knows nothing of it
+        if "stream" in vars(cls) and "stream_selected" not in vars(cls):  # an inherited one would bypass the new stream
             cls.stream_selected = Reducer.stream_selected  # type: ignore[method-assign]
 
     def open(self, schema: ColumnPlan, token_range: TokenRange) -> Any:
-        """Raises ValueError for a column that is not there, and TypeError for one of a type that does not do."""
+        """Raise ValueError for a missing column, and TypeError for a column of an unsupported type."""
         raise NotImplementedError
 
     def stream(self, acc: Any, batch: RecordBatch) -> Any:
@@ -44,7 +43,7 @@ class Reducer:
         return acc
 
     def stream_selected(self, acc: Any, batch: RecordBatch, mask: Mask) -> Any:
-        """As ``stream``, of the rows that *mask* has, which need not become a batch of their own."""
+        """As ``stream``, for the rows selected by *mask*, without the need to copy them to a batch."""
         return streamed(self, acc, batch, mask)
 
     def __repr__(self) -> str:
@@ -53,7 +52,7 @@ class Reducer:
 
 
 def fold_batch(reducer: MapReducer, acc: Any, batch: RecordBatch, predicate: Predicate | None = None) -> Any:
-    """What *acc* is with the rows of *batch* that *predicate* is true for: the mask first, then these rows."""
+    """Return *acc* with the rows of *batch* that match *predicate*: computes the mask first, then streams the rows."""
     mask = None if predicate is None else predicate(batch)
     if mask is None or mask.count == len(batch):
         return reducer.stream(acc, batch)
@@ -65,8 +64,7 @@ def fold_batch(reducer: MapReducer, acc: Any, batch: RecordBatch, predicate: Pre
 
 
 def streamed(reducer: MapReducer, acc: Any, batch: RecordBatch, mask: Mask) -> Any:
-    """*acc* with the rows of *mask*, in as few batches as possible: slices where they stand together, a copy where they
-    do not."""
+    """Return *acc* with the rows of *mask*, in as few batches as possible: slices of long runs, otherwise a copy."""
     for piece in pieces(batch, mask):
         acc = reducer.stream(acc, piece)
     return acc
@@ -74,8 +72,8 @@ def streamed(reducer: MapReducer, acc: Any, batch: RecordBatch, mask: Mask) -> A
 
 @public("cassandra.scan")
 class Collect(Reducer):
-    """All rows, as :class:`~cassandra.columns.ArrowBatches`: give it to ``pyarrow.table`` or ``polars.DataFrame``. It
-    takes as much memory as they do; filtered rows are copied, so that the others need not be kept."""
+    """Collects all rows, as :class:`~cassandra.columns.ArrowBatches`, for ``pyarrow.table`` or ``polars.DataFrame``.
+    All rows are in memory; filtered rows are copied, so that the other rows can be freed."""
 
     def open(self, schema: ColumnPlan, token_range: TokenRange) -> ArrowBatches:
         return ArrowBatches(schema, [])
@@ -90,24 +88,24 @@ class Collect(Reducer):
 
     def combine(self, a: ArrowBatches, b: ArrowBatches) -> ArrowBatches:
         if a.schema != b.schema:
-            raise ValueError(f"the columns changed: they were {a.schema!r}, and are {b.schema!r}")
+            raise ValueError(f"the columns have changed from {a.schema!r} to {b.schema!r}")
         a.batches.extend(b.batches)
         return a
 
 
 @public("cassandra.scan")
 class ForEachBatch(Reducer):
-    """Calls *function* with each batch; the result is how many rows it was called with, those of ranges that were read
-    again counted once.
+    """Calls *function* with each batch; the result is the number of rows of the calls, in which restarted ranges count
+    once.
 
-    Every row is given *at least once*: where a range is read again, because a node was lost, or a scan is resumed, the
-    function sees its rows again. So it should do what may be done twice. It is called by the thread that folds, and may
-    raise :exc:`StopScan`.
+    Every row is passed *at least once*: if a range is read again, because a node was lost, or a scan is resumed, the
+    function gets its rows again. So it should be idempotent. It is called by the thread that folds, and may raise
+    :exc:`StopScan`.
     """
 
     def __init__(self, function: Callable[[RecordBatch], Any]) -> None:
         if not callable(function):
-            raise TypeError(f"ForEachBatch calls a function, not {function!r}")
+            raise TypeError(f"ForEachBatch needs a callable, got {function!r}")
         self.function = function
 
     def open(self, schema: ColumnPlan, token_range: TokenRange) -> int:

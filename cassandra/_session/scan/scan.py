@@ -1,7 +1,7 @@
-"""Scan: a table that is to be read, and the ways to have its rows (cassandra.scan).
+"""Scan: a table to read, and the methods that return its rows (cassandra.scan).
 
-L5. A scan belongs to whoever made it. Nothing is sent before its rows are asked for; each time it is, the ranges are
-those of the ring and the tablets then.
+L5. A scan belongs to its creator. Nothing is sent before rows are requested; each iteration or conversion uses the ring
+and the tablets of that time.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ Order = Literal["token"] | None
 
 @public("cassandra.scan")
 class Scan(Folds):
-    """A table, or a part of it, to be read over all shards at a time; made by :meth:`Session.scan`.
+    """A table, or a part of it, to be read over all shards concurrently; made by :meth:`Session.scan`.
 
-    Whatever asks for its rows reads it, from the beginning. One thread or task at a time takes them; several scans may
-    run beside each other. Example::
+    Each iteration or conversion reads it from the beginning, for one thread or task at a time; several scans may run
+    concurrently. Example::
 
         for batch in session.scan("shop.orders", columns=["id", "total"]).batches():
             consume(pyarrow.record_batch(batch))
@@ -63,7 +63,7 @@ class Scan(Folds):
 
     @property
     def failed_ranges(self) -> list[tuple[TokenRange, Exception]]:
-        """The parts that were given up the last time it was read (``on_error="skip"``), and why."""
+        """The abandoned parts of the last read (``on_error="skip"``), and their errors."""
         return list(self._failed)
 
     def __repr__(self) -> str:
@@ -72,7 +72,8 @@ class Scan(Folds):
     # ---- preparing
 
     def _plan(self, ranges: Iterable[TokenRange] | None = None) -> tuple[ScanPlan, tuple[Question, Question]]:
-        """The plan as things are now, and its statements, prepared. *ranges*: in the place of all."""
+        """Return the plan, from the current topology, and its prepared statements. *ranges* replaces the scan's
+        ranges."""
         session = self._session
         if session._on_io_thread():
             raise DriverException("a table cannot be scanned on the driver's I/O thread (in a callback)")
@@ -106,7 +107,7 @@ class Scan(Folds):
         return self._planned(plan)
 
     def _wants_tablets(self) -> bool:
-        """Whether there may be tablets, and not all of them are known."""
+        """True if there may be tablets, and not all of them are in the cache."""
         name, state = self._options.name, self._session.cluster.metadata.state
         if all(host.sharding_info is None for host in state.hosts) or state.tablets is None:
             return False
@@ -114,7 +115,7 @@ class Scan(Folds):
         return not covers(tablet_ranges(state, known))
 
     def _without_tablets(self, error: DriverException) -> None:
-        log.warning("The tablets of %s could not be read, its scan goes by the ring: %s", self._options.name, error)
+        log.warning("Cannot read the tablets of %s, its scan uses the token ring: %s", self._options.name, error)
 
     def _texts(self, plan: ScanPlan) -> list[str]:
         if self._options.prepared is not None:
@@ -127,19 +128,19 @@ class Scan(Folds):
         options, session = self._options, self._session
         prepared = self._statements[plan.cql]
         first = self._statements.get(plan.first_cql, prepared)
-        prepared._bind_plan.bind((*plan.values, 0, 0), prepared.protocol_version)  # what is wrong is told now
+        prepared._bind_plan.bind((*plan.values, 0, 0), prepared.protocol_version)  # raise errors of values early
         described = prepared._snapshot[0]
         if described is not None:
             names = tuple(described.names)
             schema = column_plan(described, session.cluster.memory_pool, options.types)
             plan = plan.replace(schema=schema, columns=names)
             if options.filter is not None:
-                predicate_of(options.filter, schema)  # what does not fit is told now
+                predicate_of(options.filter, schema)  # raise errors of the filter early
         size = PageSize(plan.page_size, plan.largest_page)
         general = Question(session, prepared, options.profile, size)
         return plan, (general, general if first is prepared else Question(session, first, options.profile, size))
 
-    # ---- reading: for what is made of pieces
+    # ---- reading: scan events
 
     def _reading(
         self,
@@ -148,8 +149,8 @@ class Scan(Folds):
         ranges: Iterable[TokenRange] | None = None,
         rows: Callable[..., Any] | None = None,
     ) -> Reading:
-        """The pieces of all ranges, or of *ranges*. Prepares what has to be, and blocks for it. *rows*: lists of rows
-        by this factory, in the place of batches."""
+        """Return the scan events of all ranges, or of *ranges*. Prepares the statements if needed, and blocks for that.
+        *rows*: lists of rows made by this factory, instead of batches."""
         plan, questions = self._plan(ranges)
         return self._begun(plan, questions, ordered, rows)
 
@@ -179,28 +180,29 @@ class Scan(Folds):
     # ---- rows
 
     def batches(self, order: Order = None) -> Batches:
-        """Its record batches, of *target_rows* rows, or fewer at the end of a range: for ``for`` and ``async for``.
+        """Return the record batches, of *target_rows* rows, or fewer at the end of a range: for ``for`` and ``async
+        for``.
 
-        *order*: "token" gives them in the order of tokens; else they come as they come, those of one range in order.
-        Close it, or use it as a context manager, to end it early. Raises :exc:`ScanError`; and
-        :exc:`~cassandra.columns.SchemaChanged` when the columns change meanwhile.
+        *order*: "token" returns them in the order of tokens; otherwise in order of arrival, those of one range in
+        order. Close it, or use it as a context manager, to end it early. Raises :exc:`ScanError`; and
+        :exc:`~cassandra.columns.SchemaChanged` if the columns change during the read.
         """
         if order not in (None, "token"):
-            raise ValueError(f'order is "token" or None, not {order!r}')
+            raise ValueError(f'order must be "token" or None, got {order!r}')
         return Batches(self, order == "token")
 
     def rows(self, order: Order = None) -> Rows:
-        """Its rows, one by one, as the session's row factory makes them: for ``for`` and ``async for``. Each is an
-        object of Python: where there are millions, :meth:`batches` takes a tenth of the time."""
+        """Return the rows, one by one, made by the session's row factory: for ``for`` and ``async for``. Each is a
+        Python object: for millions of rows, :meth:`batches` takes a tenth of the time."""
         if order not in (None, "token"):
-            raise ValueError(f'order is "token" or None, not {order!r}')
+            raise ValueError(f'order must be "token" or None, got {order!r}')
         return Rows(self, order == "token")
 
     def __arrow_c_schema__(self) -> Any:
         return self._schema().__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """All batches. Pages are asked for by the thread that reads them."""
+        """Export all batches. Pages are fetched by the thread that reads them."""
         reading = self._reading()
         batches = Batches(self, False, reading)
         return stream(_known(reading.plan.schema), lambda: next(batches, None))
@@ -209,23 +211,23 @@ class Scan(Folds):
         return _known(self._plan()[0].schema)
 
     def to_arrow(self) -> Any:
-        """A ``pyarrow.Table`` of all rows, in the order of tokens."""
+        """Return a ``pyarrow.Table`` of all rows, in the order of tokens."""
         return to_arrow(self._gathered())
 
     def to_polars(self) -> Any:
-        """A ``polars.DataFrame`` of all rows, in the order of tokens."""
+        """Return a ``polars.DataFrame`` of all rows, in the order of tokens."""
         return to_polars(self._gathered())
 
     def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> list[Path]:
-        """Write a file for each range that has rows into the folder *path*, which is made; their paths, in the order of
-        tokens. *options* are those of ``pyarrow.parquet.ParquetWriter``; columns whose first values repeat are
-        written with a dictionary, unless ``use_dictionary`` says which. A file of that name is replaced; when the scan
-        fails, those of ranges that were complete stay."""
+        """Write a file for each range with rows into the folder *path*, which is created if missing; return the paths,
+        in the order of tokens. *options* are those of ``pyarrow.parquet.ParquetWriter``; without ``use_dictionary``,
+        columns whose first values repeat are written with a dictionary. Existing files of these names are replaced; if
+        the scan fails, the files of completed ranges remain."""
         with self._reading() as reading:
             return self._into(ParquetFiles(path, len(reading.plan.ranges), options), reading)
 
     async def to_arrow_async(self) -> Any:
-        """As :meth:`to_arrow`, without blocking the running loop; so are the next ones."""
+        """As :meth:`to_arrow`, without blocking the running loop; the same holds for the next methods."""
         return to_arrow(await self._gathered_async())
 
     async def to_polars_async(self) -> Any:
@@ -267,7 +269,7 @@ class Scan(Folds):
 
 def _known(schema: ColumnPlan | None) -> ColumnPlan:
     if schema is None:
-        raise DriverException("the server does not say which columns the statement has before it was executed")
+        raise DriverException("the server has not described the columns of the statement before its execution")
     return schema
 
 
@@ -284,7 +286,7 @@ class _Gathered:
             self._schema = self._schema or piece.batch.plan
             if piece.batch.plan != self._schema:
                 raise SchemaChanged(
-                    f"the columns changed: they were {self._schema!r}, and are {piece.batch.plan!r}", None
+                    f"the columns have changed from {self._schema!r} to {piece.batch.plan!r}", None
                 )
             self._batches.setdefault(piece.number, []).append(piece.batch)
         elif piece.kind != DONE:
@@ -296,13 +298,13 @@ class _Gathered:
 
 
 class _Read(Delivery):
-    """What a reading gives, to ``for`` or ``async for``; begun when the first is asked for."""
+    """Delivery of the results of a reading, which starts with the first request."""
 
     def __init__(self, scan: Scan, ordered: bool, reading: Reading | None = None) -> None:
         self._scan = scan
         self._ordered = ordered
         self._reading = reading
-        self._given: set[int] = set()  # ranges of which something was given
+        self._given: set[int] = set()  # ranges with delivered batches
         self._closed = False
 
     def _factory(self) -> Callable[..., Any] | None:
@@ -331,15 +333,15 @@ class _Read(Delivery):
         return None
 
     def _is_given(self, piece: Piece) -> bool:
-        """Whether *piece* is a batch for whoever reads. What was given cannot be taken back."""
+        """True if *piece* is a batch to deliver. ScanError if a range restarts after batches were delivered."""
         if piece.kind == BATCH:
             self._given.add(piece.number)
             return True
         if piece.kind == RESTARTED and piece.number in self._given:
             self.close()
             raise ScanError(
-                f"The scan of {self._scan._options.name} cannot go on: {piece.token_range} has to be read again, and "
-                f"some of its rows were given already: {piece.error}",
+                f"The scan of {self._scan._options.name} cannot continue: {piece.token_range} must be read again, but "
+                f"some of its rows were already delivered: {piece.error}",
                 piece.token_range,
             ) from piece.error
         if piece.kind != RESTARTED:

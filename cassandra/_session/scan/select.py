@@ -1,7 +1,7 @@
-"""Reads a SELECT, as far as a scan has to know it, and the condition that a caller gives.
+"""Parser of a SELECT, as far as a scan needs it, and of the condition that a caller passes.
 
-L5, pure. Nothing is understood but what a clause is, names and markers; whatever is wrong beside that the server says
-when the statement is prepared.
+L5, pure. It recognizes only clauses, names and markers; the server reports all other errors when the statement is
+prepared.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ class Word:
 
     @property
     def name(self) -> str | None:
-        """The name that it is; None if it is none."""
+        """The identifier; None if the word is not one."""
         if self.kind == "quoted":
             return self.text[1:-1].replace('""', '"')
         return self.text.lower() if self.kind == "word" else None
 
     def says(self, *keywords: str) -> bool:
-        """Whether it is one of these keywords, outside of parentheses."""
+        """True if it is one of these keywords, outside of parentheses."""
         return self.kind == "word" and not self.depth and self.text.upper() in keywords
 
 
 def words_of(cql: str) -> list[Word]:
-    """*cql* without white space and comments."""
+    """Return the words of *cql*, without white space and comments."""
     found, depth, at = [], 0, 0
     while at < len(cql):
         match = _TOKEN.match(cql, at)
@@ -66,8 +66,8 @@ def words_of(cql: str) -> list[Word]:
 
 
 class Condition:
-    """What may stand behind WHERE: relations, then PER PARTITION LIMIT and ALLOW FILTERING. ValueError for what a scan
-    cannot do. *token_markers*: markers of a lower and an upper bound of the token are among the relations."""
+    """The part of a statement after WHERE: relations, then PER PARTITION LIMIT and ALLOW FILTERING. ValueError for
+    clauses that a scan does not support. *token_markers*: the relations have markers for both bounds of the token."""
 
     def __init__(self, cql: str, words: Sequence[Word]) -> None:
         self.relations = ""
@@ -91,7 +91,7 @@ class Condition:
             if said[:3] == ["PER", "PARTITION", "LIMIT"] and len(said) == 4:
                 self.per_partition = words[at + 3].text
                 if words[at + 3].kind == "marker":
-                    raise ValueError("PER PARTITION LIMIT of a scan is a number, not a marker")
+                    raise ValueError("PER PARTITION LIMIT of a scan must be a number, not a marker")
                 at += 4
             elif said[:2] == ["ALLOW", "FILTERING"]:
                 self.filtering = True
@@ -100,13 +100,13 @@ class Condition:
                 self.bypass = True
                 at += 2
             else:
-                raise ValueError(_REFUSED.get(said[0], f"a scan does not know what to do with {words[at].text!r}"))
+                raise ValueError(_REFUSED.get(said[0], f"a scan does not support {words[at].text!r}"))
 
     def _check(self, words: list[Word]) -> None:
         for at, word in enumerate(words):
             if word.says("IN"):
                 raise ValueError(
-                    "IN cannot be part of a scan: servers do not read it in the order of tokens, or page it; use "
+                    "IN is not supported by scans: servers neither order such a query by tokens nor page it; use "
                     "execute_concurrent() for single partitions"
                 )
             if word.says("OR"):
@@ -117,7 +117,7 @@ class Condition:
             self._check_tokens(words)
 
     def _check_tokens(self, words: list[Word]) -> None:
-        """Only ``token(key) > ? AND token(key) <= ?``."""
+        """Raise ValueError unless the tokens are ``token(key) > ? AND token(key) <= ?``."""
         bounds = []
         for at, word in enumerate(words):
             if not (word.says("TOKEN") and at + 1 < len(words) and words[at + 1].text == "("):
@@ -127,33 +127,33 @@ class Condition:
             bounds.append(behind[0].text if len(behind) == 2 and behind[1].kind == "marker" else "")
         if bounds != [">", "<="]:
             raise ValueError(
-                "the tokens of a scan are bound as token(key) > ? AND token(key) <= ?, in this order, or not at all: "
-                "then that is added; a part of the ring is given as token_range="
+                "the tokens of a scan must be bound as token(key) > ? AND token(key) <= ?, in this order, or omitted: "
+                "then the scan adds them; use token_range= for a part of the ring"
             )
 
 
 _CLAUSES = ("PER", "LIMIT", "ORDER", "GROUP", "ALLOW", "BYPASS", "USING")
 _REFUSED = {
-    "LIMIT": "LIMIT cannot be part of a scan: each range would have its own; stop reading when there is enough",
-    "ORDER": 'ORDER BY cannot be part of a scan: rows come in the order of tokens (order="token"), or of their ranges',
-    "GROUP": "GROUP BY cannot be part of a scan: use scan.fold with a reducer",
-    "USING": "USING cannot be part of a scan: it has a timeout of its own",
+    "LIMIT": "LIMIT is not supported by scans: each range would have its own; stop reading after enough rows",
+    "ORDER": 'ORDER BY is not supported by scans: rows are in the order of tokens (order="token"), or of their ranges',
+    "GROUP": "GROUP BY is not supported by scans: use scan.fold with a reducer",
+    "USING": "USING is not supported by scans: use timeout=",
 }
 
 
 class Select:
-    """A SELECT that can be scanned. ValueError with the reason for any other."""
+    """A SELECT that can be scanned. ValueError with the reason for other statements."""
 
     def __init__(self, cql: str) -> None:
         words = words_of(cql)
         if not words or not words[0].says("SELECT"):
-            raise ValueError(f"a scan reads by a SELECT, not by {cql!r}")
+            raise ValueError(f"a scan needs a SELECT, got {cql!r}")
         at_from = next((at for at, word in enumerate(words) if word.says("FROM")), None)
         if at_from is None or at_from + 1 >= len(words):
             raise ValueError(f"the SELECT has no table: {cql!r}")
         selected = words[1:at_from]
         if selected and selected[0].says("JSON") and len(selected) > 1 and selected[1].text != ",":
-            raise ValueError("SELECT JSON cannot be scanned: its rows are texts; select the columns")
+            raise ValueError("SELECT JSON is not supported by scans: select the columns")
         self.distinct = (
             bool(selected) and selected[0].says("DISTINCT") and len(selected) > 1 and (selected[1].text != ",")
         )
@@ -171,7 +171,7 @@ class Select:
     def _table(words: list[Word]) -> tuple[tuple[str | None, str], list[Word]]:
         first = words[0].name
         if first is None:
-            raise ValueError(f"{words[0].text!r} is no table")
+            raise ValueError(f"invalid table: {words[0].text!r}")
         if len(words) > 2 and words[1].text == "." and words[2].name is not None:
             return (first, words[2].name), words[3:]
         return (None, first), words[1:]
@@ -181,25 +181,25 @@ def refuse_aggregates(words: Sequence[Word]) -> None:
     for word, behind in pairwise(words):
         if word.kind == "word" and behind.text == "(" and word.text.lower() in _AGGREGATES:
             raise ValueError(
-                f"{word.text}() cannot be part of a scan: each range would have its own; scan.fold has reducers for it"
+                f"{word.text}() is not supported by scans: each range would have its own; use a reducer of scan.fold"
             )
 
 
 def condition_of(where: str) -> Condition:
-    """The condition of a caller, which has no tokens."""
+    """Return the condition of a caller, which must not have tokens."""
     words = words_of(where)
     if words and words[0].says("WHERE"):
         words = words[1:]
     found = Condition(where, words)
     if found.token_markers:
-        raise ValueError("where= has no token(): a part of the ring is given as token_range=")
+        raise ValueError("where= must not contain token(): use token_range= for a part of the ring")
     return found
 
 
 def select_text(
     name: str, selected: str, key: Sequence[str], condition: Condition, *, distinct: bool, bypass: bool, lower: bool
 ) -> str:
-    """The SELECT of a range; without its lower bound for the first one."""
+    """Return the SELECT of a range; for the first range without its lower bound."""
     token = f"token({', '.join(map(maybe_escape_name, key))})"
     relations = [condition.relations] if condition.relations else []
     relations += [f"{token} > ?"] if lower else []

@@ -1,16 +1,15 @@
-"""ScanTask: a part of a scan that another process can do (cassandra.scan).
+"""ScanTask: a part of a scan that another process can run (cassandra.scan).
 
-L5. A task has what :meth:`Session.scan` was asked for, its part of the ring, and the reducer, as they are; where its
-session comes from says ``workers.py``. It keeps nothing from one run to the next, so that it can be run again by
-whoever has lost one, anywhere.
+L5. A task has the arguments of :meth:`Session.scan`, its part of the ring, and the reducer, unchanged; its session
+comes from ``workers.py``. It keeps no state between runs, so that a lost task can be run again, anywhere.
 
-A fold over an executor (:func:`fold_by`) has tasks for pieces: a task is one range, which is done when its outcome is
-there, and all else (each range once, the order, checkpoints) is that of every fold. Futures end on threads of the
-executor, which note them and ring; they belong to the one who folds.
+A fold over an executor (:func:`fold_by`) has outcomes of tasks as scan events: a task is one range, which is done when
+its outcome is there; the rest (each range once, the order, checkpoints) is that of every fold. Futures complete on
+threads of the executor, which only enqueue them and set an event; they belong to the thread that folds.
 
-What a task raises comes back as its outcome; a future that fails itself has lost its worker, and the task is given
-once more. An executor that is broken, as a pool of processes is when one of them dies, takes no more: then a new one is
-made, or, where nobody knows how, the rest is done here.
+Exceptions of a task are returned in its outcome; a future that fails itself has lost its worker, and the task is
+submitted again. A broken executor, such as a pool of processes after one of them died, accepts no more tasks: it is
+replaced by a new one, or, without a function that makes one, the remaining tasks run in this process.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ if TYPE_CHECKING:
 log = get_logger("cassandra.cluster")
 
 TASKS = 64
-ATTEMPTS = 3  # of a task
+ATTEMPTS = 3  # per task
 
 
 class Outcome:
-    """What a part of a fold came to: its accumulator; or why there is none."""
+    """Result of a part of a fold: its accumulator, or the error."""
 
     __slots__ = ("acc", "error", "rows", "skipped", "stopped")
-    schema = None  # nothing is opened for one
+    schema = None  # no accumulator is opened for an outcome
 
     def __init__(
         self,
@@ -74,7 +73,7 @@ class Outcome:
 class ScanTask:
     """A part of a scan; made by :meth:`Scan.tasks`. It can be pickled, and run anywhere, any number of times.
 
-    ``token_range`` is its part of the ring, ``hosts`` are the addresses of those that have the first replicas of it.
+    ``token_range`` is its part of the ring, ``hosts`` are the addresses of its first replicas.
     """
 
     def __init__(
@@ -91,13 +90,13 @@ class ScanTask:
         self._reducer = reducer
         self._deterministic = deterministic
         self.token_range = TokenRange(ranges[0].start, ranges[-1].end)
-        self._given_up = False  # here: nobody wants what comes of it
+        self._given_up = False  # in this process: the result is not needed
         firsts = (str(one.replicas[0].address) for one in ranges if one.replicas)
         self.hosts = tuple(dict.fromkeys(firsts))
 
     def run(self) -> Any:
-        """Read it: the accumulator of its rows, which the reducer has not finished; a ``pyarrow.Table`` where there is
-        no reducer. The first task of a process connects it. Raises :exc:`ScanError`."""
+        """Read it, and return the accumulator of its rows, without ``finish`` of the reducer; a ``pyarrow.Table``
+        without a reducer. The first task of a process connects the session. Raises :exc:`ScanError`."""
         if self._reducer is None:
             with self._origin.session() as session:
                 return self._scan(session).to_arrow()
@@ -120,7 +119,8 @@ class ScanTask:
             return outcome
 
     def __reduce__(self) -> Any:
-        """By a function of this module, which cloudpickle finds whatever of the public ones is imported."""
+        """Reduce to a function of this module: cloudpickle finds it independent of which public modules are
+        imported."""
         spans = [(one.start, one.end) for one in self._ranges]
         return _restored, (self._origin, self._asked, spans, self._reducer, self._deterministic, self.hosts)
 
@@ -137,7 +137,7 @@ def _restored(origin: Origin, asked: Any, spans: Any, reducer: Any, deterministi
 
 
 def run_for_fold(task: ScanTask) -> Outcome:
-    """What a worker does."""
+    """Run a task on a worker; return its error in the outcome."""
     try:
         return task._folded()
     except Exception as error:
@@ -145,8 +145,8 @@ def run_for_fold(task: ScanTask) -> Outcome:
 
 
 def _portable(error: Exception) -> Exception:
-    """*error*, or one that says the same, if that cannot go to another process."""
-    error.__dict__.pop("checkpoint", None)  # of a part that nobody goes on with
+    """Return *error*, or an exception with the same text, if it cannot be pickled."""
+    error.__dict__.pop("checkpoint", None)  # of a part, which is not resumed
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -155,7 +155,7 @@ def _portable(error: Exception) -> Exception:
 
 
 def parts_of(ranges: Iterable[TokenRange], count: int) -> list[list[TokenRange]]:
-    """*ranges*, ascending, in about *count* lists of neighbours without gaps."""
+    """Return *ranges*, ascending, in about *count* lists of adjacent ranges."""
     runs: list[list[TokenRange]] = []
     for one in sorted(ranges):
         if runs and runs[-1][-1].end == one.start:
@@ -172,7 +172,7 @@ def parts_of(ranges: Iterable[TokenRange], count: int) -> list[list[TokenRange]]
 
 
 class _OfTasks:
-    """*reducer*, for outcomes of tasks."""
+    """*reducer*, applied to outcomes of tasks."""
 
     def __init__(self, reducer: MapReducer) -> None:
         self.combine = reducer.combine
@@ -188,15 +188,15 @@ class _OfTasks:
         return outcome.acc
 
 
-# ---- the one who has the tasks done
+# ---- the process that submits the tasks
 
 
 class Terms:
-    """On what terms tasks are made: see Scan.tasks."""
+    """Options for creating tasks: see Scan.tasks."""
 
     def __init__(self, connect: Importable | None, credentials: Importable | None, tasks: int | None) -> None:
         if tasks is not None and (type(tasks) is not int or tasks < 1):
-            raise ValueError(f"tasks is how many tasks there are, not {tasks!r}")
+            raise ValueError(f"tasks must be a positive int, got {tasks!r}")
         self.connect = connect
         self.credentials = credentials
         self.tasks = tasks or TASKS
@@ -211,14 +211,14 @@ def tasks_of(scan: Scan, reducer: MapReducer | None, terms: Terms) -> list[ScanT
         options.resume.check(description(plan, options.filter, reducer))
         ranges = left_over(plan.ranges, options.resume)
     origin = Origin(scan._session, terms.connect, terms.credentials)
-    asked = {**options.asked, "pushdown": "never"}  # accumulators are the reducer's own
+    asked = {**options.asked, "pushdown": "never"}  # accumulators are those of the reducer
     if "columns" in asked and asked["columns"] is None:
-        asked["columns"] = plan.columns  # as they are now, also for a task that runs later
+        asked["columns"] = plan.columns  # the current ones, also for a task that runs later
     return [ScanTask(origin, asked, part, reducer) for part in parts_of(ranges, terms.tasks)]
 
 
 class _Here:
-    """Does what it is given at once, on this thread."""
+    """Executor that runs a function at once, on the calling thread."""
 
     def submit(self, function: Callable[[ScanTask], Outcome], task: ScanTask) -> Future[Outcome]:
         future: Future[Outcome] = Future()
@@ -227,7 +227,7 @@ class _Here:
 
 
 class _Executors:
-    """*given*: an executor, or a function that makes one, which is shut down in the end."""
+    """*given*: an executor, or a function that makes one, which is shut down at the end."""
 
     def __init__(self, given: Any) -> None:
         self._make: Callable[[], Any] | None = None
@@ -235,7 +235,7 @@ class _Executors:
         if not hasattr(given, "submit"):
             if not callable(given):
                 raise TypeError(
-                    f"executor has submit(), as those of concurrent.futures, or makes such a one: {given!r}"
+                    f"executor must have submit(), as in concurrent.futures, or be a function that makes one: {given!r}"
                 )
             self._make = given
         self.current = given if self._make is None else self._new()
@@ -247,13 +247,13 @@ class _Executors:
         return self._own[-1]
 
     def replace(self, error: BaseException) -> None:
-        """The current one is broken by *error*."""
+        """Replace the current executor, broken by *error*."""
         self._left -= 1
         if self._make is not None and self._left:
-            log.warning("A worker of a fold was lost, and its executor is replaced: %s", error)
+            log.warning("A worker of a fold was lost; its executor is replaced: %s", error)
             self.current = self._new()
         else:
-            log.warning("A worker of a fold was lost, and its executor takes no more; the rest is done here: %s", error)
+            log.warning("A worker of a fold was lost with its executor; remaining tasks run in this process: %s", error)
             self.current = _Here()
 
     def close(self) -> None:
@@ -262,13 +262,13 @@ class _Executors:
 
 
 class _Farm:
-    """Has *tasks* done, by number; gives their outcomes as they come."""
+    """Runs *tasks* by the executors; yields their numbers and outcomes as they complete."""
 
     def __init__(self, executors: _Executors, tasks: Sequence[ScanTask]) -> None:
         self._executors = executors
         self._tasks = tasks
         self._attempts = [0] * len(tasks)
-        self._going: dict[Any, tuple[int, Any]] = {}  # by future: the task, and who does it
+        self._going: dict[Any, tuple[int, Any]] = {}  # by future: number of the task, and its executor
         self._ended: deque[Any] = deque()
         self._bell = process.Bell()
 
@@ -306,7 +306,7 @@ class _Farm:
         self._bell.ring()
 
     def _lost(self, number: int, executor: Any, error: BaseException) -> None:
-        if isinstance(error, BrokenExecutor):  # whichever task broke it
+        if isinstance(error, BrokenExecutor):  # broken by this or another task
             if executor is self._executors.current:
                 self._executors.replace(error)
         elif self._attempts[number] >= ATTEMPTS:
@@ -314,7 +314,7 @@ class _Farm:
 
     def close(self) -> None:
         for future, (number, _) in self._going.items():
-            self._tasks[number]._given_up = True  # threads see it at their next page
+            self._tasks[number]._given_up = True  # threads check it at their next page
             future.cancel()
 
 
@@ -329,10 +329,10 @@ def _error_of(future: Any) -> BaseException | None:
 def fold_by(scan: Scan, wish: Wish, executor: Any, terms: Terms) -> Any:
     """See Scan.fold."""
     if wish.workers is not None:
-        raise ValueError("workers= are threads of this process, executor= has workers of its own")
+        raise ValueError("workers= and executor= are mutually exclusive: an executor has its own workers")
     plan, sent, _ = planned(scan, wish)
     what = wish.what(plan)
-    pushdown = "never" if wish.pushdown.selected is None else "always"  # as it was found out here
+    pushdown = "never" if wish.pushdown.selected is None else "always"  # as decided in this process
     spans = [TokenRange(part[0].start, part[-1].end) for part in parts_of(plan.ranges, terms.tasks)]
     fold = Fold(_OfTasks(wish.folds), spans, what, deterministic=wish.deterministic, resume=wish.resume)
     scan._last, scan._failed = fold, []

@@ -1,12 +1,12 @@
-"""Totals: the accumulators of the ranges that are done, combined (L5).
+"""Totals: the combined accumulators of completed ranges (L5).
 
-Which of two accumulators is combined with which decides what sums of floating-point numbers come to. ``AsTheyCome``
-has one total, to which each range is added when it is done. ``InOrder`` has a tree over the ranges, cut once: two
-neighbours are combined as soon as both are there, so that the result depends on the ranges and not on when they were
-done, and few accumulators wait. (One running total from the left would need no tree, but ranges are read in no
-order, and then all of them would wait for the first.)
+The order of combination determines the result of sums of floating-point numbers. ``AsTheyCome`` has one total, to which
+each range is added when it is complete. ``InOrder`` has a tree over the ranges, built once: two neighbours are combined
+as soon as both are there, so that the result depends on the ranges and not on when they were complete, and few
+accumulators wait. (One running total from the left would need no tree, but ranges complete in no particular order, and
+then all of them would wait for the first.)
 
-Neither has a lock: who calls has (``folding.py``).
+Neither has a lock: the caller holds one (``fold.py``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Nothing:
         return "<no accumulator>"
 
 
-#: Of a range without rows.
+#: Accumulator of a range without rows.
 NOTHING: Any = _Nothing()
 
 
@@ -36,7 +36,7 @@ def combined(combine: Combine, first: Any, second: Any) -> Any:
 
 
 class AsTheyCome:
-    """One total."""
+    """One total, in order of arrival."""
 
     cuts: Sequence[Span] | None = None
 
@@ -46,24 +46,24 @@ class AsTheyCome:
         self._done = Coverage()
 
     def add(self, span: Span, acc: Any) -> None:
-        """*acc* is of a range that is done, and given up by the caller."""
+        """Add *acc*, of a completed range, which the caller no longer uses."""
         self._total = combined(self._combine, self._total, acc)
         self._done.add(span)
 
     def restore(self, part: Part) -> None:
-        """What a former fold has come to."""
+        """Add the state of a former fold."""
         if part.kept is not None:
             self._total = combined(self._combine, self._total, part.kept.fresh())
         for span in part.spans:
             self._done.add(span)
 
     def parts(self, keep: Callable[[Any], Kept]) -> list[Part]:
-        """What is there, for a checkpoint."""
+        """Return the current state, for a checkpoint."""
         kept = None if self._total is NOTHING else keep(self._total)
         return [Part(self._done.spans, kept)] if self._done.size else []
 
     def result(self, last: tuple[Span, Any] | None = None) -> Any:
-        """All of it, and the accumulator of a range that is not done; nothing is added from now on."""
+        """Return the total, combined with the accumulator of an incomplete range; nothing is added after that."""
         return self._total if last is None else combined(self._combine, self._total, last[1])
 
 
@@ -71,13 +71,13 @@ class InOrder:
     """A tree over the ranges *cuts*, which are in order and do not overlap.
 
     Its node (level, place) stands for the ranges from ``place << level`` on, ``1 << level`` of them, or as many as
-    there are: at the right edge a node may have a left child only, and is the same then.
+    there are: at the right edge a node may have only a left child, and is then equal to it.
     """
 
     def __init__(self, combine: Combine, cuts: Iterable[Span]) -> None:
         self._combine = combine
         self.cuts: Sequence[Span] = tuple(cuts)
-        self._nodes: dict[tuple[int, int], Any] = {}  # those that are done, and wait for their neighbour
+        self._nodes: dict[tuple[int, int], Any] = {}  # complete nodes that wait for their neighbour
         self._starts = {start: place for place, (start, _) in enumerate(self.cuts)}
         self._ends = {end: place + 1 for place, (_, end) in enumerate(self.cuts)}
 
@@ -88,7 +88,7 @@ class InOrder:
         first, behind = self._starts.get(part.spans[0][0]), self._ends.get(part.spans[-1][1], 0)
         level = 0 if first is None or behind <= first else (behind - first - 1).bit_length()
         if first is None or first % (1 << level) or self._spans(level, first >> level) != part.spans:
-            raise CheckpointError("it is damaged: what is done are no ranges of the fold that made it")
+            raise CheckpointError("damaged checkpoint: the completed parts are not ranges of the fold that made it")
         self._climb(level, first >> level, NOTHING if part.kept is None else part.kept.fresh())
 
     def _climb(self, level: int, place: int, acc: Any) -> None:
@@ -124,5 +124,5 @@ class InOrder:
 
 
 def sorted_nodes(nodes: dict[tuple[int, int], Any]) -> list[tuple[tuple[int, int], Any]]:
-    """In the order of their ranges."""
+    """Return the nodes in the order of their ranges."""
     return sorted(nodes.items(), key=lambda item: item[0][1] << item[0][0])

@@ -1,7 +1,7 @@
-"""Values of columns as applications have them, and as kernels do (L5).
+"""Conversion of column values between applications and kernels (L5).
 
-A :class:`Field` is a column of a schema. What is compared with a column is turned into the kernel's own once, when an
-expression is compiled; what kernels came to is turned back at the end.
+A :class:`Field` is a column of a schema. Values compared with a column are converted to kernel form once, when an
+expression is compiled; results of kernels are converted back at the end.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _EPOCH = datetime.datetime(1970, 1, 1)
-_NUMBERS = ("c", "s", "i", "l")  # formats of integers that are just that
+_NUMBERS = ("c", "s", "i", "l")  # formats of plain integers
 
 
 class Field(NamedTuple):
-    """A column of a schema: its name, Arrow's format, its CQL type, and what kernels take it for (``columns.pyi``)."""
+    """A column of a schema: its name, its Arrow format, its CQL type, and its kernel form (``columns.pyi``)."""
 
     name: str
     format: str
@@ -39,28 +39,28 @@ class Field(NamedTuple):
 
     @property
     def is_addable(self) -> bool:
-        """Whether values can be summed up."""
+        """True if values can be summed."""
         return self.format in _NUMBERS if self.form == "integer" else self.form in ("float", "wide", "number")
 
     @property
     def is_ordered(self) -> bool:
-        """Whether values have an order that is known here: of custom types only the server knows."""
+        """True if the order of values is known to the client: that of custom types is defined by the server."""
         return self.form is not None and (self.format != "z" or self.cql in ("blob", "inet"))
 
 
 def field_of(schema: ColumnPlan, name: str) -> tuple[int, Field]:
-    """The column of that name, and its place. ValueError if there is none, or several."""
+    """Return index and field of the column of that name. ValueError if there is none, or several."""
     found = schema.names.count(name)
     if found != 1:
         what = "is no column" if not found else f"are {found} columns"
-        raise ValueError(f"there {what} {name!r} in what is scanned: {', '.join(schema.names)}; see columns=")
+        raise ValueError(f"there {what} {name!r} in the scan: {', '.join(schema.names)}; see columns=")
     index = schema.names.index(name)
     return index, Field(*schema.fields[index])
 
 
 def kernel_number(field: Field, value: Any) -> Fraction | float:
-    """What stands for *value* in the order of a column of numbers, dates or UUIDs: exact, or an infinity or NaN.
-    TypeError for what it cannot be compared with, ValueError for text that is none of its values."""
+    """Return the number for *value* in the order of a column of numbers, dates or UUIDs: exact, or an infinity or NaN.
+    TypeError for a value that the column cannot be compared with, ValueError for text that is not one of its values."""
     if field.form == "uuid":
         return Fraction(_uuid(field, value))
     if field.format == "tdD":
@@ -78,7 +78,8 @@ def kernel_number(field: Field, value: Any) -> Fraction | float:
 
 
 def kernel_bytes(field: Field, value: Any) -> bytes:
-    """The same for a column of text, blobs or addresses."""
+    """Return the kernel form of *value* for a column of text, blobs or addresses; errors as in
+    :func:`kernel_number`."""
     if field.cql == "inet":
         if isinstance(value, str):
             value = ip_address(value)
@@ -90,7 +91,7 @@ def kernel_bytes(field: Field, value: Any) -> bytes:
 
 
 def python_value(field: Field, value: Any) -> Any:
-    """What rows have for the *value* of a kernel."""
+    """Return the Python value, as in rows, for the *value* of a kernel."""
     if value is None:
         return None
     if field.form == "uuid":
@@ -112,24 +113,24 @@ def python_value(field: Field, value: Any) -> Any:
     if field.format.startswith("ts"):
         try:
             return datetime_from_ms_timestamp(value)
-        except OverflowError:  # rows have the number then, too
+        except OverflowError:  # rows have the number in this case, too
             return value
     return value
 
 
 def scale_of(field: Field) -> int:
-    """Decimal places, of a column of a precision."""
+    """Return the decimal places of a column with a precision."""
     return int(field.format.removeprefix("d:").split(",")[1])
 
 
 def scaled(number: int, scale: int) -> Decimal:
-    """The decimal of that number without a point, exactly, whatever the context."""
+    """Return the decimal of an unscaled number, exactly, independent of the decimal context."""
     digits = tuple(map(int, str(abs(number))))
     return Decimal((int(number < 0), digits, -scale))
 
 
 def _number(field: Field, value: Any) -> Fraction | float:
-    if type(value).__name__ == "timedelta64":  # an Integral of NumPy's, of any unit
+    if type(value).__name__ == "timedelta64":  # NumPy's is an Integral, in any unit
         _checked(field, value, False)
     if isinstance(value, Integral):
         return Fraction(int(value))
@@ -146,7 +147,7 @@ def _milliseconds(value: datetime.date) -> Fraction:
         value = datetime.datetime(value.year, value.month, value.day)
     elif value.tzinfo is not None:
         value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-    nanoseconds = getattr(value, "nanosecond", 0)  # of pandas
+    nanoseconds = getattr(value, "nanosecond", 0)  # of a pandas timestamp
     return Fraction((value - _EPOCH) // _MICROSECOND * 1000 + nanoseconds, 1_000_000)
 
 

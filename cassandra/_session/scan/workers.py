@@ -1,11 +1,11 @@
-"""How a process that has a task of a scan gets a session: one for each cluster, made with the first task.
+"""Sessions of processes that run tasks of a scan: one per cluster, connected by the first task.
 
-L5. Of the cluster a task carries addresses, plain options and the policy, never credentials: these the process gets
-itself, from a function that is pickled as its name. The four sessions that were used last stay until the process ends,
-or :func:`close_sessions`; others are closed when nobody uses them. A forked child goes on with those that its parent
-has, as with every session.
+L5. A task contains addresses, plain options and the policy of the cluster, never credentials: the process gets these
+itself, from a function that is pickled as its name. The four sessions used last stay until the process ends, or until
+:func:`close_sessions`; others are closed when they are unused. A forked child continues with the sessions of its
+parent, as with every session.
 
-``_lock`` guards ``_sessions``, for moments. Who finds no session there connects under the lock of that entry.
+``_lock`` guards ``_sessions`` and is held briefly. A missing session is connected under the lock of its entry.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Importable = Callable[[], Any] | str  # a function of a module, or "module:funct
 
 MOST_KEPT = 4
 
-#: Options of a cluster that are as they are elsewhere.
+#: Options of a cluster that are copied to other processes.
 PLAIN = (
     "allowed_addresses",
     "allowed_authenticators",
@@ -51,12 +51,12 @@ PLAIN = (
     "security_warnings",
 )
 
-#: Those that are secret, or of this process.
+#: Options that are secret, or bound to this process.
 OWN = ("client_routes_config", "cloud", "column_encryption_policy", "ssl_context", "ssl_options")
 
 
 class _Kept:
-    """A session that was or will be connected."""
+    """A session, connected or to be connected."""
 
     def __init__(self) -> None:
         self.lock = caller_lock("of connecting for tasks")
@@ -65,14 +65,14 @@ class _Kept:
 
 
 _lock = caller_lock("of the sessions of tasks")
-_sessions: dict[bytes, _Kept] = {}  # those used last are last
+_sessions: dict[bytes, _Kept] = {}  # in order of last use
 
 
 def _in_child() -> None:
     renew(_lock)
     for kept in _sessions.values():
         renew(kept.lock)
-        kept.users = 0  # they are threads of the parent
+        kept.users = 0  # the users are threads of the parent
 
 
 in_child(_in_child)
@@ -81,12 +81,12 @@ in_child(_in_child)
 @public("cassandra.scan")
 def close_sessions() -> None:
     """Shut down the sessions that tasks of scans have made in this process, with their clusters, unless a task is using
-    them; the next task makes a new one. A process that ends need not do that."""
+    them; the next task makes a new one. Not needed before a process ends."""
     _close(0)
 
 
 def _close(most: int) -> None:
-    """Those that nobody uses, until *most* are left."""
+    """Close the sessions without users, until *most* are left."""
     with _lock:
         unused = [key for key, kept in _sessions.items() if not kept.users]
         closing = [_sessions.pop(key) for key in unused[: max(0, len(_sessions) - most)]]
@@ -96,12 +96,12 @@ def _close(most: int) -> None:
 
 
 class Origin:
-    """Where the session of a task comes from: in the process that made the task it is the one that it was made of.
+    """Source of the session of a task: in the process that made the task, its own session.
 
-    *connect* makes a session; without, one is made of the addresses, with what *credentials* returns, an auth provider
-    or a user and a password. Both are functions that the other process imports. ``__reduce__`` says what is missing:
-    threads never need it. The policy is pickled for itself: cloudpickle would take apart a class whose public module is
-    not imported.
+    *connect* makes a session; without it, one is made from the addresses and the result of *credentials*, an auth
+    provider or a user and a password. Both are functions that the other process imports. Missing functions raise only
+    in ``__reduce__``, as threads do not need them. The policy is pickled separately: cloudpickle would pickle the
+    contents of a class whose public module is not imported.
     """
 
     def __init__(self, session: Session, connect: Importable | None, credentials: Importable | None) -> None:
@@ -111,13 +111,13 @@ class Origin:
         self._keyspace = session.keyspace
         self._reached: dict[str, Any] = {}
         self._policy = b""
-        # Whoever has the same may have the same session. The policy knows which hosts are up at the moment, and options
-        # may be objects that are pickled otherwise each time: it goes by the cluster that they are of.
+        # Tasks with equal keys share a session. The key has the cluster and not its policy, which contains the hosts
+        # that are currently up, or its options, which may be objects that are pickled differently each time.
         self._key = pickle.dumps((self._connect, self._credentials, self._keyspace, session.cluster.session_id))
         self._refusal = "" if connect is not None else self._describe(session)
 
     def _describe(self, session: Session) -> str:
-        """What makes such a session elsewhere; why there can be none."""
+        """Set the description of such a session; return the reason if it cannot be made in another process."""
         cluster = session.cluster
         own = [name for name in OWN if getattr(cluster, name) is not None]
         options = cluster.options
@@ -127,13 +127,13 @@ class Origin:
         if type(cluster.endpoint_factory) is not DefaultEndPointFactory:
             own.append("endpoint_factory")
         if own:
-            return f"{', '.join(own)} of its cluster cannot be: give connect=, a function that makes a session"
+            return f"{', '.join(own)} of its cluster cannot be: use connect=, a function that makes a session"
         if cluster.auth_provider is not None and self._credentials is None:
-            return "credentials are never pickled: give credentials=, a function that returns them, or connect="
+            return "credentials are never pickled: use credentials=, a function that returns them, or connect="
         try:
             self._policy = pickle.dumps(cluster.profile_manager.default.load_balancing_policy)
         except Exception as error:
-            return f"its load balancing policy cannot be, {error}: give connect=, a function that makes a session"
+            return f"its load balancing policy cannot be, {error}: use connect=, a function that makes a session"
         self._reached = {name: getattr(cluster, name) for name in PLAIN}
         self._reached["contact_points"] = list(cluster.contact_points)
         self._reached["shard_aware_options"] = dict(vars(cluster.shard_aware_options))
@@ -143,7 +143,7 @@ class Origin:
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """The session of this process, for as long as it is used."""
+        """The session of this process, as a context manager that counts its users."""
         session = self._here()
         if session is not None and not session.is_shutdown:
             yield session
@@ -201,12 +201,12 @@ def _nobody() -> None:
 
 
 def name_of(argument: str, function: Importable) -> str:
-    """``"module:function"``: what a function has in it, secrets perhaps, is not pickled."""
+    """Return ``"module:function"``: the contents of a function, which may be secret, are not pickled."""
     if isinstance(function, str):
         module, _, name = function.partition(":")
         if not module or not name:
             raise TypeError(
-                f'{argument}= is a function that workers can import, or "module:function", not {function!r}'
+                f'{argument}= must be an importable function of a module, or "module:function", got {function!r}'
             )
         return function
     name = f"{getattr(function, '__module__', None)}:{getattr(function, '__qualname__', None)}"
@@ -215,19 +215,19 @@ def name_of(argument: str, function: Importable) -> str:
     except ImportError:
         found = None
     if found is not function:
-        raise TypeError(f"{argument}= is a function that workers can import, a function of a module, not {function!r}")
+        raise TypeError(f"{argument}= must be a function of a module that workers can import, got {function!r}")
     return name
 
 
 def imported(argument: str, name: str) -> Any:
-    """What is called ``"module:function"``."""
+    """Import the object named ``"module:function"``."""
     module, _, path = name.partition(":")
     try:
         found: Any = import_module(module)
         for attribute in path.split("."):
             found = getattr(found, attribute)
     except (ImportError, AttributeError) as error:
-        raise ImportError(f"a task of a scan needs {name}, its {argument}=, which is not there: {error}") from error
+        raise ImportError(f"a task of a scan cannot import {name}, its {argument}=: {error}") from error
     return found
 
 

@@ -1,8 +1,7 @@
-"""What is executed: statements, bound and not, and what goes into them.
+"""Statements, bound and not, and their parameters.
 
-:class:`~.statements.Statement` and :class:`~.statements.SimpleStatement` (text),
-:class:`~.prepared.PreparedStatement` and :class:`~.prepared.BoundStatement`, :class:`~.batch.BatchStatement`;
-timestamp generators; registered user types; the sentinels for what was left unset. ``keyspaces.py`` says what
-unqualified names in a request mean, ``parameters.py`` whether values that were bound are still right. Knows nothing of
-connections.
+:class:`~.statements.Statement` and :class:`~.statements.SimpleStatement` (text), :class:`~.prepared.PreparedStatement`
+and :class:`~.prepared.BoundStatement`, :class:`~.batch.BatchStatement`; timestamp generators; registered user types;
+the sentinels for unset arguments. ``keyspaces.py`` resolves unqualified names in a request, ``parameters.py`` checks if
+bound values are still valid. Independent of connections.
 """

@@ -35,9 +35,9 @@ class BatchStatement(Statement):
 
     __module__ = "cassandra.query"
 
-    _keyspace: str | None = None  # to route by
+    _keyspace: str | None = None  # for routing
     _explicit_keyspace: str | None = None
-    #: The keyspaces that its texts say they are for (None: they do not say), each with the first such text.
+    #: Keyspaces of its texts (None: not given), each with the first such text.
     _wanted: dict[str | None, str]
 
     def __init__(
@@ -68,8 +68,9 @@ class BatchStatement(Statement):
     def keyspace(self) -> str | None:
         """The keyspace it is routed by: of the first statement that could be routed, unless one was set.
 
-        Setting it says too what text without a keyspace of its own means; where nothing was set that is the keyspace of
-        the session. Bound statements are of the keyspace they were prepared in, whatever is set here."""
+        A keyspace that is set also applies to text without a keyspace of its own; otherwise that is the keyspace of the
+        session. Bound statements keep the keyspace they were prepared in.
+        """
         return self._keyspace
 
     @keyspace.setter
@@ -88,7 +89,7 @@ class BatchStatement(Statement):
         self.custom_payload = None
 
     def add(self, statement: str | Statement | PreparedStatement, parameters: Parameters = None) -> BatchStatement:
-        """Append *statement* with its *parameters*; returns self. A bound statement takes no parameters
+        """Append *statement* with its *parameters* and return self. A bound statement takes no parameters
         (ValueError)."""
         if isinstance(statement, str):
             text = self._interpolate(statement, parameters) if parameters else statement
@@ -116,7 +117,7 @@ class BatchStatement(Statement):
         statements: Iterable[str | Statement | PreparedStatement],
         parameters: Iterable[Parameters],
     ) -> None:
-        """``add`` each statement with the parameters at the same position."""
+        """Call ``add`` for each statement with the parameters at the same position."""
         for statement, values in zip(statements, parameters, strict=False):
             self.add(statement, values)
 
@@ -146,7 +147,7 @@ class BatchStatement(Statement):
         if bound is None:
             bound = prepared._bind_plan.bind((), prepared.protocol_version)
         self._append(True, prepared.query_id, bound)
-        self._prepared.setdefault(prepared.query_id, prepared)  # the first: it is outdated if any is
+        self._prepared.setdefault(prepared.query_id, prepared)  # the first one represents all: it is outdated if any is
 
     def _append(self, prepared: bool, query: str | bytes, values: Bound | tuple[()]) -> None:
         if len(self._statements_and_parameters) >= MAX_STATEMENTS:
@@ -154,7 +155,8 @@ class BatchStatement(Statement):
         self._statements_and_parameters.append((prepared, query, values))
 
     def _inherit(self, statement: Statement) -> None:
-        """The first statement that can be routed routes the batch; payloads are merged; one LWT makes it an LWT."""
+        """Merge attributes of *statement* into the batch: the first routable statement routes it; payloads are merged;
+        one LWT makes it an LWT."""
         if statement.is_lwt():
             self._is_lwt = True
         if statement.custom_payload:

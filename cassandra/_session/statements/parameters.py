@@ -1,9 +1,9 @@
-"""Whether values that were bound for a statement are still what the server takes them for.
+"""Checks that values bound for a statement still have the types that the server expects.
 
-L5. Pure. A table that is dropped and created again leaves prepared statements behind whose parameters have other types,
-with the same text and so the same id: whatever is bound by the old types would be stored as some value of the new ones.
-The server tells the types whenever the statement is prepared again; its schema tables tell them for parameters that are
-columns, without that.
+L5. Pure. When a table is dropped and created again, prepared statements may have parameters of other types, with the
+same text and so the same id: values bound by the old types would be stored as other values of the new ones. The server
+returns the types whenever the statement is prepared again; for parameters that are columns its schema tables have them,
+without that.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ COLUMNS = "SELECT column_name, type FROM system_schema.columns WHERE keyspace_na
 
 
 def columns_query(statement: PreparedStatement) -> str | None:
-    """What to ask for the types of the columns that its parameters are; None if its text does not make sure that they
-    are columns: a named marker may have the name of another one."""
+    """Return the query for the types of the columns that are parameters; None if its text does not ensure that they are
+    columns: a named marker may have the name of another one."""
     specs = statement._bind_plan.specs
     tables = {spec[:2] for spec in specs}
     if len(tables) != 1 or ":" in statement.query_string:
@@ -33,8 +33,8 @@ def columns_query(statement: PreparedStatement) -> str | None:
 
 
 def has_types_of(statement: PreparedStatement, columns: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether *columns*, rows of the schema tables, show that each of its parameters is of the type it was. False also
-    for what they do not tell: the fields of user types, parameters that are no columns."""
+    """True if *columns*, rows of the schema tables, prove that each parameter still has its type. False also where they
+    do not: for fields of user types, and for parameters that are not columns."""
     types = {row["column_name"]: parse_cql_type(row["type"]) for row in columns}
     for _, _, name, codec in statement._bind_plan.specs:
         if name not in FIXED and (name not in types or not _is(codec, types[name])):
@@ -42,7 +42,7 @@ def has_types_of(statement: PreparedStatement, columns: Iterable[Mapping[str, An
     return True
 
 
-#: Parameters whose types are the server's.
+#: Parameters with types fixed by the server.
 FIXED = frozenset(("[ttl]", "[timestamp]", "[limit]", "[per_partition_limit]", "[timeout]"))
 
 
@@ -60,9 +60,10 @@ def _is(codec: Codec, cql: CqlType) -> bool:
 
 
 def changed(before: BindPlan, now: BindPlan | None) -> str | None:
-    """Which parameters are of other types, in words; None while values bound for *before* are right for *now*."""
+    """Return a description of the parameters that have other types; None while values bound for *before* are valid for
+    *now*."""
     differences = []
-    for old, new in zip(before.specs, () if now is None else now.specs, strict=False):  # of one text: as many
+    for old, new in zip(before.specs, () if now is None else now.specs, strict=False):  # of one text: same length
         if not holds(new[3], old[3]):
             types = f"{_spelled(new[3], old[3])}, where it was {_spelled(old[3], new[3])}"
             differences.append(f"{new[2]!r} of {new[0]}.{new[1]} is of type {types}")
@@ -70,7 +71,7 @@ def changed(before: BindPlan, now: BindPlan | None) -> str | None:
 
 
 def _spelled(codec: Codec, other: Codec) -> str:
-    """In CQL; with the fields of user types where *other* has the same name."""
+    """Return the type in CQL; with the fields of user types where *other* has the same name."""
     return codec.cql() if codec.cql() != other.cql() else _in_full(codec)
 
 
@@ -82,8 +83,8 @@ def _in_full(codec: Codec) -> str:
 
 
 def holds(new: Codec, old: Codec) -> bool:
-    """Whether the bytes of every value of *old* are that value of *new*. So it is with the same type, and with a user
-    type that was given further fields, or whose fields were renamed."""
+    """True if the bytes of every value of *old* are the same value of *new*: for the same type, and for a user type
+    that was extended by fields, or whose fields were renamed."""
     if new is old:
         return True
     mine, others = (new.kind, new.name, new.dimensions), (old.kind, old.name, old.dimensions)
@@ -92,4 +93,4 @@ def holds(new: Codec, old: Codec) -> bool:
         return False
     if (new.keyspace, new.type_name) != (old.keyspace, old.type_name):
         return False
-    return all(map(holds, new.children, old.children))  # the further fields have no counterpart
+    return all(map(holds, new.children, old.children))  # additional fields have no counterpart

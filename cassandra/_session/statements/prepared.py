@@ -2,9 +2,9 @@
 
 L5. A PreparedStatement owns two compiled things: the bind plan of its parameters, fixed for its life, and a *snapshot*
 ``(ResultPlan | None, metadata id | None)`` of its result shape. The snapshot is replaced as a whole when the server
-tells of new metadata, and a request keeps the snapshot it was built with, so that two answers in flight around a
-schema change never mix. A statement whose parameters turn out to have other types by now is *outdated*, for good, and
-not executed any more.
+sends new metadata, and a request keeps the snapshot it was built with, so that two responses in flight around a schema
+change never mix. A statement whose parameters have other types by now is *outdated*, for good, and not executed any
+more.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from ..cluster.prepared_cache import PreparedRegistry
 
 UNSET_VALUE = UNSET
-_AS_THEY_ARE = custom_codec("bytes")  # of values that are serialised already
+_AS_THEY_ARE = custom_codec("bytes")  # for values that are serialised already
 
 Specs = Sequence[tuple[str, str, str, Any]]
 
 
 def routing_key_indexes(specs: Specs, metadata: Metadata | None) -> tuple[int, ...] | None:
-    """Where the partition key's components are bound, from the schema: protocol 3 does not tell. None if not all
-    are."""
+    """Return the bind positions of the partition key's components, from the schema: protocol 3 does not send them. None
+    if not all are bound."""
     if not specs or metadata is None:
         return None
     keyspace = metadata.keyspaces.get(specs[0][0])
@@ -60,7 +60,7 @@ def routing_key_indexes(specs: Specs, metadata: Metadata | None) -> tuple[int, .
 
 
 class PreparedStatement:
-    """A statement the server has parsed; made by :meth:`Session.prepare`, immutable but for the result metadata.
+    """A statement prepared by the server; made by :meth:`Session.prepare`, immutable except for the result metadata.
 
     Settable attributes apply to every statement bound from it: ``consistency_level``, ``serial_consistency_level``,
     ``fetch_size``, ``retry_policy``, ``is_idempotent``, ``custom_payload``.
@@ -81,13 +81,13 @@ class PreparedStatement:
     column_encryption_policy: ColumnEncryptionPolicy | None = None
 
     _compiled: CompiledCache
-    _session_keyspace: str | None = None  # of the session that prepared it, then
-    _outdated: str | None = None  # what is different by now
-    _refused: str | None = None  # why its values cannot be encrypted
-    _encrypts: bool = False  # whether some of its values are
-    _encryption_state: object = None  # of the cluster's policy that it was compiled by
+    _session_keyspace: str | None = None  # keyspace of the session at the time of preparing
+    _outdated: str | None = None  # description of the difference
+    _refused: str | None = None  # the reason why its values cannot be encrypted
+    _encrypts: bool = False  # True if some of its values are encrypted
+    _encryption_state: object = None  # state of the cluster's policy when it was compiled
     _resolver: ColumnResolver | None = None
-    _registry: PreparedRegistry | None = None  # that copies are noted in
+    _registry: PreparedRegistry | None = None  # registry of copies
 
     __module__ = "cassandra.query"
 
@@ -139,7 +139,7 @@ class PreparedStatement:
         is_lwt: bool = False,
         column_encryption_policy: Any = None,
     ) -> PreparedStatement:
-        """Build from the fields of a PREPARED answer; finds the partition key in the schema when the answer has
+        """Build from the fields of a PREPARED response; find the partition key in the schema when the response has
         none."""
         plan = (
             column_metadata
@@ -183,7 +183,7 @@ class PreparedStatement:
         self._bind_plan = BindPlan(self._bind_plan.specs, indexes)
 
     def is_routing_key_index(self, i: int) -> bool:
-        """Whether bind position *i* is part of the partition key."""
+        """True if bind position *i* is part of the partition key."""
         indexes = self._bind_plan.pk_indexes
         return indexes is not None and i in indexes
 
@@ -200,7 +200,7 @@ class PreparedStatement:
 
     @property
     def result_metadata_and_id(self) -> tuple[list[ColumnMetadata] | None, bytes | None]:
-        """Both of one moment."""
+        """Result metadata and their id, from the same snapshot."""
         plan, metadata_id = self._snapshot
         return (None if plan is None else columns_of(plan.specs)), metadata_id
 
@@ -210,11 +210,11 @@ class PreparedStatement:
         """Replace metadata and id together; requests already built keep the pair they were built with."""
         plan = _plan_of(result_metadata)
         snapshot = (plan if plan is None else self._described_by(plan), result_metadata_id)
-        if snapshot != self._snapshot:  # many requests may be told the same after a restart
+        if snapshot != self._snapshot:  # many requests may get the same metadata after a restart
             self._snapshot = snapshot
 
     def _read_as(self, keyspace: str, user_type: str, klass: Any) -> None:
-        """Values of that user type are instances of *klass* from now on."""
+        """Decode values of that user type as instances of *klass* from now on."""
         plan, metadata_id = self._snapshot
         changed_plan = None if plan is None else read_as(plan, keyspace, user_type, klass)
         if changed_plan is not plan:
@@ -225,15 +225,16 @@ class PreparedStatement:
         return Origin(self.query_string, self._home)
 
     def _described_by(self, plan: ResultPlan) -> ResultPlan:
-        """*plan* of an answer, decrypting what the text selects: the one that the statement has, if that is equal."""
+        """Return *plan* of a response, decrypting the columns that the text selects; the plan of the statement, if that
+        is equal."""
         if self._resolver is None:
             return plan
         known, found = self._snapshot[0], result_plan_by(self._resolver, plan, self._origin)
         return known if known is not None and is_same_plan(known, found) else found
 
     def _encrypt_by(self, resolve: ColumnResolver | None) -> None:
-        """Values that are bound from now on, and answers to requests made from now on, are as *resolve* says. Where it
-        refuses the statement, that is not executed any more."""
+        """Apply *resolve* to values bound from now on, and to responses to requests made from now on. If it rejects the
+        statement, that is not executed any more."""
         set_ = super().__setattr__
         origin = self._origin
         try:
@@ -252,7 +253,8 @@ class PreparedStatement:
         self.__dict__["column_encryption_policy"] = None if resolve is None else resolve.policy
 
     def _compare(self, bind_plan: BindPlan | None) -> None:
-        """The server has it with these parameters now. Raises what :meth:`_check` does if they have other types."""
+        """Compare with the parameters that the server has now. Raise the error of :meth:`_check` if they have other
+        types."""
         if bind_plan is not self._bind_plan and self._outdated is None:
             difference = changed(self._bind_plan, bind_plan)
             if difference is not None:
@@ -260,7 +262,7 @@ class PreparedStatement:
         self._check()
 
     def _check(self) -> None:
-        """DriverException if it is outdated, or its values cannot be encrypted."""
+        """Raise DriverException if the statement is outdated, or its values cannot be encrypted."""
         self._check_encryption()
         if self._outdated is not None:
             raise self._outdated_error()
@@ -271,8 +273,8 @@ class PreparedStatement:
 
     def _outdated_error(self) -> DriverException:
         return DriverException(
-            "The table is another one than when the statement was prepared: "
-            f"{self._outdated}. Values that are bound to it would be stored as something else; prepare it again. "
+            "The table has changed since the statement was prepared: "
+            f"{self._outdated}. Values bound to it would be stored as other values; prepare it again. "
             f"Query: {self.query_string}"
         )
 
@@ -287,10 +289,10 @@ class PreparedStatement:
         return None if plan is None else column_types(plan)
 
     def bind(self, values: Sequence[Any] | Mapping[str, Any] | None) -> BoundStatement:
-        """A :class:`BoundStatement` with *values*, a sequence in marker order or a mapping by name.
+        """Return a :class:`BoundStatement` with *values*, a sequence in marker order or a mapping by name.
 
         Missing values are left UNSET on protocol 4 and newer. Raises TypeError naming the parameter for a value that
-        does not fit its type, ValueError for too many, KeyError for a missing name on protocol 3.
+        does not match its type, ValueError for too many, KeyError for a missing name on protocol 3.
         """
         place = self._compiled.place
         if place is None:
@@ -305,7 +307,7 @@ class PreparedStatement:
         return made
 
     def _place(self) -> tuple[str, str] | tuple[()]:
-        """Keyspace and table of statements that are bound with nothing else to say; empty when there is."""
+        """Return keyspace and table of bound statements without further attributes; empty if they have some."""
         cache, specs = self._compiled, self._bind_plan.specs
         bare = BoundStatement(self).__dict__.keys() == {"prepared_statement", "keyspace", "table"}
         cache.place = (specs[0][0], specs[0][1]) if bare and specs else ()
@@ -313,11 +315,11 @@ class PreparedStatement:
 
     @property
     def _home(self) -> str | None:
-        """The keyspace that names in its text are of: the one it was prepared with, else that of its session."""
+        """The keyspace of unqualified names in its text: the one it was prepared with, else that of its session."""
         return self.keyspace or self._session_keyspace
 
     def is_lwt(self) -> bool:
-        """True when the server said that this is a lightweight transaction."""
+        """True if the server marked this statement as a lightweight transaction."""
         return self._is_lwt
 
     def __copy__(self) -> PreparedStatement:
@@ -329,7 +331,7 @@ class PreparedStatement:
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Text, metadata and what was set. A column encryption policy comes along, or refuses to."""
+        """Pickle text, metadata and attributes that were set. A column encryption policy is pickled, too, or raises."""
         set_later = {name: value for name, value in self.__dict__.items() if name not in _MADE}
         plan, metadata_id = self._snapshot
         made_of = (columns_of(self._bind_plan.specs), self._bind_plan.pk_indexes)
@@ -350,7 +352,7 @@ class PreparedStatement:
     __str__ = __repr__
 
 
-#: What a copy makes for itself.
+#: Attributes that a copy creates anew.
 _MADE = frozenset(
     ("_bind_plan", "_snapshot", "_compiled", "_resolver", "_refused", "_encrypts", "_encryption_state", "_registry")
 )
@@ -366,8 +368,8 @@ def _restored(
 
 
 def _plan_of(metadata: Specs | ResultPlan | None) -> ResultPlan | None:
-    """None for no columns: what such a statement answers with (``[applied]`` …) is not known before, so the server must
-    not be asked to leave the metadata out."""
+    """Return None for no columns: the result columns of such a statement (``[applied]`` …) are not known in advance, so
+    the server must send the metadata."""
     if not metadata:
         return None
     return metadata if isinstance(metadata, ResultPlan) else ResultPlan(specs_of(metadata))
@@ -397,7 +399,7 @@ class BoundStatement(Statement):
         custom_payload: Payload | None = None,
     ) -> None:
         self.prepared_statement = prepared_statement
-        # As in Statement: only what differs from the class default is stored.
+        # As in Statement: only values that differ from the class default are stored.
         if prepared_statement.consistency_level is not None:
             self.consistency_level = prepared_statement.consistency_level
         if prepared_statement.retry_policy is not None:
@@ -457,7 +459,7 @@ class BoundStatement(Statement):
         self._routing_key = key
 
     def _check_keyspace(self) -> None:
-        """UnsupportedOperation if it is said to be of another keyspace than the server has prepared it for."""
+        """Raise UnsupportedOperation if its keyspace differs from the one that the server has prepared it for."""
         prepared, said = self.prepared_statement, self.keyspace
         specs = prepared._bind_plan.specs
         if said is None or (specs and said == specs[0][0]):
@@ -469,16 +471,16 @@ class BoundStatement(Statement):
         if said not in known:
             names = " or ".join(repr(name) for name in sorted(known) if name) or "none"
             raise UnsupportedOperation(
-                f"keyspace={said!r} of a bound statement: it would be executed in that it was prepared for ({names}). "
+                f"keyspace={said!r} of a bound statement: it would run in the keyspace it was prepared for ({names}). "
                 f"Use prepare(keyspace={said!r}), or leave it out. Query: {prepared.query_string}"
             )
 
     def is_lwt(self) -> bool:
-        """True when the server said that this is a lightweight transaction."""
+        """True if the server marked this statement as a lightweight transaction."""
         return self.prepared_statement.is_lwt()
 
     def _shown_values(self) -> str:
-        """Those of statements with encrypted values are not shown."""
+        """Return the values for a repr; those of statements with encrypted values are hidden."""
         return "<encrypted>" if self.prepared_statement._encrypts else repr(self.raw_values)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Marker objects that tell "not given" from None in the public signatures."""
+"""Marker objects that distinguish "not given" from None in the public signatures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class Sentinel:
-    """A named marker; its repr shows in signatures."""
+    """A named marker; its repr is shown in signatures."""
 
     __slots__ = ("_name",)
 

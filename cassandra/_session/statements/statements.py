@@ -1,7 +1,7 @@
-"""Statements as applications write them (cassandra.query): what to run, and per-statement overrides of the profile.
+"""Statements of applications (cassandra.query): CQL, and per-statement overrides of the profile.
 
 L5. A statement holds no request state: it may be executed from many threads at once, which is why the token and the
-tablet of a request live on the request (see future.py) and never here.
+tablet of a request are attributes of the request (see future.py) and never of the statement.
 """
 
 from __future__ import annotations
@@ -23,23 +23,24 @@ Payload = Mapping[str, bytes | None]
 
 
 def pack_routing_key(components: Sequence[bytes | str]) -> bytes:
-    """Serialise a composite partition key as the server hashes it: each part as <length><bytes><0>. Text is UTF-8."""
+    """Serialise a composite partition key in the form that the server hashes: each part as <length><bytes><0>. Text is
+    UTF-8."""
     components = [part.encode() if isinstance(part, str) else part for part in components]
     return b"".join(struct.pack(f">H{len(part)}sB", len(part), part, 0) for part in components)
 
 
 class Statement:
-    """What every statement can override; None (or the unset marker) leaves the execution profile's value.
+    """Options that every statement can override; None (or the unset marker) uses the value of the execution profile.
 
-    :param retry_policy: used instead of the profile's.
+    :param retry_policy: overrides the profile's.
     :param consistency_level: a :class:`~cassandra.ConsistencyLevel`.
     :param routing_key: serialised partition key, or a sequence of its serialised components; text is UTF-8.
     :param serial_consistency_level: SERIAL or LOCAL_SERIAL; ValueError otherwise.
-    :param fetch_size: rows per page; None and 0 ask for one unlimited page.
-    :param keyspace: keyspace that names in its text are of, where that is not the session's; also routes it. Protocols
-        before 5 cannot tell the server: there any other than the session's is refused (UnsupportedOperation).
+    :param fetch_size: rows per page; None and 0 request one unlimited page.
+    :param keyspace: keyspace of unqualified names in its text, if it is not the session's; also routes it. Protocols
+        before 5 cannot send it: there a keyspace other than the session's is rejected (UnsupportedOperation).
     :param custom_payload: ``{str: bytes}`` sent along.
-    :param is_idempotent: True allows the driver to send it again when it cannot know whether it was executed.
+    :param is_idempotent: True allows the driver to retry it when it may have been executed.
     """
 
     retry_policy: RetryPolicy | None = None
@@ -50,7 +51,7 @@ class Statement:
     is_idempotent: bool = False
     fetch_size: int | Sentinel | None = FETCH_SIZE_UNSET
 
-    #: A Murmur3 token: the request goes to a replica of it, and to its shard, whatever the partition key is. For
+    #: A Murmur3 token: the request goes to a replica of it, and to its shard, regardless of the partition key. For
     #: statements about a range of tokens. Not in scylla-driver.
     routing_token: int | None = None
 
@@ -71,7 +72,7 @@ class Statement:
         is_idempotent: bool = False,
         table: str | None = None,
     ) -> None:
-        # Only what differs from the class default is stored: most statements override nothing.
+        # Only values that differ from the class default are stored: most statements override nothing.
         if retry_policy is not None:
             if not hasattr(retry_policy, "on_read_timeout"):
                 raise ValueError("retry_policy should implement cassandra.policies.RetryPolicy")
@@ -95,8 +96,8 @@ class Statement:
 
     @property
     def routing_key(self) -> Any:
-        """The serialised partition key requests are routed by, or None. Settable, also with a list of components. Text,
-        which means its UTF-8, stays text."""
+        """The serialised partition key that requests are routed by, or None. Settable, also with a list of components.
+        Text, which stands for its UTF-8, stays text."""
         key = self._routing_key
         if key is None or isinstance(key, str):
             return key
@@ -130,7 +131,7 @@ class Statement:
         self._serial_consistency_level = None
 
     def is_lwt(self) -> bool:
-        """True when the statement is known to be a lightweight transaction (only prepared ones can know)."""
+        """True if the statement is known to be a lightweight transaction (only for prepared statements)."""
         return False
 
     def _consistency_name(self) -> str:
@@ -139,7 +140,7 @@ class Statement:
 
 
 class SimpleStatement(Statement):
-    """CQL text; parameters given to ``execute`` are put into it by the driver as literals (``%s`` / ``%(name)s``).
+    """CQL text; the driver inserts parameters given to ``execute`` as literals (``%s`` / ``%(name)s``).
 
     Example::
 
@@ -185,24 +186,24 @@ class SimpleStatement(Statement):
 
 
 class HostTargetingStatement:
-    """A statement for one host: a ``Host``, its endpoint, or its address as text. All else is read from the inner
-    statement.
+    """A statement for one host: a ``Host``, its endpoint, or its address as text. All other attributes are read from
+    the inner statement.
 
-    It is sent to that host only. A :class:`~cassandra.policies.DefaultLoadBalancingPolicy` takes an address for the
-    host to try first, with the others behind it. Executing it raises :exc:`~cassandra.cluster.NoHostAvailable` when no
-    host has the address.
+    It is sent to that host only. A :class:`~cassandra.policies.DefaultLoadBalancingPolicy` uses an address as the host
+    to try first, followed by the others. Executing it raises :exc:`~cassandra.cluster.NoHostAvailable` when no host has
+    the address.
     """
 
     __module__ = "cassandra.query"
 
     def __init__(self, inner_statement: Statement, target_host: Any) -> None:
         self.__class__ = type(inner_statement.__class__.__name__, (self.__class__, inner_statement.__class__), {})
-        self.__dict__ = dict(inner_statement.__dict__)  # its own: the inner one is for any host, or another one
+        self.__dict__ = dict(inner_statement.__dict__)  # a copy: the inner statement keeps its own attributes
         self.target_host = target_host
 
 
 class BatchType:
-    """How the server treats a batch: atomically (LOGGED), as separate writes (UNLOGGED), or as counter updates."""
+    """Kind of a batch: atomic (LOGGED), separate writes (UNLOGGED), or counter updates."""
 
     LOGGED: ClassVar[BatchType]
     UNLOGGED: ClassVar[BatchType]
@@ -227,21 +228,23 @@ BatchType.COUNTER = BatchType("COUNTER", 2)
 
 
 def shortened(text: str, most: int = 200) -> str:
-    """*text* as far as it is of use in a message."""
+    """Return *text*, cut to a length for messages."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def new_encoder() -> Encoder:
-    """Imported here, with all the types it writes: programs that only bind prepared statements never need it."""
+    """Return a new encoder. Imported here, with all its types: programs that only bind prepared statements never need
+    it."""
     from cassandra._wire.encoder import Encoder
 
     return Encoder()
 
 
 def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: Encoder) -> str:
-    """Put *params* into *query* as CQL literals: a mapping fills ``%(name)s``, a sequence ``%s`` in order.
+    """Insert *params* into *query* as CQL literals: a mapping fills ``%(name)s``, a sequence ``%s`` in order.
 
-    Raises TypeError, KeyError or ValueError when *query* has other placeholders."""
+    Raise TypeError, KeyError or ValueError when *query* has other placeholders.
+    """
     encode = encoder.cql_encode_all_types
     if isinstance(params, Mapping):
         literals: Any = {name: encode(value) for name, value in params.items()}
@@ -254,7 +257,7 @@ def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: 
     except (TypeError, KeyError, ValueError) as error:
         given = f"parameters {list(literals)}" if isinstance(params, Mapping) else f"{len(literals)} parameter(s)"
         raise type(error)(
-            f"{given} do not fit the placeholders of {query!r} ({error}); they are %s or %(name)s, a percent sign is "
+            f"{given} do not match the placeholders of {query!r} ({error}); they are %s or %(name)s, a percent sign is "
             "%%, and ? is for prepared statements"
         ) from error
     return text

@@ -1,4 +1,4 @@
-"""Client-side timestamps that never repeat and never go back (cassandra.timestamps).
+"""Client-side timestamps that never repeat and never decrease (cassandra.timestamps).
 
 L5. One generator per cluster, called by every request that carries a timestamp, from any thread.
 """
@@ -6,6 +6,7 @@ L5. One generator per cluster, called by every request that carries a timestamp,
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from cassandra._base.commands import run
@@ -20,9 +21,9 @@ log = get_logger("cassandra.timestamps")
 class MonotonicTimestampGenerator:
     """Microseconds since the epoch, strictly increasing over all threads that share the generator.
 
-    When the clock stands still or goes back, the generator counts on from the last value, and so may run ahead of
-    the clock. With *warn_on_drift* it logs a warning once it is more than *warning_threshold* seconds ahead, at most
-    one every *warning_interval* seconds.
+    When the clock stands still or goes back, the generator counts up from the last value, and so may run ahead of the
+    clock. With *warn_on_drift* it logs a warning once it is more than *warning_threshold* seconds ahead, at most one
+    every *warning_interval* seconds.
     """
 
     __module__ = "cassandra.timestamps"
@@ -48,7 +49,7 @@ class MonotonicTimestampGenerator:
 
     @property
     def last(self) -> int:
-        """The timestamp given last."""
+        """The last timestamp."""
         return self._clock.last
 
     @last.setter
@@ -56,7 +57,7 @@ class MonotonicTimestampGenerator:
         self._clock.last = timestamp
 
     def _next_timestamp(self, now: int, last: int) -> int:
-        """The timestamp after *last* at clock time *now*, both in microseconds; remembers it. Called with ``lock``
+        """Return and store the timestamp after *last* at clock time *now*, both in microseconds. Called with ``lock``
         held, and only for subclasses that override it."""
         if now > last:
             self.last = now
@@ -67,8 +68,8 @@ class MonotonicTimestampGenerator:
 
     def __call__(self) -> int:
         if not self._is_plain:
-            # On a driver thread, which no handler of a signal interrupts while it has the lock: the I/O thread waits
-            # for it.
+            # On a driver thread, which no signal handler interrupts while it holds the lock: the I/O thread waits for
+            # it.
             return self._overridden() if self.lock._is_owned() else run(self._overridden)
         clock = self._clock
         timestamp = clock.advance()
@@ -81,7 +82,7 @@ class MonotonicTimestampGenerator:
             return self._next_timestamp(int(time.time() * 1_000_000), self.last)
 
     def _asked_natively(self) -> None:
-        """Somebody took a timestamp of ``_clock`` itself, and found it ahead."""
+        """Handle a timestamp that native code took from ``_clock`` and that is ahead."""
         clock = self._clock
         self._warn_if_ahead(clock.last - clock.ahead, clock.last)
 
@@ -95,6 +96,12 @@ class MonotonicTimestampGenerator:
         self._last_warn = now
         log.warning(
             f"Clock skew detected: the clock says {now}, {ahead} microseconds before the last timestamp, {last}. "
-            "New ones count on from there, ahead of the clock. It may have been set back, or more than a "
-            "million timestamps per second are asked for."
+            "New ones count up from there, ahead of the clock. It may have been set back, or more than a "
+            "million timestamps per second are requested."
         )
+
+
+def on_ahead_of(generator: Any) -> Callable[[], None] | None:
+    """Return the function to call when native code took a timestamp of *generator* that is ahead of the time; None if
+    native code takes none."""
+    return generator._asked_natively if type(generator) is MonotonicTimestampGenerator else None

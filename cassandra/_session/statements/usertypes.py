@@ -1,4 +1,4 @@
-"""Registered user types: instances of an application's class as UDT literals in simple statements, and in the rows of
+"""Registered user types: instances of an application's class as UDT literals in simple statements, and in rows of
 statements that were prepared before."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def register_encoder(encoder: Encoder, metadata: Metadata, keyspace: str, user_type: str, klass: type) -> None:
-    """Teach *encoder* to write instances of *klass* as ``{field: value, …}`` of ``keyspace.user_type``.
+    """Register an encoder for instances of *klass* as ``{field: value, …}`` of ``keyspace.user_type``.
 
     Raises :exc:`UserTypeDoesNotExist` when the schema has no such keyspace or type.
     """
@@ -37,7 +37,7 @@ def register_encoder(encoder: Encoder, metadata: Metadata, keyspace: str, user_t
     first: Any = udt
 
     def encode(value: Any) -> str:
-        keyspaces = metadata.keyspaces.get(keyspace)  # as it is now: another program may have altered the type
+        keyspaces = metadata.keyspaces.get(keyspace)  # the type may have been altered meanwhile
         now = first if keyspaces is None else keyspaces.user_types.get(user_type, first)
         literals = (
             f"{protect_name(name)} : {encoder.cql_encode_all_types(getattr(value, name, None))}"
@@ -49,8 +49,9 @@ def register_encoder(encoder: Encoder, metadata: Metadata, keyspace: str, user_t
 
 
 def read_as(plan: ResultPlan, keyspace: str, user_type: str, klass: Any) -> ResultPlan:
-    """A plan like *plan* that makes instances of *klass* of values of ``keyspace.user_type``; *plan* itself when there
-    are none. Codecs belong to many plans, and rows may be read by them at this moment, so they are not changed."""
+    """Return a plan like *plan* that decodes values of ``keyspace.user_type`` as instances of *klass*; *plan* itself
+    when there are none. Codecs are shared by many plans, and may be decoding rows at this moment, so they are not
+    changed."""
     specs = [(*spec[:3], _read_as(spec[3], keyspace, user_type, klass)) for spec in plan.specs]
     same = all(new[3] is old[3] for new, old in zip(specs, plan.specs, strict=True))
     return plan if same else ResultPlan(specs)

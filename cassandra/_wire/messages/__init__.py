@@ -1,1 +1,1 @@
-"""L2: the protocol messages (public module ``cassandra.protocol``), to and from envelopes."""
+"""L2: the protocol messages (public module ``cassandra.protocol``), encoded to and decoded from envelopes."""

@@ -1,4 +1,4 @@
-"""Messages of the handshake's log-in part (L2)."""
+"""Messages of authentication during the handshake (L2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cassandra._wire.messages.base import ReadableFile, RequestMessage, Response
 
 @public("cassandra.protocol")
 class AuthenticateMessage(ResponseMessage):
-    """The server wants a log-in; *authenticator* is the class name of its authenticator."""
+    """The server requires authentication; *authenticator* is the class name of its authenticator."""
 
     opcode = Opcode.AUTHENTICATE
     name = "AUTHENTICATE"
@@ -29,7 +29,7 @@ class AuthenticateMessage(ResponseMessage):
 
 @public("cassandra.protocol")
 class CredentialsMessage(RequestMessage):
-    """Log-in of protocol 1. It can be made, not sent: no version of the protocol that is spoken here has it."""
+    """Credentials of protocol 1. It can be created, not sent: no supported protocol version has it."""
 
     opcode = 0x04
     name = "CREDENTIALS"
@@ -38,7 +38,7 @@ class CredentialsMessage(RequestMessage):
         self.creds = creds
 
     def _body(self, version: int) -> bytes:
-        raise UnsupportedOperation(f"CREDENTIALS is of protocol 1, and this is {version}: there it is AUTH_RESPONSE")
+        raise UnsupportedOperation(f"CREDENTIALS exists in protocol 1 only: use AUTH_RESPONSE in protocol {version}")
 
     def __repr__(self) -> str:
         return "<CredentialsMessage(...)>"

@@ -1,4 +1,4 @@
-"""What all messages share: encoding a request envelope, reading a response body (L2)."""
+"""Base classes of messages: encoding of request envelopes, decoding of response bodies (L2)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RequestMessage(_MessageType):
         payload: Mapping[str, bytes | None] | None = None,
         features: Any = None,
     ) -> bytes:
-        """The whole envelope, stream 0, uncompressed. *features* are those negotiated, None for none."""
+        """Return the whole envelope, with stream id 0, uncompressed. *features* are the negotiated ones, or None."""
         if self.tracing:
             flags |= Flag.TRACING
         return self._encode(version, flags, payload or self.custom_payload, features)
@@ -57,7 +57,7 @@ class ResponseMessage(_MessageType):
     _fields: ClassVar[tuple[str, ...]] = ()
 
     def __eq__(self, other: object) -> bool:
-        """Same kind of message, same content."""
+        """True for a message of the same class with the same content."""
         if type(self) is not type(other):
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in self._fields)
@@ -66,5 +66,5 @@ class ResponseMessage(_MessageType):
 
 
 def as_reader(source: Reader | ReadableFile) -> Reader:
-    """A Reader over the rest of a file-like object; a Reader is passed through."""
+    """Return a Reader over the rest of a file-like object; a Reader is returned unchanged."""
     return source if isinstance(source, Reader) else Reader(source.read())

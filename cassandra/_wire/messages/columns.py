@@ -1,4 +1,4 @@
-"""Column metadata as Python sees it: keyspace, table, name and type class of each column (L2)."""
+"""Column metadata as Python objects: keyspace, table, name and type class of each column (L2)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ColumnMetadata(NamedTuple):
 
 
 class Columns(list[Any]):
-    """The columns of a plan, which they remember: what a protocol handler is told of an answer without metadata."""
+    """The columns of a plan, with a reference to it: passed to a protocol handler for a response without metadata."""
 
     def __init__(self, plan: ResultPlan) -> None:
         super().__init__(columns_of(plan.specs))
@@ -35,7 +35,7 @@ class Columns(list[Any]):
 
 
 class UserTypes(Mapping[str, "_Keyspace"]):
-    """The classes registered for user types, by keyspace and name, as protocol handlers look them up."""
+    """The classes registered for user types, by keyspace and name, for look-ups of protocol handlers."""
 
     def __init__(self, context: TypeContext) -> None:
         self.context = context
@@ -44,7 +44,7 @@ class UserTypes(Mapping[str, "_Keyspace"]):
         return _Keyspace(self.context, keyspace)
 
     def __iter__(self) -> Any:
-        return iter(())  # they are known by asking
+        return iter(())  # the context only has look-ups
 
     def __len__(self) -> int:
         return 0
@@ -75,12 +75,12 @@ class _Keyspace(Mapping[str, Any]):
 
 
 def columns_of(specs: Specs) -> list[ColumnMetadata]:
-    """The public view of native column specs; types that are classes already stay."""
+    """Return the public form of native column specs; types that are already classes stay unchanged."""
     return [ColumnMetadata(*spec[:3], _public_type(spec[3])) for spec in specs]
 
 
 def specs_of(columns: Specs) -> list[tuple[str, str, str, Codec]]:
-    """Native column specs from (keyspace, table, name, type class) each."""
+    """Return native column specs for *columns*, (keyspace, table, name, type class) each."""
     return [
         (keyspace, table, name, kind if isinstance(kind, Codec) else kind.codec())
         for keyspace, table, name, kind in columns
@@ -88,7 +88,7 @@ def specs_of(columns: Specs) -> list[tuple[str, str, str, Codec]]:
 
 
 def as_context(user_types: TypeContext | Mapping[str, Mapping[str, Any]] | None) -> TypeContext:
-    """A TypeContext, also for a plain mapping of keyspace and type name to class."""
+    """Return a TypeContext, made from a plain mapping of keyspace and type name to class if necessary."""
     if isinstance(user_types, TypeContext):
         return user_types
     if isinstance(user_types, UserTypes):
@@ -98,7 +98,7 @@ def as_context(user_types: TypeContext | Mapping[str, Mapping[str, Any]] | None)
 
 
 def as_plan(metadata: Any) -> ResultPlan | None:
-    """A ResultPlan as it is, or that of columns; None when there is nothing to decode rows with."""
+    """Return a ResultPlan unchanged, or the plan of columns; None if there is no metadata."""
     if isinstance(metadata, Columns):
         return metadata.plan
     if isinstance(metadata, Sequence) and metadata:
@@ -107,12 +107,12 @@ def as_plan(metadata: Any) -> ResultPlan | None:
 
 
 def as_columns(metadata: Any) -> Any:
-    """What a protocol handler is given for the plan of an answer without metadata."""
+    """Return the argument for a protocol handler in place of *metadata*, the plan of a response without metadata."""
     return Columns(metadata) if isinstance(metadata, ResultPlan) else metadata
 
 
 def as_user_types(user_types: Any) -> Any:
-    """What a protocol handler is given for a TypeContext."""
+    """Return the argument for a protocol handler in place of a TypeContext."""
     return UserTypes(user_types) if isinstance(user_types, TypeContext) else user_types
 
 
@@ -121,7 +121,7 @@ def _public_type(kind: Any) -> Any:
 
 
 def _reduce_type(cls: Any) -> str | tuple[Any, ...]:
-    """Types with parameters have no name of their own in a module; they pickle as the server spells them."""
+    """Pickle a type by its name; a type with parameters, which has no name in a module, by the server's spelling."""
     name: str = cls.__qualname__
     if getattr(sys.modules.get(cls.__module__), name, None) is cls:
         return name

@@ -1,4 +1,4 @@
-"""A response frame to its message (L2). Every answer goes through here, except rows that a session decodes itself."""
+"""Decoding of a response frame to its message (L2), for all responses except rows that a session decodes itself."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def decode_response(
     rate_limit_error: int | None = None,
     result_class: type[ResultMessage] = ResultMessage,
 ) -> Any:
-    """The message of *frame*. An ERROR is returned, not raised; a malformed body raises ProtocolError.
+    """Return the message of *frame*. An ERROR is returned, not raised. Raise ProtocolError for a malformed body.
 
-    *decompress* is for compressed bodies of protocol 3 and 4; *plan* is how to decode rows that come without metadata.
+    *decompress* is for compressed bodies of protocol 3 and 4; *plan* is for rows that come without metadata.
     """
     opcode = frame.opcode
     body, flags = _plain_body(frame, decompress)
@@ -60,7 +60,7 @@ def decode_response(
                 metadata_ids=metadata_ids,
             )
         if opcode not in _NAMES:
-            raise ProtocolError("there is no such message")
+            raise ProtocolError("unknown opcode")
         return _decode_other(opcode, Reader(body), flags, frame, rate_limit_error)
     except (ProtocolError, ValueError) as error:
         name = _NAMES.get(opcode, f"0x{opcode:02x}")
@@ -68,7 +68,8 @@ def decode_response(
 
 
 def _plain_body(frame: Frame, decompress: Decompress | None) -> tuple[Any, int]:
-    """The body and the flags that are left; protocol 5 compresses segments, its envelope flag is ignored."""
+    """Return the uncompressed body and the remaining flags. Protocol 5 compresses segments; its envelope flag is
+    ignored."""
     flags = frame.flags
     if not flags & Flag.COMPRESSED or frame.version >= 5:
         return frame, flags
@@ -85,14 +86,14 @@ def _decode_other(opcode: int, reader: Reader, flags: int, frame: Frame, rate_li
     elif (decode := _DECODERS.get(opcode)) is not None:
         message = decode(reader, frame.version)
     else:
-        raise ProtocolError("it is a request, and came from the server")
+        raise ProtocolError("the server sent a request opcode")
     message.stream_id = frame.stream
     set_prefix(message, prefix)
     return message  # type: ignore[no-any-return]
 
 
 def set_prefix(message: Any, prefix: tuple[Any, list[str] | None, dict[str, bytes | None] | None] | None) -> None:
-    """Give *message* what preceded it. What was not there is not assigned: every class reads it as None."""
+    """Set the prefix fields of *message*. Missing fields are not assigned, as every class has None as their default."""
     if prefix is None:
         return
     for name, value in zip(("trace_id", "warnings", "custom_payload"), prefix, strict=True):
@@ -101,7 +102,7 @@ def set_prefix(message: Any, prefix: tuple[Any, list[str] | None, dict[str, byte
 
 
 def read_prefix(reader: Reader, flags: int) -> tuple[Any, list[str] | None, dict[str, bytes | None] | None] | None:
-    """Tracing id, warnings and custom payload that precede the message proper, None when there are none."""
+    """Return tracing id, warnings and custom payload, which precede the message itself; None without any."""
     if not flags & _PREFIX_FLAGS:
         return None
     trace_id = reader.uuid() if flags & Flag.TRACING else None

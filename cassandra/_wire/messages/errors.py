@@ -1,4 +1,4 @@
-"""ERROR bodies to error messages (L2). Which fields a code has is declared by its class (L0, ``info_fields``)."""
+"""Decoding of ERROR bodies (L2). The class of an error code declares the fields (L0, ``info_fields``)."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from cassandra._core.codec import Reader
 
 
 def read_error(reader: Reader, version: int, rate_limit_error: int | None = None) -> ErrorMessage:
-    """Decode an ERROR body. *rate_limit_error* is the code the server announced for its rate limit."""
+    """Decode an ERROR body. *rate_limit_error* is the code that the server announced for its rate limit."""
     code = reader.int()
     message = reader.string()
     cls: type[ErrorMessage] = ERROR_CLASSES.get(code, ErrorMessage)
     if rate_limit_error is not None and code == rate_limit_error:
         cls = RateLimitReachedException
     elif cls is RateLimitReachedException:
-        cls = ErrorMessage  # the stand-in code means nothing unless it was negotiated
+        cls = ErrorMessage  # the placeholder code has no meaning unless it was negotiated
     error = cls(code, message, _read_info(cls, reader, version))
-    error.args = (str(error),)  # as every exception has it: tools that report errors take it for the text
+    error.args = (str(error),)  # tools that report errors use args[0] as the text
     return error
 
 
@@ -45,7 +45,8 @@ def _read_info(cls: type[ErrorMessage], reader: Reader, version: int) -> Any:
 
 
 def _read_failures(reader: Reader, version: int, info: dict[str, Any]) -> None:
-    """How many replicas failed; protocol 5 says which, and why (section 8, Read_failure)."""
+    """Decode the number of failed replicas; on protocol 5 also their addresses and error codes (section 8,
+    Read_failure)."""
     count = reader.int()
     if ProtocolVersion.uses_error_code_map(version):
         reasons: dict[str, int] = {}

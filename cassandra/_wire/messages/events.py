@@ -1,4 +1,4 @@
-"""EVENT: what servers push (L2)."""
+"""EVENT: messages that servers push (L2)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Protocol primitives on file-like objects, the ``read_*``/``write_*`` functions of ``cassandra.protocol`` (L2).
 
-For users' own protocol handlers; the driver itself reads with ``codec.Reader``.
+For protocol handlers of programs; the driver itself decodes with ``codec.Reader``.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def write_longstring(f: WritableFile, s: str | bytes) -> None:
 
 
 def write_value(f: WritableFile, v: Any) -> None:
-    """None is null, the UNSET value is unset."""
+    """Write a value: None as null, UNSET as unset."""
     if v is None:
         write_int(f, -1)
     elif v is UNSET:

@@ -1,8 +1,8 @@
-"""RESULT bodies read step by step in Python, for subclasses of ResultMessage that override a step (L2).
+"""Decoding of RESULT bodies step by step in Python, for subclasses of ResultMessage that override a step (L2).
 
-The driver itself never comes here: a class without steps of its own is decoded natively. The steps are scylla-driver's,
-by name and arguments, so that an application's subclass works as it is: ``recv_results_rows`` gets a file-like object
-and leaves ``column_names``, ``column_types`` and ``parsed_rows`` behind; ``type_codes`` says which class reads a type.
+The driver itself does not use it: a class without steps of its own is decoded natively. The steps have scylla-driver's
+names and arguments, so that an application's subclass works unchanged: ``recv_results_rows`` gets a file-like object
+and sets ``column_names``, ``column_types`` and ``parsed_rows``; ``type_codes`` has the class that decodes each type.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Columns = list[Any]
 
 
 class ReadsResults(_MessageType):
-    """The steps. Each may be overridden; ``super()`` has what is described here."""
+    """The steps. Each may be overridden; ``super()`` has the implementation described here."""
 
     __slots__ = ()
 
@@ -90,7 +90,7 @@ class ReadsResults(_MessageType):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         own = cls.__dict__.get("recv_results_rows")
-        if own is not None:  # those written before there was column encryption do not take its policy
+        if own is not None:  # steps written before column encryption existed do not accept a policy
             cls._takes_policy = getattr(getattr(own, "__code__", None), "co_argcount", 0) != 5
         cls._has_own_steps = any(defined(cls, step) is not defined(ReadsResults, step) for step in STEPS)
 
@@ -103,7 +103,7 @@ class ReadsResults(_MessageType):
         result_metadata: Any,
         column_encryption_policy: Any,
     ) -> None:
-        """Read what follows the kind."""
+        """Read the body after the kind."""
         kind = self.kind
         if kind == ResultKind.ROWS:
             policy = (column_encryption_policy,) if self._takes_policy else ()
@@ -125,7 +125,7 @@ class ReadsResults(_MessageType):
         result_metadata: Any,
         column_encryption_policy: Any,
     ) -> None:
-        """Read rows: metadata, or none and *result_metadata* instead; how many; their cells."""
+        """Read rows: metadata, or *result_metadata* if the body has none; the number of rows; their cells."""
         told = self.recv_results_metadata(f, user_type_map)
         columns = self.column_metadata or result_metadata or []
         if not self.column_metadata and columns and told is not None and told != len(columns):
@@ -146,7 +146,7 @@ class ReadsResults(_MessageType):
     def recv_results_prepared(
         self, f: ReadableFile, protocol_version: int, protocol_features: Any, user_type_map: Any
     ) -> None:
-        """Read the answer to PREPARE."""
+        """Read the response to PREPARE."""
         self.query_id = read_binary_string(f)
         if uses_metadata_ids(protocol_version, protocol_features):
             self.result_metadata_id = read_binary_string(f)
@@ -154,9 +154,9 @@ class ReadsResults(_MessageType):
         self.recv_results_metadata(f, user_type_map)
 
     def recv_results_metadata(self, f: ReadableFile, user_type_map: Any) -> int | None:
-        """Read the metadata of rows into ``column_metadata``; the paging state may come with it.
+        """Read the metadata of rows into ``column_metadata``, and the paging state if present.
 
-        Returns how many columns the answer has. A step of an application that returns None leaves it unchecked.
+        Return the number of columns of the response. If an application's step returns None, the number is not checked.
         """
         flags = read_int(f)
         count = read_int(f)
@@ -182,7 +182,7 @@ class ReadsResults(_MessageType):
         self.is_lwt = bool(lwt is not None and lwt.get_lwt_flag(flags))
 
     def recv_results_schema_change(self, f: ReadableFile, protocol_version: int) -> None:
-        """Read what changed into ``schema_change_event``."""
+        """Read the change into ``schema_change_event``."""
         self.schema_change_event = Reader(f.read()).schema_change()
 
     def _read_columns(self, f: ReadableFile, flags: int, count: int, user_type_map: Any) -> Columns:
@@ -194,14 +194,14 @@ class ReadsResults(_MessageType):
             name = read_string(f)
             try:
                 kind = self.read_type(f, user_type_map)
-            except ValueError as error:  # of a class that cannot be made
+            except ValueError as error:  # a class that cannot be created
                 raise ProtocolError(f"type of column {name!r}: {error}") from error
             columns.append(ColumnMetadata(keyspace, name_of_table, name, kind))
         return columns
 
     @classmethod
     def read_type(cls, f: ReadableFile, user_type_map: Any) -> Any:
-        """Read a type; returns its class."""
+        """Read a type and return its class."""
         code = read_short(f)
         if code == CUSTOM:
             return type_class(resolve_custom(read_string(f)))
@@ -233,9 +233,9 @@ class ReadsResults(_MessageType):
 
     @classmethod
     def _read(cls, f: ReadableFile, *arguments: Any) -> Any:
-        """A whole body, kind first."""
+        """Read a whole body, kind first."""
         kind = read_int(f)
-        if not 0 < kind < 256:  # others are for recv() to refuse, which may know more than we
+        if not 0 < kind < 256:  # recv() rejects others; an overridden recv() may support more kinds
             raise ProtocolError(f"unknown RESULT kind {kind}")
         make: Any = cls
         message = make(kind)
@@ -250,18 +250,18 @@ class ReadsResults(_MessageType):
         return message
 
     def _make_plans(self) -> None:
-        """What sessions bind and decode with, of what the steps found."""
+        """Make the plans that sessions bind and decode with from the attributes that the steps have set."""
         try:
             if self.bind_plan is None:
                 self.bind_plan = BindPlan(specs_of(self.bind_metadata or ()), self.pk_indexes)
             if self.plan is None and self.column_metadata:
                 self.plan = ResultPlan(specs_of(self.column_metadata))
-        except (ValueError, NotImplementedError) as error:  # the latter of a tuple without elements
+        except (ValueError, NotImplementedError) as error:  # NotImplementedError for a tuple without elements
             raise ProtocolError(str(error)) from error
 
 
 def uses_metadata_ids(version: int, features: Any) -> bool:
-    """Whether PREPARED answers carry a result metadata id."""
+    """True if PREPARED responses contain a result metadata id."""
     return ProtocolVersion.uses_prepared_metadata(version) or bool(getattr(features, "use_metadata_id", False))
 
 

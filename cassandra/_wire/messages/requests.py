@@ -1,6 +1,6 @@
 """Requests of a session: QUERY, PREPARE, EXECUTE, BATCH, REGISTER, OPTIONS, STARTUP (L2).
 
-Sessions encode their requests straight through the codec; these classes are the same for everybody else: handshake,
+Sessions encode their requests directly with the codec; these classes produce the same bytes for the handshake, the
 control connection, protocol handlers and users.
 """
 
@@ -29,7 +29,7 @@ Payload = Mapping[str, bytes | None] | None
 
 @public("cassandra.protocol")
 class StartupMessage(RequestMessage):
-    """The first message that sets the connection's options."""
+    """Starts a connection and sets its options."""
 
     opcode = Opcode.STARTUP
     name = "STARTUP"
@@ -47,7 +47,7 @@ class StartupMessage(RequestMessage):
 
 @public("cassandra.protocol")
 class OptionsMessage(RequestMessage):
-    """Asks what the server supports. Also the heartbeat."""
+    """Requests the options that the server supports. Also used as heartbeat."""
 
     opcode = Opcode.OPTIONS
     name = "OPTIONS"
@@ -82,14 +82,14 @@ class PrepareMessage(RequestMessage):
         return encode_prepare(version, self.query, flags=flags, payload=payload, keyspace=self.keyspace)
 
 
-#: The id of a statement that was prepared where there are none: another than the server's, which then describes what it
-#: answers and tells its id.
+#: Metadata id for a statement that was prepared without one. It differs from the server's id, so the server sends the
+#: metadata and the id with the result.
 NO_METADATA = b""
 
 
 @public("cassandra.protocol")
 class _QueryMessage(RequestMessage):
-    """What QUERY and EXECUTE have in common."""
+    """Base class of QUERY and EXECUTE."""
 
     continuous_paging_options: Any = None
 
@@ -224,13 +224,13 @@ class ExecuteMessage(_QueryMessage):
         )
         if getattr(features, "tablets_routing_v2", False):
             block = self.tablet_version_block
-            envelope = extended(envelope, bytes([getrandbits(8) if block is None else block]))  # nothing known: any
+            envelope = extended(envelope, bytes([getrandbits(8) if block is None else block]))  # random if unknown
         return envelope
 
 
 @public("cassandra.protocol")
 class BatchMessage(RequestMessage):
-    """*queries*: (is prepared, text or id, encoded values) each."""
+    """A batch of statements. *queries*: (is prepared, text or id, encoded values) each."""
 
     opcode = Opcode.BATCH
     name = "BATCH"
@@ -268,7 +268,7 @@ class BatchMessage(RequestMessage):
 
 @public("cassandra.protocol")
 class ReviseRequestMessage(RequestMessage):
-    """Flow control of DataStax Enterprise's continuous paging. Kept as a name; it cannot be sent."""
+    """Flow control of DataStax Enterprise's continuous paging. Kept for compatibility; it cannot be sent."""
 
     class RevisionType:
         PAGING_CANCEL: Final = 1
@@ -290,6 +290,6 @@ class ReviseRequestMessage(RequestMessage):
 
 
 def extended(envelope: bytes, more: bytes) -> bytes:
-    """*envelope* with *more* after its body."""
+    """Return *envelope* with *more* appended to its body."""
     length = len(envelope) - HEADER_SIZE + len(more)
     return b"".join((envelope[:5], struct.pack(">I", length), envelope[HEADER_SIZE:], more))

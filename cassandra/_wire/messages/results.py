@@ -27,7 +27,7 @@ class ReadyMessage(ResponseMessage):
 
 @public("cassandra.protocol")
 class SupportedMessage(ResponseMessage):
-    """What the server supports: CQL versions, and everything else by option name."""
+    """The features that the server supports: CQL versions, and other options by name."""
 
     opcode = Opcode.SUPPORTED
     name = "SUPPORTED"
@@ -43,16 +43,16 @@ class SupportedMessage(ResponseMessage):
         return cls(options.pop("CQL_VERSION", []), options)
 
 
-_native: Any = Result  # its descriptors, which the properties below refine
+_native: Any = Result  # for its descriptors, which the properties below extend
 
 
 @public("cassandra.protocol")
 class ResultMessage(Result, ReadsResults):
-    """The answer to a request that succeeded. Rows stay bytes until they are asked for (see ``page``).
+    """The response to a successful request. Rows stay bytes until they are accessed (see ``page``).
 
-    Every attribute can be read on every result, whatever its kind; those it has nothing for are None (``is_lwt``:
-    False). A subclass may add attributes. One that overrides a step of reading, such as ``recv_results_rows``, or
-    ``type_codes``, has its bodies read in Python, step by step.
+    Every attribute can be read on results of every kind; those without a value are None (``is_lwt``: False). A subclass
+    may add attributes. Bodies of a subclass that overrides a step of decoding, such as ``recv_results_rows``, or
+    ``type_codes``, are decoded in Python, step by step.
     """
 
     __slots__ = ()
@@ -125,11 +125,11 @@ class ResultMessage(Result, ReadsResults):
         )
 
     def __copy__(self) -> ResultMessage:
-        """The same message again: what cannot change is shared, rows that were not made yet among it."""
+        """Return a copy of the message that shares immutable parts, including rows that were not made yet."""
         return _restored(type(self), {name: getattr(self, name) for name in _names(self)})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles with its rows made (as tuples) and without its plans: it can be read, not bound or decoded with."""
+        """Pickle with rows (as tuples) and without plans: the copy can be read, but not used to bind or decode."""
         state = {name: getattr(self, name) for name in _names(self) if name not in _PLANS}
         if self.page is not None:
             state["parsed_rows"] = list(decode_page(self.page, None))
@@ -140,7 +140,7 @@ class ResultMessage(Result, ReadsResults):
 
 @public("cassandra.protocol")
 class FastResultMessage(ResultMessage):
-    """The same; scylla-driver's name for results that its native decoder makes."""
+    """An alias of ResultMessage: scylla-driver's name for results of its native decoder."""
 
     __slots__ = ()
 
@@ -150,7 +150,7 @@ _COMPUTED = ("column_names", "column_types", "column_metadata", "bind_metadata")
 
 
 def _names(message: ResultMessage) -> list[str]:
-    """What makes up a message. Rows that are still a page are not made for this."""
+    """Return the names of the attributes of a message, without ``parsed_rows`` if the rows are still a page."""
     own = [name for name in slot_names(message) if name != "parsed_rows" or message.page is None]
     return [*own, *getattr(message, "__dict__", ())]
 

@@ -1,1 +1,1 @@
-"""The classes of ``cassandra.cqltypes`` (L2): descriptors over native codecs, and where applications extend them."""
+"""The classes of ``cassandra.cqltypes`` (L2): descriptors over native codecs, and extension by applications."""

@@ -1,8 +1,7 @@
-"""What every CQL type class has: names, parameters, and the native codec that moves its values (L2).
+"""Base classes of CQL types: names, parameters, and the native codec that encodes and decodes values (L2).
 
-There is no second codec here. ``serialize`` and ``deserialize`` of a built-in class run its :class:`Codec`; an
-application's own subclass that overrides them is wrapped into a codec, so that it works in rows, parameters and
-inside collections.
+There is no second codec. ``serialize`` and ``deserialize`` of a built-in class run its :class:`Codec`; an application's
+subclass that overrides them is wrapped into a codec, so that it works in rows, parameters and inside collections.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,15 +17,15 @@ apache_cassandra_type_prefix = "org.apache.cassandra.db.marshal."
 cassandra_empty_type = "org.apache.cassandra.db.marshal.EmptyType"
 cql_empty_type = "empty"
 
-#: Methods of type classes that move values; programs replace them.
+#: Methods of type classes that convert values; programs replace them.
 FUNCTIONS = ("serialize", "deserialize", "to_binary", "from_binary")
 
-UNKNOWN = "UNKNOWN"  # num_subtypes of classes that take any number
+UNKNOWN = "UNKNOWN"  # num_subtypes of classes that accept any number
 
 
 @public("cassandra.cqltypes")
 class EmptyValue:
-    """A value of zero bytes of a type that has none; see ``support_empty_values``."""
+    """A value of zero bytes of a type that has no such value; see ``support_empty_values``."""
 
     def __str__(self) -> str:
         return "EMPTY"
@@ -37,9 +36,9 @@ class EmptyValue:
 EMPTY = EmptyValue()
 
 casstypes: dict[str, type["_CassandraType"]] = {}  # by the server's class name
-cqltypes: dict[str, type["_CassandraType"]] = {}  # by CQL name; the first class of a name stays
+cqltypes: dict[str, type["_CassandraType"]] = {}  # by CQL name; the first class with a name stays
 _applied: WeakValueDictionary[Any, type["_CassandraType"]] = WeakValueDictionary()
-_on_register: list[Callable[[], None]] = []  # caches of look-ups, emptied when a class is added
+_on_register: list[Callable[[], None]] = []  # clear caches of look-ups; called when a class is added
 
 
 @public("cassandra.cqltypes")
@@ -50,7 +49,7 @@ class CassandraTypeType(type):
         dct.setdefault("cassname", name)
         cls: Any = super().__new__(metacls, name, bases, dct)
         cls.__module__ = "cassandra.cqltypes" if cls.__module__.startswith("cassandra._wire") else cls.__module__
-        if not name.startswith("_") and "subtypes" not in dct:  # not what a server's metadata made us create
+        if not name.startswith("_") and "subtypes" not in dct:  # not a class made for a server's metadata
             casstypes[name] = cls
             if not cls.typename.startswith(apache_cassandra_type_prefix):
                 cqltypes.setdefault(cls.typename, cls)
@@ -75,17 +74,17 @@ class CassandraTypeType(type):
 
 
 def forget_lookups() -> None:
-    """Classes are found by name anew."""
+    """Clear the caches of look-ups of classes by name."""
     for forget in _on_register:
         forget()
 
 
-_any_replaced = False  # whether a program has ever set one of FUNCTIONS
+_any_replaced = False  # True once a program has set one of FUNCTIONS
 
 
 def _functions_changed(cls: type) -> None:
     global _any_replaced
-    from cassandra._wire.types import replaced  # which needs all type classes
+    from cassandra._wire.types import replaced  # here, as it imports all type classes
 
     _any_replaced = True
     replaced.functions_changed(cls)
@@ -99,11 +98,11 @@ def with_own_functions(page: RowsPage) -> RowsPage:
     return described_page(page, ResultPlan([(*spec[:3], native_copy(spec[3], deep=True)) for spec in page.plan.specs]))
 
 
-#: What CQL spellings are made of.
+#: Attributes that CQL spellings depend on.
 _SPELLED_BY = frozenset(
     ("cassname", "cql_parameterized_type", "fieldnames", "keyspace", "subtype", "subtypes", "typename", "vector_size")
 )
-_spelling = object()  # another one whenever such an attribute was set: kept spellings are of one of them
+_spelling = object()  # replaced each time such an attribute is set: cached spellings are valid for one of them
 
 
 def _forget_spellings() -> None:
@@ -112,7 +111,7 @@ def _forget_spellings() -> None:
 
 
 def _has_standard_spelling(kind: Any) -> bool:
-    """Whether the CQL spelling of *kind*, and of all in it, is made of its attributes only."""
+    """True if the CQL spelling of *kind*, and of its subtypes, depends on their attributes only."""
     if not isinstance(kind, CassandraTypeType):
         return False
     names = ("cql_parameterized_type", "_spell_cql", "cass_parameterized_type", "cass_parameterized_type_with")
@@ -125,19 +124,19 @@ def _is_ours(method: Any) -> bool:
 
 
 def defined(cls: type, name: str) -> Any:
-    """What the class body that gave *cls* its attribute *name* says there, unbound; None if none did."""
+    """Return the unbound attribute *name* of *cls* from the class body that defines it; None if there is none."""
     return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
 
 
 class _CassandraType(metaclass=CassandraTypeType):
-    """Base of all CQL types. Classes, not instances, stand for types."""
+    """Base of all CQL types. Classes, not instances, represent types."""
 
     subtypes: ClassVar[tuple[Any, ...]] = ()
     fieldnames: ClassVar[tuple[str | None, ...] | None] = None
     num_subtypes: ClassVar[int | str] = 0
     cassname: ClassVar[str]
     typename: ClassVar[str] = ""
-    _cql: ClassVar[tuple[Any, Any, str]] = (None, None, "")  # how it was spelled, the class, the text
+    _cql: ClassVar[tuple[Any, Any, str]] = (None, None, "")  # cached spelling: value of _spelling, the class, the text
 
     empty_binary_ok: ClassVar[bool] = False
     """Zero bytes are a value of this type."""
@@ -152,7 +151,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def from_binary(cls, byts: bytes | None, protocol_version: int) -> Any:
-        """The value of these bytes. None for None and for zero bytes where they are no value."""
+        """Return the value of these bytes; None for None, and for zero bytes if they are not a value of the type."""
         if byts is None:
             return None
         if len(byts) == 0 and not cls.empty_binary_ok:
@@ -161,22 +160,22 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def to_binary(cls, val: Any, protocol_version: int) -> bytes:
-        """The bytes of *val*, none for None."""
+        """Return the bytes of *val*, zero bytes for None."""
         return b"" if val is None or val is EMPTY else cls.serialize(val, protocol_version)
 
     @classmethod
     def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
-        """The value of bytes that are one. Override together with :meth:`serialize` for a type of your own."""
+        """Return the value of bytes that represent one. Overridden, with :meth:`serialize`, by application types."""
         return cls._native().decode(byts, protocol_version)
 
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:
-        """The bytes of a value. TypeError when it is of a wrong type."""
+        """Return the bytes of a value. Raise TypeError for a value of a wrong type."""
         return cls._native().encode(val, protocol_version)
 
     @classmethod
     def codec(cls) -> Codec:
-        """The native codec of this type, with an application's overrides in it. Made once per class."""
+        """Return the native codec of this type, including an application's overrides. Made once per class."""
         codec = cls.__dict__.get("_codec")
         if codec is None:
             if cls._is_overridden():
@@ -188,7 +187,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _native(cls) -> Codec:
-        """The native codec of the built-in behaviour, made once per class."""
+        """Return the native codec of the built-in behaviour, made once per class."""
         codec = cls.__dict__.get("_native_codec")
         if codec is None:
             codec = cls._make_native()
@@ -210,12 +209,12 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _is_overridden(cls) -> bool:
-        """Whether a subclass brought Python functions of its own, or a program has replaced those of the class."""
+        """True if a subclass defines its own Python functions, or a program has replaced those of the class."""
         return any(is_own(cls, name) for name in ("deserialize", "serialize"))
 
     @classmethod
     def _reconfigure(cls) -> None:
-        """An application changed how values are read."""
+        """Apply a setting for decoding that an application has changed."""
         for known in [known for known in casstypes.values() if issubclass(known, cls)]:
             known._apply_empty()
 
@@ -227,12 +226,12 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def serial_size(cls) -> int | None:
-        """Size of every value of a type of fixed size, as an element of a vector."""
+        """Return the size of each value, as an element of a vector; None for types of variable size."""
         return None
 
     @classmethod
     def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
-        """The server's spelling with these parameters, such as ``ListType(Int32Type)``; *full* adds packages."""
+        """Return the server's spelling with these parameters, such as ``ListType(Int32Type)``; *full* adds packages."""
         name = cls.cassname
         if full and "." not in name:
             name = apache_cassandra_type_prefix + name
@@ -242,7 +241,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[str | None] | None = None) -> Any:
-        """The class of this type with these parameters; the same class for the same parameters."""
+        """Return the class of this type with these parameters; the same class for the same parameters."""
         if cls.num_subtypes not in (UNKNOWN, len(subtypes)):
             raise ValueError(f"{cls.typename} types require {cls.num_subtypes} subtypes ({len(subtypes)} given)")
         attributes = {
@@ -254,7 +253,8 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """The CQL spelling, such as ``list<int>``. Kept until an attribute that it depends on is set on any type."""
+        """Return the CQL spelling, such as ``list<int>``. Cached until an attribute that it depends on is set on any
+        type."""
         kept = cls._cql
         if kept[0] is _spelling and kept[1] is cls:
             return kept[2]
@@ -272,7 +272,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def cass_parameterized_type(cls, full: bool = False) -> str:
-        """The server's spelling of this type."""
+        """Return the server's spelling of this type."""
         return spelled_once(cls, full, lambda: cls.cass_parameterized_type_with(cls.subtypes, full=full))
 
 
@@ -282,7 +282,7 @@ _ORIGINALS = {name: vars(_CassandraType)[name].__func__ for name in FUNCTIONS}
 
 
 def is_own(cls: type, name: str) -> bool:
-    """Whether the method *name* of *cls* is another than the driver's. Its own one that was put back is none."""
+    """True if the method *name* of *cls* is not the driver's. False again after a program has restored the method."""
     found = defined(cls, name)
     if getattr(found, "__func__", found) is not _ORIGINALS[name]:
         return True
@@ -290,14 +290,14 @@ def is_own(cls: type, name: str) -> bool:
 
 
 class _UnrecognizedType(_CassandraType):
-    """A class of the server that nobody here knows: bytes in and out."""
+    """An unknown class of the server: its values are bytes."""
 
     num_subtypes = UNKNOWN
     empty_binary_ok = True
 
 
 class _ParameterizedType(_CassandraType):
-    """A type that needs parameters before it can move values."""
+    """A type that needs parameters to convert values."""
 
     num_subtypes: ClassVar[int | str] = UNKNOWN
 
@@ -312,7 +312,7 @@ class _ParameterizedType(_CassandraType):
     @classmethod
     def _make_native(cls) -> Codec:
         if not cls.subtypes:
-            raise NotImplementedError(f"{cls.cassname} needs parameters before it can move values")
+            raise NotImplementedError(f"{cls.cassname} needs parameters to convert values")
         return cls._build([sub.codec() for sub in cls.subtypes])
 
     @classmethod
@@ -328,7 +328,7 @@ class _SimpleParameterizedType(_ParameterizedType):
 
 
 def make_applied(cls: Any, name: str, attributes: dict[str, Any]) -> Any:
-    """A subclass of *cls* with *attributes*; the same one while somebody holds it."""
+    """Return a subclass of *cls* with *attributes*; the same one as long as it is referenced."""
     key = (cls, *attributes.items())
     applied = _applied.get(key)
     if applied is None:
@@ -338,18 +338,18 @@ def make_applied(cls: Any, name: str, attributes: dict[str, Any]) -> Any:
 
 
 def _class_name(name: str) -> str:
-    """*name*, which a server has given, without the one character that no class may have in its name."""
+    """Return *name*, sent by a server, with NUL escaped, the only character that is invalid in class names."""
     return name.replace("\0", "\\x00")
 
 
 def spell(parameter: Any, full: bool = False) -> str:
-    """A parameter as the server writes it: a type or a number."""
+    """Return the server's spelling of a parameter: a type or a number."""
     return str(parameter) if isinstance(parameter, int) else str(parameter.cass_parameterized_type(full=full))
 
 
 def spelled_once(cls: Any, full: bool, spell_it: Callable[[], str]) -> str:
-    """The spelling of a type, kept with its parameters in the class: what is deeply nested would be spelled again for
-    each level."""
+    """Return the spelling of a type, cached in the class for its parameters: otherwise deeply nested types would be
+    spelled again for each level."""
     name = "_spelled_in_full" if full else "_spelled"
     kept = cls.__dict__.get(name)
     if kept is None or kept[0] is not cls.subtypes:
@@ -361,13 +361,13 @@ def spelled_once(cls: Any, full: bool, spell_it: Callable[[], str]) -> str:
 @public("cassandra.cqltypes")
 @lru_cache(maxsize=256)
 def mkUnrecognizedType(casstypename: str) -> Any:
-    """A class for a server class that is not known here."""
+    """Return a class for an unknown class of the server."""
     attributes = {"typename": quote_text(casstypename), "cassname": casstypename, "subtypes": ()}
     return CassandraTypeType(_class_name(casstypename), (_UnrecognizedType,), attributes)
 
 
 @public("cassandra.cqltypes")
 def lookup_casstype_simple(casstype: str) -> Any:
-    """The class for a server class name without parameters, known or not."""
+    """Return the class for a server class name without parameters, known or unknown."""
     short = casstype.removeprefix(apache_cassandra_type_prefix)
     return casstypes.get(short) or mkUnrecognizedType(short or casstype)

@@ -1,4 +1,4 @@
-"""Lists, sets, maps, tuples and the wrappers that leave values as they are (L2)."""
+"""Lists, sets, maps, tuples and wrappers that do not change values (L2)."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ class _TransparentType(_ParameterizedType):
 
     @classmethod
     def _apply_empty(cls) -> None:
-        """The codec belongs to the other type."""
+        """Do nothing: the codec belongs to the other type."""
 
 
 class FrozenType(_TransparentType):
@@ -82,7 +82,7 @@ class ReversedType(_TransparentType):
 
 
 class ColumnToCollectionType(_ParameterizedType):
-    """Legacy tables mention it; it holds no values."""
+    """Used in metadata of legacy tables; has no values."""
 
     typename = "org.apache.cassandra.db.marshal.ColumnToCollectionType"
     num_subtypes = UNKNOWN

@@ -9,7 +9,7 @@ from cassandra._wire.types.base import _ParameterizedType
 
 
 class CompositeType(_ParameterizedType):
-    """Values are tuples; components may be missing at the end."""
+    """Composite whose values are tuples; components may be missing at the end."""
 
     typename = "org.apache.cassandra.db.marshal.CompositeType"
 
@@ -47,7 +47,7 @@ class CompositeType(_ParameterizedType):
 
 
 class DynamicCompositeType(_ParameterizedType):
-    """Components that name their own types; values are bytes."""
+    """Composite whose components contain their types; values are bytes."""
 
     typename = "org.apache.cassandra.db.marshal.DynamicCompositeType"
 

@@ -21,7 +21,7 @@ class WKBGeometryType:
 
 
 class _PythonType(_CassandraType):
-    """A type whose values are moved by Python: ``_unpack`` and ``_pack``."""
+    """A type whose values are converted in Python, by ``_unpack`` and ``_pack``."""
 
     @classmethod
     def _make_native(cls) -> Codec:
@@ -39,14 +39,14 @@ class _PythonType(_CassandraType):
 
 
 class _Reader:
-    """Reads well-known binary in the byte order that it states."""
+    """Reads well-known binary in the byte order that it declares."""
 
     def __init__(self, data: bytes, geometry: int) -> None:
         self.order = "<" if data[:1] == b"\x01" else ">"
         self.data, self.at = data, 1
         found = self.number()
         if found != geometry:
-            raise ValueError(f"geometry {found} where {geometry} was expected")
+            raise ValueError(f"expected geometry {geometry}, got {found}")
 
     def number(self) -> int:
         value: int = self._take("I", 4)[0]
@@ -117,7 +117,7 @@ class PolygonType(_PythonType):
 
 @public("cassandra.cqltypes")
 class BoundKind:
-    """How a date range states its bounds."""
+    """Kinds of date ranges by their bounds."""
 
     SINGLE_DATE: ClassVar[str] = "SINGLE_DATE"
     CLOSED_RANGE: ClassVar[str] = "CLOSED_RANGE"
@@ -136,7 +136,7 @@ class BoundKind:
 
     @classmethod
     def to_int(cls, bound_str: str) -> int:
-        """The number on the wire."""
+        """Return the number on the wire."""
         return cls.VALID_RANGE_BOUNDS.index(bound_str)
 
     @classmethod
@@ -151,10 +151,10 @@ class DateRangeType(_PythonType):
     def _unpack(cls, byts: bytes, protocol_version: int) -> DateRange:
         sizes = {BoundKind.BOTH_OPEN_RANGE: 1, BoundKind.SINGLE_DATE_OPEN: 1, BoundKind.CLOSED_RANGE: 19}
         if not byts or byts[0] >= len(BoundKind.VALID_RANGE_BOUNDS):
-            raise ValueError(f"a date range does not start with {byts[:1]!r}")
+            raise ValueError(f"unknown kind of date range: {byts[:1]!r}")
         kind = BoundKind.to_str(byts[0])
         if len(byts) != sizes.get(kind, 10):
-            raise ValueError(f"a date range of kind {kind} does not have {len(byts)} bytes")
+            raise ValueError(f"wrong length of a date range of kind {kind}: {len(byts)} bytes")
         bounds = [_bound(byts[at : at + 9]) for at in range(1, len(byts), 9)]
         if kind == BoundKind.SINGLE_DATE:
             return DateRange(value=bounds[0])
@@ -170,17 +170,17 @@ class DateRangeType(_PythonType):
 
     @staticmethod
     def _decode_precision(precision: int) -> str:
-        """The name of a precision, from its byte. ValueError if it is none."""
+        """Return the name of a precision, from its byte. Raise ValueError for an invalid byte."""
         if not 0 <= precision < len(DateRangePrecision.PRECISIONS):
-            raise ValueError(f"{precision!r} is no precision of a date range: they are 0 to 6")
+            raise ValueError(f"invalid precision of a date range: {precision!r}, expected 0 to 6")
         return DateRangePrecision.PRECISIONS[precision]
 
     @staticmethod
     def _encode_precision(precision: str) -> int:
-        """The byte of a precision, from its name. ValueError if it is none."""
+        """Return the byte of a precision, from its name. Raise ValueError for an invalid name."""
         if precision.upper() not in DateRangePrecision.PRECISIONS:
             known = ", ".join(DateRangePrecision.PRECISIONS)
-            raise ValueError(f"{precision!r} is no precision of a date range: they are {known}")
+            raise ValueError(f"invalid precision of a date range: {precision!r}, expected one of {known}")
         return DateRangePrecision.PRECISIONS.index(precision.upper())
 
     @classmethod
@@ -188,7 +188,7 @@ class DateRangeType(_PythonType):
         try:
             return cls._pack_bounds(val)
         except AttributeError as error:
-            raise ValueError(f"A daterange is a DateRange, not {val!r}: {error}") from error
+            raise ValueError(f"expected a DateRange, got {val!r}: {error}") from error
 
     @staticmethod
     def _pack_bounds(val: DateRange) -> bytes:

@@ -1,4 +1,4 @@
-"""Type names in text: the server's class spelling to classes, CQL spelling to lists (L2)."""
+"""Parsers of type names: the server's class spelling to classes, CQL spelling to lists (L2)."""
 
 import re
 from functools import lru_cache
@@ -11,11 +11,11 @@ from cassandra._wire.types.collections import ReversedType
 from cassandra._wire.types.scalars import CounterColumnType
 
 _MAX_DEPTH = 128
-_TOKEN = r"\s*(=>|[(),:]|[^(),:=>\s]+)"  # compiled when it is used
+_TOKEN = r"\s*(=>|[(),:]|[^(),:=>\s]+)"  # compiled at first use
 
 
 class _Parser:
-    """``Name(alias:Name, Name=>Name, 3)``, nested to a bounded depth."""
+    """Parser of ``Name(alias:Name, Name=>Name, 3)``, nested to a bounded depth."""
 
     def __init__(self, text: str) -> None:
         self.tokens: list[str] = []
@@ -34,7 +34,7 @@ class _Parser:
         if self.peek():
             self.fail("the end")
         if isinstance(parsed, int):
-            raise ValueError("a number is no type")
+            raise ValueError("expected a type, got a number")
         return parsed
 
     def type(self, depth: int) -> Any:
@@ -78,16 +78,16 @@ class _Parser:
         return token
 
     def fail(self, wanted: str) -> NoReturn:
-        raise ValueError(f"{wanted} expected, not {printable(repr(self.peek() or 'the end'), 256)}")
+        raise ValueError(f"expected {wanted}, got {printable(repr(self.peek() or 'the end'), 256)}")
 
 
 @public("cassandra.cqltypes")
 def parse_casstype_args(typestring: str) -> Any:
-    """The class for the server's spelling of a type. ValueError when it is malformed."""
+    """Return the class for the server's spelling of a type. Raise ValueError if it is malformed."""
     return _Parser(typestring).whole()
 
 
-_LONGEST_CACHED = 4096  # characters; what is longer is parsed every time, so that no server fills the cache with it
+_LONGEST_CACHED = 4096  # characters; longer text is not cached, so that a server cannot fill the cache with it
 
 
 @lru_cache(maxsize=512)
@@ -100,9 +100,9 @@ _on_register.append(_parse_cached.cache_clear)
 
 @public("cassandra.cqltypes")
 def lookup_casstype(casstype: Any) -> Any:
-    """The class for the server's spelling of a type, known or not; a class is returned as it is.
+    """Return the class for the server's spelling of a type, known or unknown; a class is returned unchanged.
 
-    Raises ValueError when the spelling is malformed.
+    Raise ValueError if the spelling is malformed.
     """
     if isinstance(casstype, type) and issubclass(casstype, _CassandraType):
         return casstype
@@ -115,19 +115,19 @@ def lookup_casstype(casstype: Any) -> Any:
 
 @public("cassandra.cqltypes")
 def is_reversed_casstype(data_type: Any) -> bool:
-    """Whether the type is marked as sorted in descending order."""
+    """True if the type is marked as sorted in descending order."""
     return issubclass(data_type, ReversedType)
 
 
 @public("cassandra.cqltypes")
 def is_counter_type(t: Any) -> bool:
-    """Whether *t*, a class or a name, is the counter type."""
+    """True if *t*, a class or a name, is the counter type."""
     return issubclass(lookup_casstype(t), CounterColumnType)
 
 
 @public("cassandra.cqltypes")
 def cql_typename(casstypename: str) -> str:
-    """The CQL spelling of a type in the server's: ``ListType(Int32Type)`` is ``list<int>``."""
+    """Convert the server's spelling of a type to CQL: ``ListType(Int32Type)`` to ``list<int>``."""
     return str(lookup_casstype(casstypename).cql_parameterized_type())
 
 
@@ -136,14 +136,14 @@ _CQL_WORD = r'"((?:[^"]|"")+)"|\'([^\']+)\'|([a-zA-Z0-9_]+)'
 
 @public("cassandra.cqltypes")
 def cql_types_from_string(cql_type: str) -> list[str]:
-    """Every type name in a CQL type but frozen: ``map<text, frozen<x>>`` has map, text and x."""
+    """Return all type names in a CQL type except frozen: ``map<text, frozen<x>>`` has map, text and x."""
     words = (m.group(1) or m.group(2) or m.group(3) for m in re.finditer(_CQL_WORD, cql_type))
     return [word for word in words if word != "frozen" and not word.isdigit()]
 
 
 @public("cassandra.cqltypes")
 def cqltype_to_python(cql_string: str) -> list[Any]:
-    """A CQL type as nested lists: ``frozen<tuple<text, int>>`` is ``['frozen', ['tuple', ['text', 'int']]]``."""
+    """Convert a CQL type to nested lists: ``frozen<list<int>>`` becomes ``['frozen', ['list', ['int']]]``."""
     tokens = re.findall(r"""[<>,]|"(?:[^"]|"")+"|'[^']+'|[^<>,\s]+""", cql_string)
     stack: list[list[Any]] = [[]]
     for token in tokens:
@@ -165,7 +165,7 @@ def cqltype_to_python(cql_string: str) -> list[Any]:
 
 @public("cassandra.cqltypes")
 def python_to_cqltype(types: list[Any]) -> str:
-    """The opposite of :func:`cqltype_to_python`."""
+    """Convert nested lists to a CQL type, the inverse of :func:`cqltype_to_python`."""
     parts: list[str] = []
     for item in types:
         if isinstance(item, list):
@@ -177,7 +177,7 @@ def python_to_cqltype(types: list[Any]) -> str:
 
 @public("cassandra.cqltypes")
 def strip_frozen(cql: str) -> str:
-    """A CQL type without its frozen marks."""
+    """Return a CQL type without its frozen marks."""
     return python_to_cqltype(_without_frozen(cqltype_to_python(cql)))
 
 

@@ -1,4 +1,4 @@
-"""From native codecs to type classes and back, for metadata and for :class:`TypeContext` (L2)."""
+"""Mapping between native codecs and type classes, for metadata and for :class:`TypeContext` (L2)."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ PARAMETERIZED = {"list": ListType, "set": SetType, "map": MapType, "tuple": Tupl
 
 
 def type_class(codec: Codec) -> Any:
-    """The class of ``cassandra.cqltypes`` for a codec; found once, then kept as ``codec.py_type``."""
+    """Return the class of ``cassandra.cqltypes`` for a codec; looked up once, then cached as ``codec.py_type``."""
     cls = codec.py_type
     if cls is None:
         cls = codec.py_type = _find(codec)
@@ -31,10 +31,10 @@ def type_class(codec: Codec) -> Any:
 
 
 def resolve_custom(class_name: str) -> Codec:
-    """The codec for a custom type that the server names; bytes when nobody here knows it, or it is malformed."""
+    """Return the codec for a custom type of the server; that of bytes if the type is unknown or malformed."""
     try:
         return lookup_casstype(class_name).codec()  # type: ignore[no-any-return]
-    except (ValueError, NotImplementedError, OverflowError):  # the last of a vector's dimension
+    except (ValueError, NotImplementedError, OverflowError):  # OverflowError for the dimension of a vector
         return mkUnrecognizedType(class_name).codec()  # type: ignore[no-any-return]
 
 

@@ -1,12 +1,11 @@
 """Functions of type classes that a program has replaced: ``AsciiType.serialize = staticmethod(...)`` (L2).
 
 Plans run codecs, not classes. So when one of ``FUNCTIONS`` of a class is set or deleted, the codecs of that class and
-of its subclasses call the class from then on, wherever they are: in plans of statements that are prepared, in nested
-types. When the functions are the driver's again, they run natively again. Where none were replaced, nothing is asked.
+of its subclasses call the class from then on, also in plans of prepared statements and in nested types. When the
+driver's functions are restored, the codecs run natively again. Without replaced functions there is no check.
 
-Replacing looks at every codec of the process. They change one after the other, so that requests of other threads see
-some of them replaced meanwhile. One thread at a time
-may replace.
+A replacement examines every codec of the process. The codecs change one after the other, so that meanwhile requests of
+other threads use some replaced codecs. Only one thread at a time may replace functions.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from .scalars import _ScalarType, scalar_classes
 from .udt import UserType
 from .vector import VectorType
 
-_with_copy: WeakSet[Any] = WeakSet()  # classes whose own functions run another codec than plans do
-_with_parameters: WeakSet[Any] = WeakSet()  # classes that a program has set functions of, without those of scalars
+_with_copy: WeakSet[Any] = WeakSet()  # classes whose own functions run a different codec than plans do
+_with_parameters: WeakSet[Any] = WeakSet()  # classes, except those of scalars, whose functions a program has set
 
 
 def functions_changed(cls: Any) -> None:
-    """A function of *cls* was set or deleted."""
+    """Update the codecs after a function of *cls* was set or deleted."""
     kinds = _forget(cls)
     found = [vars(kind)["_own_codec"] for kind in kinds if "_own_codec" in vars(kind)]
     found += map(scalar, scalar_classes)
@@ -53,7 +52,7 @@ def _is_replaced(kind: Any) -> bool:
 
 
 def _forget(cls: Any) -> list[Any]:
-    """Which codecs *cls* and its subclasses have is found out anew; all of them."""
+    """Drop the cached codecs of *cls* and its subclasses; return all these classes."""
     kinds = [cls]
     for kind in kinds:
         if "_codec" in vars(kind):
@@ -64,8 +63,8 @@ def _forget(cls: Any) -> list[Any]:
 
 
 def _may_be(codec: Codec, cls: Any) -> bool:
-    """Whether *codec* can be of *cls*, or of a subclass, before its own class is made."""
-    if codec.cipher is not None:  # it has another one within
+    """True if the class of *codec* can be *cls* or a subclass; does not create the class."""
+    if codec.cipher is not None:  # the inner codec is updated instead
         return False
     general = codec.py_type or scalar_classes.get(codec.kind)
     if general is None and codec.dimensions:
@@ -76,7 +75,7 @@ def _may_be(codec: Codec, cls: Any) -> bool:
 
 
 def _update(codec: Codec, cls: Any = object) -> None:
-    """Have *codec* do what its class says, if that is *cls* or a subclass."""
+    """Update the functions of *codec* from its class, if that is *cls* or a subclass."""
     kind = type_class(codec)
     if not issubclass(kind, cls):
         return

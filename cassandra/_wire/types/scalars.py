@@ -1,4 +1,4 @@
-"""Types without parameters (L2). Each is a name, a wire id and what scylla-driver's class of that name offers."""
+"""Types without parameters (L2). Each has a name, a wire id and the attributes of scylla-driver's class."""
 
 import time
 from typing import Any, ClassVar
@@ -43,8 +43,8 @@ class _ScalarType(_CassandraType):
 
     @classmethod
     def _apply_empty(cls) -> None:
-        """Results are read by the codec of the type, whether or not anybody has asked this class for it; a subclass
-        of a program has no say in that."""
+        """Apply the setting to the codec of the type, which decodes results, even if this class has not created it yet.
+        A program's subclass has no effect on that codec."""
         if scalar_classes.get(cls.type_id) is not cls:
             return
         if cls.support_empty_values and "_native_codec" not in cls.__dict__:
@@ -124,8 +124,9 @@ class DateType(_ScalarType):
 
     @staticmethod
     def interpret_datestring(val: str) -> int:
-        """Milliseconds since the epoch of text in one of the ``cql_timestamp_formats``, with an optional ``±hhmm``."""
-        import calendar  # with time.strptime, which imports it too
+        """Convert text in one of the ``cql_timestamp_formats``, with an optional ``±hhmm``, to milliseconds since the
+        epoch."""
+        import calendar  # here, like time.strptime, which imports it too
 
         offset = 0
         if len(val) > 5 and val[-5] in "+-" and val[-4:].isdigit():
@@ -144,7 +145,7 @@ class TimestampType(DateType):
     """The server's later name for the same type."""
 
 
-cqltypes["timestamp"] = TimestampType  # metadata of results has DateType, as scylla-driver's
+cqltypes["timestamp"] = TimestampType  # metadata of results has DateType, as in scylla-driver
 
 
 class UUIDType(_ScalarType):
@@ -162,12 +163,12 @@ class TimeUUIDType(DateType):
     typename = "timeuuid"
     type_id = TypeId.TIMEUUID
     fixed_size = 16
-    # Not inherited: a program may replace those of DateType, which must not apply to UUIDs.
+    # Not inherited: a program may replace the methods of DateType, which must not apply to UUIDs.
     deserialize: Any = vars(_CassandraType)["deserialize"]
     serialize: Any = vars(_CassandraType)["serialize"]
 
     def my_timestamp(self) -> float:
-        """Seconds since the epoch."""
+        """Return the time in seconds since the epoch."""
         return unix_time_from_uuid1(self.val)
 
 

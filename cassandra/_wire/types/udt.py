@@ -12,7 +12,7 @@ from cassandra._wire.types.base import UNKNOWN, apache_cassandra_type_prefix, ma
 from cassandra._wire.types.collections import TupleType
 
 _classes: OrderedDict[tuple[str, str], Any] = OrderedDict()  # the latest class per (keyspace, type)
-_MOST_CLASSES = 1024  # a server may name any number
+_MOST_CLASSES = 1024  # a limit, as a server may send any number of names
 
 
 class UserType(TupleType):
@@ -29,13 +29,13 @@ class UserType(TupleType):
     def make_udt_class(
         cls, keyspace: str, udt_name: str, field_names: Sequence[str], field_types: Sequence[Any]
     ) -> Any:
-        """The class of a user type; the same one until its fields change or it is evicted."""
+        """Return the class of a user type; the same one until its fields change or it is evicted."""
         known = _classes.get((keyspace, udt_name))
         fields, types = tuple(field_names), tuple(field_types)
         if known is None or known.fieldnames != fields or known.subtypes != types:
             known = _classes[keyspace, udt_name] = cls._make(keyspace, udt_name, fields, types)
             while len(_classes) > _MOST_CLASSES:
-                with contextlib.suppress(KeyError):  # another thread was faster
+                with contextlib.suppress(KeyError):  # another thread has emptied it
                     _classes.popitem(last=False)
         return known
 
@@ -62,12 +62,12 @@ class UserType(TupleType):
 
     @classmethod
     def evict_udt_class(cls, keyspace: str, udt_name: str) -> None:
-        """Forget the class of a user type that was altered or dropped."""
+        """Remove the cached class of a user type that was altered or dropped."""
         _classes.pop((keyspace, udt_name), None)
 
     @classmethod
     def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[str | None] | None = None) -> Any:
-        """From the server's parameters: keyspace, hex name, then a type per hex field name."""
+        """Return the class for the server's parameters: keyspace, hex name, then a type per hex field name."""
         if len(subtypes) < 2 or names is None or None in names[2:]:
             raise ValueError("UserType needs a keyspace, a name and named fields")
         fields = [_from_hex(name) for name in names[2:] if name is not None]
@@ -105,10 +105,10 @@ class UserType(TupleType):
 
 
 def _from_hex(text: str) -> str:
-    """The server writes names of user types and fields in hex."""
+    """Decode a name of a user type or field, which the server writes in hex."""
     return bytes.fromhex(text).decode()
 
 
 def from_codec(codec: Codec, types: Sequence[Any]) -> Any:
-    """The class of a user type that the server described in metadata; reads values as *codec* does."""
+    """Return the class of a user type from the server's metadata; it decodes values as *codec* does."""
     return UserType._make(codec.keyspace or "", codec.type_name or "", codec.field_names, tuple(types), codec.factory)

@@ -20,7 +20,7 @@ class VectorType(_CassandraType):
             raise ValueError(f"VectorType needs a type and a number of dimensions ({len(params)} parameters)")
         subtype, size = params[0], int(spell(params[1]))
         if size <= 0:
-            raise ValueError(f"a vector has at least one dimension, not {size}")
+            raise ValueError(f"a vector must have at least one dimension, not {size}")
         attributes = {
             "subtypes": (subtype,),
             "cassname": cls.cassname,
@@ -45,11 +45,11 @@ class VectorType(_CassandraType):
 
     @classmethod
     def numbers(cls, byts: bytes) -> memoryview:
-        """The elements of a serialized vector of int, bigint, float or double as a new, writable memoryview of machine
-        numbers, which ``numpy.asarray`` and ``array.array`` take as it is. TypeError for vectors of other elements,
-        DriverException when the bytes are none of this type.
+        """Return the elements of a serialized vector of int, bigint, float or double as a new, writable memoryview of
+        machine numbers, which ``numpy.asarray`` and ``array.array`` accept unchanged. Raise TypeError for vectors of
+        other elements, and DriverException if the bytes are not a value of this type.
 
-        A class of the application that is called ``VectorType`` makes all vectors of a session's rows arrays::
+        With an application class called ``VectorType``, all vectors in rows of a session are arrays::
 
             class VectorType(cassandra.cqltypes.VectorType):
                 @classmethod
@@ -61,7 +61,7 @@ class VectorType(_CassandraType):
     @classmethod
     def _make_native(cls) -> Codec:
         if cls.subtype is None:
-            raise NotImplementedError("VectorType needs parameters before it can move values")
+            raise NotImplementedError("VectorType needs parameters to convert values")
         codec = vector_codec(cls.subtype.codec(), cls.vector_size)
         codec.py_type = cls
         return codec

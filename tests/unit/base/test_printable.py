@@ -53,7 +53,7 @@ def test_an_object_without_text() -> None:
         def __str__(self) -> str:
             raise RuntimeError("no")
 
-    assert printable(Broken()) == "<Broken, whose text cannot be had: RuntimeError>"
+    assert printable(Broken()) == "<Broken: str() failed with RuntimeError>"
 
 
 def test_is_cut_to_the_limit() -> None:

@@ -82,7 +82,7 @@ def test_a_cell_has_so_many_lines(path: Path) -> None:
     assert read(path, data, most=-1).values == {0: ["0", "x"], 1: ["1", text], 2: ["2", "z"]}
     found = read(path, data, most=19)
     assert found.values == {0: ["0", "x"], 21: ["2", "z"]}
-    assert found.wrong[1] == "a cell that begins in it has more than 19 lines (--max-cell-lines)"
+    assert found.wrong[1] == "it has a cell with more than 19 lines (--max-cell-lines)"
     assert found.rows[1] == Row(2, '1,"x\n')
     assert found.rows[21].line == 22
 

@@ -250,9 +250,9 @@ def test_references_are_counted() -> None:
 
 FOUR, NONE = bytes(4), np.empty(1, object)
 REFUSED: list[tuple[str, int, Any, Any, str]] = [
-    ("numbers", 0, FOUR, np.zeros(1, "i4"), "values go into arrays of objects"),
-    ("bytes", 0, FOUR, bytearray(8), "values go into arrays of objects"),
-    ("a structure", 0, FOUR, np.zeros(1, "O,O"), "values go into arrays of objects"),
+    ("numbers", 0, FOUR, np.zeros(1, "i4"), "the array must have format"),
+    ("bytes", 0, FOUR, bytearray(8), "the array must have format"),
+    ("a structure", 0, FOUR, np.zeros(1, "O,O"), "the array must have format"),
     ("few", 0, FOUR, np.empty(0, object), "an array of 0 bytes and 4 bytes of places for 1 objects"),
     ("many", 0, FOUR, np.empty(2, object), "an array of 16 bytes and 4 bytes of places for 1 objects"),
     ("few places", 0, b"", NONE, "an array of 8 bytes and 0 bytes of places for 1 objects"),
@@ -262,8 +262,8 @@ REFUSED: list[tuple[str, int, Any, Any, str]] = [
     ("no places", 0, 5, NONE, "buffer|bytes-like"),
     ("another column", 1, FOUR, NONE, "the page has 1 columns"),
     ("no column", -1, FOUR, NONE, "the page has 1 columns"),
-    ("behind the page", 0, b"\1\0\0\0", NONE, "row 0 of the page: it is not in the page"),
-    ("before the page", 0, b"\xff\xff\xff\xff", NONE, "row 0 of the page: it is not in the page"),
+    ("behind the page", 0, b"\1\0\0\0", NONE, "row 0 of the page: the place is outside the page"),
+    ("before the page", 0, b"\xff\xff\xff\xff", NONE, "row 0 of the page: the place is outside the page"),
 ]
 
 
@@ -340,10 +340,10 @@ def test_vectors_as_memory(element: Codec, format_: str) -> None:
 
 
 def test_what_is_no_vector_of_numbers() -> None:
-    with pytest.raises(TypeError, match="list<int> are no vectors of machine numbers"):
+    with pytest.raises(TypeError, match="list<int> is not a vector of machine numbers"):
         decode_numbers(list_codec(INT), b"")
     for element in (SMALLINT, TEXT, vector_codec(FLOAT, 2)):
-        with pytest.raises(TypeError, match="no vectors of machine numbers"):
+        with pytest.raises(TypeError, match="not a vector of machine numbers"):
             decode_numbers(vector_codec(element, 2), b"\0" * 16)
     with pytest.raises(DriverException, match=r"of type vector<float, 2>: it cannot have 7 bytes"):
         decode_numbers(vector_codec(FLOAT, 2), b"\0" * 7)

@@ -221,8 +221,8 @@ def test_rows_that_a_program_has_changed(pool: MemoryPool) -> None:
     for change, why in (
         (lambda rows: rows[0].pop("b"), "KeyError: 'b'"),
         (lambda rows: rows[0].update(a="one"), "int needs an int, not str"),
-        (lambda rows: rows.append((1, "x", 3)), "a row has 3 values"),
-        (lambda rows: rows.append("ab"), "a row is 'ab'"),
+        (lambda rows: rows.append((1, "x", 3)), "values, got 3"),
+        (lambda rows: rows.append("ab"), "expected a dict or tuple as row, got 'ab'"),
         (lambda rows: rows[0].update(a=1 << 40), "out of range"),
     ):
         rows, kept = split(page, dict_factory)

@@ -109,7 +109,7 @@ def test_subclasses() -> None:
     result = decode_result(Rich, int_(VOID), 0, 4, TypeContext())
     assert type(result) is Rich
     result.anything = 5  # type: ignore[attr-defined]
-    with pytest.raises(TypeError, match="no subclass of Result"):
+    with pytest.raises(TypeError, match="expected a subclass of Result"):
         decode_result(dict, int_(VOID), 0, 4, TypeContext())  # type: ignore[type-var]
     with pytest.raises(TypeError):
         decode_result(Result, int_(VOID), 0, 4, None)  # type: ignore[arg-type]
@@ -178,7 +178,7 @@ def test_decoders_make_results_only() -> None:
             return 5
 
     for cls in (dict, 5):
-        with pytest.raises(TypeError, match="no subclass of Result"):
+        with pytest.raises(TypeError, match="expected a subclass of Result"):
             ResultDecoder(cls, TypeContext())  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="int"):
         ResultDecoder(Odd, TypeContext())
@@ -273,7 +273,7 @@ def test_skipped_metadata_that_nobody_has() -> None:
     with pytest.raises(ProtocolError, match="2 columns without metadata"):
         decode(body)
     plan = ResultPlan([("ks", "t", "a", INT)])
-    with pytest.raises(DriverException, match=r"2 columns where the metadata .* has 1: .*altered"):
+    with pytest.raises(DriverException, match=r"2 columns, the metadata .* has 1: .*altered"):
         decode(body, plan=plan)
 
 

@@ -90,7 +90,7 @@ def test_custom_types_are_resolved_once() -> None:
     context.clear()
     decode(rows_body(columns, []), context=context)
     assert asked == ["Vector", "Vector"]
-    with pytest.raises(ProtocolError, match="type 'Vector' is not understood: 'Vector'"):
+    with pytest.raises(ProtocolError, match="cannot resolve the type 'Vector': 'Vector'"):
         decode(rows_body(columns, []), context=TypeContext({}.__getitem__))
     with pytest.raises(TypeError, match="resolve_custom returned str"):
         decode(rows_body(columns, []), context=TypeContext(lambda name: name))  # type: ignore[arg-type,return-value]

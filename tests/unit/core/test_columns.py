@@ -128,7 +128,7 @@ def test_options_of_types(pool: MemoryPool) -> None:
     ],
 )
 def test_options_that_are_none(pool: MemoryPool, options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=f"{next(iter(options))}|a decimal has"):
+    with pytest.raises(ValueError, match=f"{next(iter(options))}|decimals must have"):
         ColumnPlan([("a", TEXT)], pool, **options)
 
 
@@ -351,7 +351,7 @@ def test_zero_bytes_are_a_value(pool: MemoryPool, codec: Codec) -> None:
         (vector_codec(TEXT, 2), b"\x01", "vector<text, 2> cannot have 1 bytes"),
         (vector_codec(TEXT, 2), b"\x01a\x05b", "vector element 1 goes past the end of the value"),
         (vector_codec(TEXT, 1), b"\x01ab", "has 1 bytes too many"),
-        (VARINT, b"\x01" * 8193, "too long to be written out"),
+        (VARINT, b"\x01" * 8193, "too long to be converted to text"),
         (list_codec(TEXT), int_(1) + bytes_(b"\xff"), "the text is not UTF-8"),
     ],
 )
@@ -376,7 +376,7 @@ def test_a_page_that_is_cut_off(pool: MemoryPool, codec: Codec) -> None:
     for end in range(12, len(whole)):  # what is shorter has no room for three rows
         page = decode_body(rows_body([("c", codec)], [], NO_METADATA)[:-4] + int_(3) + whole[:end], plan=plan).page
         assert page is not None
-        with pytest.raises(DriverException, match=r"answer ends before|where the answer has"):
+        with pytest.raises(DriverException, match=r"response ends before|where the response has"):
             decoded(page, pool)
 
 
@@ -438,7 +438,7 @@ def test_a_page_of_numbers_that_is_cut_off(pool: MemoryPool) -> None:
     for end in range(40, len(whole)):
         page = decode_body(head + whole[:end], plan=plan).page
         assert page is not None
-        with pytest.raises(DriverException, match=r"answer ends before|where the answer has"):
+        with pytest.raises(DriverException, match=r"response ends before|where the response has"):
             decoded(page, pool)
 
 

@@ -104,11 +104,11 @@ class TestMasks:
 
     def test_of_another_length(self) -> None:
         for values in ([True], b"\x01", pa.array([True])):
-            with pytest.raises(ValueError, match="a mask of 1 rows, for a batch of 2"):
+            with pytest.raises(ValueError, match="a mask of 1 rows does not fit a batch of 2"):
                 Mask.of(values, 2)
         with pytest.raises(ValueError, match="of different batches"):
             Mask.of([True], 1) & Mask.of([True, True], 2)
-        with pytest.raises(ValueError, match="for a batch of 1"):
+        with pytest.raises(ValueError, match="does not fit a batch of 1"):
             select(batch_of(BIGINT, [1]), Mask.of([True, True], 2))
 
     def test_logic_of_three_values(self) -> None:
@@ -119,7 +119,7 @@ class TestMasks:
         assert (a | b).tolist() == [True, True, True, True, False, None, True, None, None]
         assert (~a).tolist() == [False] * 3 + [True] * 3 + [None] * 3
         assert repr(a) == "<Mask: 3 of 9 rows>"
-        with pytest.raises(TypeError, match="neither true nor false"):
+        with pytest.raises(TypeError, match="has no truth value"):
             bool(a)
 
     def test_runs_at_the_edges_of_words(self) -> None:
@@ -227,7 +227,7 @@ class TestGroups:
         groups = Groups(batch.plan, (0,), [("sum", 0)])
         groups.add(batch)
         groups = pickle.loads(pickle.dumps(groups))
-        with pytest.raises(ValueError, match="not of batches of"):
+        with pytest.raises(ValueError, match="do not fit batches of"):
             groups.add(batch_of(TEXT, ["x"]))
         groups.add(batch)
         assert groups.results() == [((1,), (2,)), ((2,), (4,))]
@@ -235,7 +235,7 @@ class TestGroups:
     def test_what_cannot_be_merged_or_made(self) -> None:
         plan = batch_of(BIGINT, []).plan
         groups = Groups(plan, (0,), [("sum", 0)])
-        with pytest.raises(ValueError, match="other keys, or of other measures"):
+        with pytest.raises(ValueError, match="different keys or measures"):
             groups.merge(Groups(plan, (), [("sum", 0)]))
         with pytest.raises(RuntimeError, match="in use"):
             groups.merge(groups)
@@ -276,7 +276,7 @@ class TestTop:
         batch = decoded(everything(1), POOL)
         with pytest.raises(TypeError, match="values of 'list' have no order"):
             top([(batch, None)], batch.plan.names.index("list"), 1, False)
-        with pytest.raises(ValueError, match="of no batch"):
+        with pytest.raises(ValueError, match="at least one batch"):
             top([], 0, 1, False)
 
 

@@ -318,7 +318,7 @@ MALFORMED = {
     "not a frame": (b"\xff" * 40, "version 127"),
     "tls": (b"\x15\x03\x03\x00\x02\x02\x28\x00\x00\x00", "TLS"),
     "http": (b"HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP"),
-    "a request": (header(version=0x04), "no response header"),
+    "a request": (header(version=0x04), "not a response header"),
     "negative length": (header(length=-2), "negative length -2"),
     "unknown stream": (header(stream=4711), "stream 4711, which has no request"),
     "an error on an unknown stream": (
@@ -393,7 +393,7 @@ def test_an_unknown_opcode_is_a_message_of_its_request(reactor: Reactor, opcode:
         odd, good = ask(channel, b"odd"), ask(channel, b"good")
         assert answer_of(odd) == b"abc" and answer_of(good) == b"good"
         unknown, _ = connect(reactor, server.address)
-        assert f"opcode 0x{opcode:02x}" in failure_of(ask(unknown, b"odd")).message
+        assert f"invalid opcode of a response: 0x{opcode:02x}" in failure_of(ask(unknown, b"odd")).message
 
 
 @pytest.mark.parametrize("excess", [1, 200_000, 30 << 20])

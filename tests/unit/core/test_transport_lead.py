@@ -125,7 +125,7 @@ def test_a_request_times_out_while_polling(reactor: Reactor, server: ScriptedSer
         operation = ask(channel, b"silent", number, timeout=0.01)
         assert operation._wait(TIMEOUT)
         taken = operation._take()
-        assert taken is not None and taken[0] == number and "no answer in time" in repr(taken[1])
+        assert taken is not None and taken[0] == number and "no response in time" in repr(taken[1])
 
 
 def test_an_outcome_from_elsewhere_ends_the_wait(reactor: Reactor, server: ScriptedServer) -> None:

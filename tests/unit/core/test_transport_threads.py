@@ -142,4 +142,4 @@ def test_every_request_ends_once_with_its_own_answer() -> None:
 
         in_threads(work)
         assert len(ends) > THREADS * 200
-        assert {"frame", "no answer in time"} <= {kind for kind, _ in ends}
+        assert {"frame", "no response in time"} <= {kind for kind, _ in ends}

@@ -115,5 +115,5 @@ def test_moments_are_numbers() -> None:
 def test_types_of_batches() -> None:
     for kind in (None, "LOGGED", "UNLOGGED", "COUNTER", "unlogged"):
         assert BatchQuery(batch_type=kind)._text()[0].startswith("BEGIN ")
-    with pytest.raises(CQLEngineException, match="invalid type of batch"):
+    with pytest.raises(CQLEngineException, match="invalid batch type"):
         BatchQuery(batch_type="UNLOGGED BATCH DELETE FROM t WHERE p = 1; APPLY BATCH; BEGIN")._text()

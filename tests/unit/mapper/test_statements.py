@@ -87,7 +87,7 @@ def test_what_changes_nothing_is_left_out() -> None:
 
 def test_a_delete_of_no_key_does_not_delete_the_row() -> None:
     statement = DeleteStatement("t", fields=[MapDeleteClause("m", {1: 1}, {1: 1})], where=[WHERE])
-    with pytest.raises(StatementException, match="a DELETE of keys from t names none"):
+    with pytest.raises(StatementException, match="DELETE from t: no keys to delete"):
         str(statement)
 
 
@@ -159,7 +159,7 @@ def test_a_duration_counts_from_now() -> None:
 
 @pytest.mark.parametrize("timestamp", ["5", 1.5, dt.date(2024, 1, 1)])
 def test_what_no_timestamp_is(timestamp: Any) -> None:
-    with pytest.raises(TypeError, match="a timestamp is a datetime, a timedelta or a number of microseconds, not"):
+    with pytest.raises(TypeError, match=r"invalid timestamp: .*: expected a datetime, a timedelta or an int of micro"):
         str(InsertStatement("t", [AssignmentClause("a", 1)], timestamp=timestamp))
 
 

@@ -67,7 +67,7 @@ def test_names_are_decided_when_they_were_looked_up(name: str) -> None:
     assert LISTED.may_host(endpoint)
     inside, outside = (socket.AF_INET, ("10.0.0.1", 9042)), (socket.AF_INET, ("8.8.8.8", 9042))
     assert LISTED.reachable(endpoint, [outside, inside]) == [inside]
-    with pytest.raises(ConnectionException, match=r"is not in allowed_addresses: it leads to 8\.8\.8\.8"):
+    with pytest.raises(ConnectionException, match=r"is not in allowed_addresses: it resolves to 8\.8\.8\.8"):
         LISTED.reachable(endpoint, [outside])
 
 
@@ -125,7 +125,7 @@ def test_no_connection_leads_elsewhere() -> None:
     with ScriptedServer() as server:
         error = fails(reactor, server, allowed_addresses=AllowedAddresses(["10.0.0.0/8"]))
         assert isinstance(error, ConnectionException)
-        assert "not in allowed_addresses: it leads to 127.0.0.1" in str(error)
+        assert "not in allowed_addresses: it resolves to 127.0.0.1" in str(error)
         named = DefaultEndPoint("localhost", server.port)
         error = fails(reactor, named, allowed_addresses=AllowedAddresses(["10.0.0.0/8"]))
         assert isinstance(error, ConnectionException)

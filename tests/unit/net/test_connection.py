@@ -325,7 +325,7 @@ def test_malformed_bodies_fail_their_request(
     assert isinstance(waiting.wait(), ResultMessage)
     assert not connection.is_closed and connection.last_error is None and connection.in_flight == 0
     assert isinstance(connection.request(OptionsMessage(), PATIENCE), SupportedMessage)
-    told = [record.levelname for record in caplog.records if "cannot be read" in record.getMessage()]
+    told = [record.levelname for record in caplog.records if "after a malformed message" in record.getMessage()]
     assert told == ["WARNING"] + ["DEBUG"] * 4
 
 
@@ -577,7 +577,7 @@ def test_names_of_the_incumbent(net: Net) -> None:
 
 def test_failures_as_exceptions() -> None:
     endpoint = DefaultEndPoint("10.0.0.1")
-    timed_out = failure_error(Failure(TIMED_OUT, "no answer in time", True, 1.5), endpoint)
+    timed_out = failure_error(Failure(TIMED_OUT, "no response in time", True, 1.5), endpoint)
     assert isinstance(timed_out, errors.OperationTimedOut)
     assert (timed_out.last_host, timed_out.timeout, timed_out.maybe_executed) == (endpoint, 1.5, True)
     cause = OSError(104, "Connection reset by peer")

@@ -181,7 +181,7 @@ def test_a_server_that_answers_in_an_old_format(reactor: Reactor) -> None:
     with ScriptedServer(script) as server:
         error = fails(reactor, server, connect_timeout=60)
         assert isinstance(error, errors.ProtocolError)
-        assert "answer of protocol version 2; the oldest spoken here is 3" in str(error)
+        assert "response of protocol version 2; the oldest supported version is 3" in str(error)
 
 
 def test_what_the_server_sees(reactor: Reactor) -> None:
@@ -222,7 +222,7 @@ def test_no_address_of_a_name_works(reactor: Reactor, closed_port: int, monkeypa
     names(monkeypatch, "127.0.0.8", "127.0.0.9")
     error = fails(reactor, DefaultEndPoint("db.example", closed_port))
     assert isinstance(error, errors.ConnectionException)
-    assert "no address of db.example" in str(error)
+    assert "could not connect to any address of db.example" in str(error)
     assert "127.0.0.8" in str(error) and "127.0.0.9" in str(error)
     assert isinstance(error.__cause__, ConnectionRefusedError)
 
@@ -262,14 +262,14 @@ def test_unix_socket(reactor: Reactor, tmp_path: Path) -> None:
 
 def test_a_server_that_never_answers(reactor: Reactor) -> None:
     with ScriptedServer(lambda connection, request: True) as server:
-        error = fails_saying("waiting for the answer to OPTIONS", reactor, server)
+        error = fails_saying("waiting for the response to OPTIONS", reactor, server)
         assert isinstance(error, errors.OperationTimedOut)
         assert error.last_host == endpoint_of(server)
 
 
 def test_a_server_that_never_answers_startup(reactor: Reactor) -> None:
     with ScriptedServer(lambda connection, request: request.opcode == wire.STARTUP) as server:
-        fails_saying("waiting for the answer to STARTUP", reactor, server)
+        fails_saying("waiting for the response to STARTUP", reactor, server)
 
 
 def test_an_address_that_swallows_packets(reactor: Reactor) -> None:
@@ -293,8 +293,8 @@ def test_a_server_that_closes_whatever_one_says(reactor: Reactor) -> None:
     with ScriptedServer(lambda connection, request: connection.close() or True) as server:
         error = fails(reactor, server)
         assert isinstance(error, errors.ConnectionShutdown)
-        assert "waiting for the answer to OPTIONS" in str(error)
-        assert "is this a CQL port, and without TLS?" in str(error)
+        assert "waiting for the response to OPTIONS" in str(error)
+        assert "check that this is a CQL port without TLS" in str(error)
         assert len(server.connections) == 3, "each version once"
 
 
@@ -308,7 +308,7 @@ def test_a_server_that_closes_midway(reactor: Reactor) -> None:
     with ScriptedServer(script) as server:
         error = fails(reactor, server)
         assert isinstance(error, errors.ConnectionShutdown)
-        assert "closed the connection while we were waiting for the answer to STARTUP" in str(error)
+        assert "closed the connection while waiting for the response to STARTUP" in str(error)
         assert len(server.connections) == 1, "it answered OPTIONS: the version is not the problem"
 
 
@@ -321,13 +321,13 @@ def test_another_protocol(reactor: Reactor, junk: bytes) -> None:
     with ScriptedServer(script) as server:
         error = fails(reactor, server)
         assert isinstance(error, errors.ProtocolError)
-        assert "is this a CQL port, and without TLS?" in str(error)
+        assert "check that this is a CQL port without TLS" in str(error)
 
 
 @pytest.mark.parametrize(
     ("opcode", "body", "text"),
     [
-        (wire.READY, b"", "answered OPTIONS with"),
+        (wire.READY, b"", "unexpected response to OPTIONS"),
         (wire.SUPPORTED, b"\0\1", "malformed SUPPORTED message"),
         (wire.ERROR, wire.error(0x1002, "bootstrapping"), "bootstrapping"),
     ],

@@ -122,7 +122,7 @@ def test_pick_where_some_are_missing() -> None:
 
 
 def test_pick_what() -> None:
-    with pytest.raises(ValueError, match="3 places for 4 shards"):
+    with pytest.raises(ValueError, match="got 3 for 4 shards"):
         ShardPicker(info(4), "abc")
     with pytest.raises(TypeError):
         ShardPicker(info(1), "a").pick("token")  # type: ignore[arg-type]

@@ -201,7 +201,7 @@ def test_truncation_is_noticed(certificates: Certificates) -> None:
 def test_end_during_the_handshake(certificates: Certificates) -> None:
     client = TlsFilter(certificates.context(), ENDPOINT)
     client.start()
-    with pytest.raises(ConnectionException, match="during the TLS handshake; does it expect TLS"):
+    with pytest.raises(ConnectionException, match="during the TLS handshake; check that this port uses TLS"):
         client.eof()
 
 
@@ -209,7 +209,7 @@ def test_end_during_the_handshake(certificates: Certificates) -> None:
 def test_peer_without_tls(certificates: Certificates, answer: bytes) -> None:
     client = TlsFilter(certificates.context(), ENDPOINT)
     client.start()
-    with pytest.raises(ConnectionException, match="does not seem to speak TLS"):
+    with pytest.raises(ConnectionException, match="does not seem to use TLS"):
         client.receive(answer)
 
 
@@ -284,7 +284,7 @@ def test_sni(certificates: Certificates) -> None:
 
 def test_addresses_that_are_no_host_names(certificates: Certificates) -> None:
     endpoint = DefaultEndPoint("." + "x" * 300)
-    with pytest.raises(ConnectionException, match="cannot be a TLS server name"):
+    with pytest.raises(ConnectionException, match="invalid TLS server name"):
         TlsFilter(certificates.context(), endpoint)
     context = certificates.context(check_hostname=False)
     shake(TlsFilter(context, endpoint), Peer(server_context(certificates)))
@@ -300,7 +300,7 @@ def test_client_certificate_is_wanted(certificates: Certificates) -> None:
     to_server = client.receive(peer.feed(client.start()))[1]
     with pytest.raises(ssl.SSLError):
         peer.feed(to_server)
-    with pytest.raises(ConnectionException, match=r"the peer refused .*client certificate"):
+    with pytest.raises(ConnectionException, match=r"rejected by the peer .*client certificate"):
         client.receive(peer.outgoing.read())
 
 

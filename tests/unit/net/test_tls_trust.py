@@ -180,8 +180,8 @@ def test_a_context_of_the_program_is_not_changed(certificates: Certificates, che
     ("options", "message"),
     [
         ({"chek_hostname": True}, r"unknown ssl_options: \['chek_hostname'\]"),
-        ({"ca_certs": "ca.pem"}, "ca_certs has no effect beside ssl_context"),
-        ({"certfile": "c.pem"}, "certfile has no effect beside ssl_context"),
+        ({"ca_certs": "ca.pem"}, "ca_certs has no effect with ssl_context"),
+        ({"certfile": "c.pem"}, "certfile has no effect with ssl_context"),
         ({"check_hostname": False}, "check_hostname=False, but ssl_context has it on"),
         ({"cert_reqs": ssl.CERT_NONE}, "cert_reqs=CERT_NONE, but verify_mode of ssl_context is CERT_REQUIRED"),
     ],

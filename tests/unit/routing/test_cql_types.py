@@ -118,5 +118,5 @@ def test_codecs() -> None:
     codec = codec_of('frozen<"Point of">', keyspace)
     point = codec.decode(codec.encode((1, {"a"}), 4), 4)
     assert (point[0], set(point[1])) == (1, {"a"})
-    with pytest.raises(ValueError, match="no type gone"):
+    with pytest.raises(ValueError, match="unknown type in keyspace ks: gone"):
         codec_of("list<frozen<gone>>", keyspace)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from cassandra._core.routing import CompiledCache, MetadataFields, PoolSetFields, SessionFields
 from cassandra._net.pool.pool import HostPool
 from cassandra._session.pools import PoolSet
-from cassandra.cluster import ExecutionProfile, Session
+from cassandra.cluster import ExecutionProfile, ResultSet, Session
+from cassandra.connection import Connection as NetConnection
 from cassandra.cqlengine.connection import Connection
 from cassandra.metadata import Metadata
 
@@ -52,10 +54,12 @@ def test_pools_are_a_dict() -> None:
 
 
 def test_no_class_hides_a_field() -> None:
-    for kind in (Session, PoolSet, HostPool, Metadata, ExecutionProfile, Connection):
-        fields = {name for base in kind.__mro__ if "Fields" in base.__name__ for name in vars(base)}
+    for kind in (Session, PoolSet, HostPool, Metadata, ExecutionProfile, Connection, ResultSet, NetConnection):
+        native = [base for base in kind.__mro__ if base.__module__.startswith("cassandra._core")]
+        fields = {name for base in native for name, value in vars(base).items() if inspect.isdatadescriptor(value)}
+        assert fields
         for base in kind.__mro__:
-            if base is not object and "Fields" not in base.__name__:
+            if base is not object and base not in native:
                 hidden = fields & {name for name in vars(base) if not name.startswith("__")}
                 assert not hidden, (base, hidden)
 

@@ -90,13 +90,13 @@ def test_a_range_is_a_value() -> None:
         del one.start
     with pytest.raises(TypeError, match="size"):
         len(one)
-    with pytest.raises(ValueError, match="one part or more"):
+    with pytest.raises(ValueError, match="n must be positive, got 0"):
         one.split(0)
 
 
 @pytest.mark.parametrize("ends", [(3, 3), (4, 3), (MIN_LONG - 1, 0), (0, MAX_LONG + 1)])
 def test_a_range_that_is_none(ends: tuple[int, int]) -> None:
-    with pytest.raises(ValueError, match="its start below its end"):
+    with pytest.raises(ValueError, match=r"must have -2\*\*63 <= start < end <= 2\*\*63 - 1, got"):
         TokenRange(*ends)
 
 

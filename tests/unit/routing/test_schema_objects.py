@@ -213,7 +213,7 @@ def test_what_cannot_be_understood_leaves_what_is_held(metadata: Metadata, rows:
     metadata.apply_schema(EVERYTHING, {**rows, "columns": odd})
     assert keyspace.tables["simple"] is table and table.export_as_string() == before
     assert set(metadata.keyspaces["rich"].tables) == others
-    assert "left out: table rich.simple" in caplog.text
+    assert "invalid row of the schema tables: table rich.simple" in caplog.text
     metadata.apply_schema(EVERYTHING, rows)
     assert metadata.keyspaces["rich"].tables["simple"].export_as_string() == before
 

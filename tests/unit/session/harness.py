@@ -18,7 +18,7 @@ from typing import Any
 from cassandra._base.locks import enter_driver_thread
 from cassandra._core.codec import ResultDecoder, TypeContext
 from cassandra._core.routing import MetadataFields, PoolFields
-from cassandra._core.transport import CLOSED, TIMED_OUT, Failure, Frame, Operation
+from cassandra._core.transport import CLOSED, TIMED_OUT, ConnectionBase, Failure, Frame, Operation
 from cassandra._net.handshake.features import ProtocolFeatures, dialect_of
 from cassandra._routing.snapshot import EMPTY, ClusterState
 from cassandra._routing.topology import Topology
@@ -139,12 +139,11 @@ class Sent:
         return self.frame[9:]
 
 
-class ScriptedConnection:
+class ScriptedConnection(ConnectionBase):
     """What a request needs of :class:`cassandra.connection.Connection`."""
 
-    outlet = None
-
     def __init__(self, host: Host, protocol_version: int = 4) -> None:
+        self.reactor = self  # which sends what waits, and nothing else
         self.host = host
         self.endpoint = host.endpoint
         self.protocol_version = protocol_version
@@ -161,18 +160,15 @@ class ScriptedConnection:
         self.asked_for_columns = 0
         self.asking: Sent | None = None
 
-    @property
-    def reactor(self) -> ScriptedConnection:
-        """All that is asked of one here is to send what waits."""
-        return self
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in {"protocol_version", "features", "context"} and "context" in vars(self):
+            self.results = ResultDecoder(ResultMessage, self.context, 0, self.protocol_version >= 5)
+            with_ids = uses_metadata_ids(self.protocol_version, self.features)
+            self.dialect = dialect_of(self.protocol_version, with_ids, self.features.tablets_routing_v2)
 
     def send_unsent(self) -> None:
         self.queued = 0
-
-    @property
-    def dialect(self) -> tuple[int, bool, bool]:
-        with_ids = uses_metadata_ids(self.protocol_version, self.features)
-        return dialect_of(self.protocol_version, with_ids, self.features.tablets_routing_v2)
 
     def submit(
         self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None, later: bool = False
@@ -226,10 +222,6 @@ class ScriptedConnection:
     @property
     def in_flight(self) -> int:
         return len(self.sent)
-
-    @property
-    def results(self) -> ResultDecoder:
-        return ResultDecoder(ResultMessage, self.context, 0, self.protocol_version >= 5)
 
     def decode(self, frame: Frame, plan: Any = None) -> Any:
         return decode_response(frame, self.context, plan=plan, metadata_ids=self.protocol_version >= 5)

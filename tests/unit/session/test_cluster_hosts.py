@@ -278,7 +278,7 @@ def test_an_outage_that_lasts_is_told_of_again(
     try:
         for node in fake.nodes:
             node.stop()
-        eventually(lambda: "No host is up for" in caplog.text)
+        eventually(lambda: "No host has been up for" in caplog.text)
     finally:
         scene.cluster.shutdown()
 

@@ -146,7 +146,7 @@ def test_attempts_are_ever_further_apart_and_said_once(
     with caplog.at_level(logging.INFO, "cassandra.cluster"):
         fake.push("SCHEMA_CHANGE", "UPDATED", "TABLE", "ks", "t")
         eventually(lambda: refusal.left == 0)
-        eventually(lambda: "is read again" in caplog.text)
+        eventually(lambda: "was refreshed again" in caplog.text)
     said = [record for record in caplog.records if "could not be refreshed" in record.getMessage()]
     assert len(said) == 1
     assert said[0].levelno == logging.WARNING

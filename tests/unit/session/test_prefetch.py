@@ -128,9 +128,9 @@ class TestOff:
     def test_what_it_may_be(self) -> None:
         lab = lab_with()
         for wrong in (2, -1, "1", 0.5):
-            with pytest.raises(ValueError, match="prefetch is 1, the next page, or 0"):
+            with pytest.raises(ValueError, match=r"prefetch must be 1 \(the next page\) or 0"):
                 lab.session.execute(QUERY, prefetch=wrong)  # type: ignore[arg-type]
-            with pytest.raises(ValueError, match="prefetch is 1"):
+            with pytest.raises(ValueError, match=r"prefetch must be 1 \(the next page\) or 0"):
                 ExecutionProfile(prefetch=wrong)  # type: ignore[arg-type]
         assert sent(lab) == 0
         profile = lab.session.get_execution_profile(EXEC_PROFILE_DEFAULT)

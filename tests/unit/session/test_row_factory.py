@@ -99,7 +99,7 @@ def test_a_class_that_rows_do_not_fit() -> None:
 
 def test_what_is_no_factory() -> None:
     lab = Lab()
-    with pytest.raises(TypeError, match="it cannot be 5"):
+    with pytest.raises(TypeError, match="row_factory must be callable with column names and rows, not 5"):
         lab.session.execute(QUERY, row_factory=5)  # type: ignore[call-overload]
     assert not lab[0].sent
 

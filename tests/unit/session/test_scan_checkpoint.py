@@ -80,9 +80,9 @@ def test_a_file_that_cannot_be_written_leaves_the_former_one(tmp_path: Path, mon
 def test_what_is_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "scan.checkpoint"
     good = example().to_bytes()
-    foreign = {b"": "no checkpoint", b"PAR1 and so on": "no checkpoint", pickle.dumps(3): "no checkpoint"}
-    foreign |= {good.replace(b"checkpoint 1", b"checkpoint 0", 1): "format '0'"}
-    foreign |= {good.replace(b"checkpoint 1", b"checkpoint 17", 1): "format '17'"}
+    foreign = {b"": "not a checkpoint", b"PAR1 and so on": "not a checkpoint", pickle.dumps(3): "not a checkpoint"}
+    foreign |= {good.replace(b"checkpoint 1", b"checkpoint 0", 1): "unsupported format: '0'"}
+    foreign |= {good.replace(b"checkpoint 1", b"checkpoint 17", 1): "unsupported format: '17'"}
     foreign |= {good[:-1]: "damaged", good + b"x": "damaged", good.replace(b"12", b"13", 1): "damaged"}
     for data, why in foreign.items():
         path.write_bytes(data)
@@ -134,7 +134,7 @@ def test_reading_a_file_unpickles_nothing() -> None:
 
 
 def test_accumulators_that_cannot_be_pickled() -> None:
-    with pytest.raises(CheckpointError, match="cannot be pickled"):
+    with pytest.raises(CheckpointError, match="cannot pickle an accumulator"):
         Checkpoint(WHAT, [Part([(1, 2)], Kept(lambda: None))]).to_bytes()
     kept = Kept(pickled=b"\x80\x05nonsense")
     with pytest.raises(CheckpointError, match="cannot be read"):
@@ -142,7 +142,7 @@ def test_accumulators_that_cannot_be_pickled() -> None:
 
 
 def test_another_scan() -> None:
-    with pytest.raises(CheckpointError, match="its cql is SELECT v, here it is SELECT w; its filter is none"):
+    with pytest.raises(CheckpointError, match="its cql is SELECT v, the scan's is SELECT w; its filter is none"):
         example().check({**WHAT, "cql": "SELECT w", "filter": "x"})
     example().check(WHAT)
 

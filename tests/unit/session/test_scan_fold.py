@@ -308,12 +308,12 @@ def test_going_on_with_other_ranges() -> None:
     assert 0 < checkpoint.fraction < 1
     rest = Fold(Rows(), others, WHAT, resume=checkpoint)
     assert sorted(folded(rest, pieces_of(rows(rest.ranges), rest.ranges, 2))) == sorted(tokens)
-    with pytest.raises(CheckpointError, match="this one's range"):
+    with pytest.raises(CheckpointError, match="outside of the range of this scan"):
         first = checkpoint.done[0][0]
         Fold(Rows(), [TokenRange(first, first + 1)], WHAT, resume=checkpoint)
     with pytest.raises(CheckpointError, match="deterministic"):
         Fold(Rows(), others, WHAT, resume=checkpoint, deterministic=True)
-    with pytest.raises(CheckpointError, match="its reducer is Rows, here it is Count"):
+    with pytest.raises(CheckpointError, match="its reducer is Rows, the scan's is Count"):
         Fold(Rows(), others, {**WHAT, "reducer": "Count"}, resume=checkpoint)
 
 

@@ -50,25 +50,25 @@ def test_what_can_be_merged(
 
 
 REFUSED: list[tuple[str, Any, Any, Any, str]] = [
-    ("INSERT INTO t (k) VALUES (?)", UP, "a", False, "read by a SELECT"),
-    ("", UP, "a", False, "read by a SELECT"),
+    ("INSERT INTO t (k) VALUES (?)", UP, "a", False, "expected a SELECT"),
+    ("", UP, "a", False, "expected a SELECT"),
     ("SELECT * FROM t WHERE token(k, d) > ?", UP, "a", False, r"session.scan\(\)"),
-    ("SELECT * FROM t WHERE k = ?", UP, "a", False, "not of one partition of ks.t: d = . is missing"),
-    ("SELECT * FROM t WHERE k = ? AND d IN (?, ?)", UP, "a", False, "several partitions by IN on d"),
-    (ONE, UP, "b", False, "in the order of a, b, and not of b, unless a is fixed by ="),
+    ("SELECT * FROM t WHERE k = ?", UP, "a", False, "does not read one partition of ks.t: d = . is missing"),
+    ("SELECT * FROM t WHERE k = ? AND d IN (?, ?)", UP, "a", False, "several partitions, by IN on d"),
+    (ONE, UP, "b", False, "ordered by a, b, not by b, unless a is fixed by ="),
     (f"{ONE} AND a > ?", UP, "b", False, "unless a is fixed"),
-    (ONE, UP, ["a", "v"], False, "v is no clustering column of ks.t: those are a, b"),
-    (ONE, UP, [], False, "at least of one"),
-    (ONE, UP, ["a", "a"], False, "differ"),
-    (ONE, UP, "a", True, r"gives a ASC, and DESC is wanted .* is a ASC, and it has no ORDER BY"),
-    (ONE, DOWN, "a", False, r"gives a DESC, and ASC is wanted .* is a DESC, and it has no ORDER BY"),
-    (f"{ONE} ORDER BY a DESC", UP, "a", False, "is a ASC, and its ORDER BY turns that round"),
-    (ONE, MIXED, None, False, "gives b DESC, and ASC is wanted"),
+    (ONE, UP, ["a", "v"], False, "v is not a clustering column of ks.t, which has a, b"),
+    (ONE, UP, [], False, "clustering columns, at least one, got"),
+    (ONE, UP, ["a", "a"], False, "distinct clustering columns"),
+    (ONE, UP, "a", True, r"returns a ASC, but DESC is requested .* is a ASC, and the statement has no ORDER BY"),
+    (ONE, DOWN, "a", False, r"returns a DESC, but ASC is requested .* is a DESC, and the statement has no ORDER BY"),
+    (f"{ONE} ORDER BY a DESC", UP, "a", False, "is a ASC, and ORDER BY of the statement reverses it"),
+    (ONE, MIXED, None, False, "returns b DESC, but ASC is requested"),
     (ONE, UP, ["a", "b"], [True], "one for each of a, b"),
     (ONE, UP, "a", 1, "one bool"),
     (f"{ONE} ORDER BY v ANN OF ?", UP, "a", False, "ANN OF"),
     (ONE, None, None, False, "no metadata of the table"),
-    ("SELECT * FROM t WHERE k = ? AND d = ?", table(), "a", False, "those are none"),
+    ("SELECT * FROM t WHERE k = ? AND d = ?", table(), "a", False, "which has none"),
 ]
 
 

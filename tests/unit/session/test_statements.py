@@ -164,10 +164,10 @@ class TestBindParams:
     @pytest.mark.parametrize(
         ("query", "params", "error", "text"),
         [
-            ("a = %s AND b = %s", (1,), TypeError, "1 parameter(s) do not fit the placeholders of 'a = %s AND b = %s'"),
-            ("%s", (1, 2), TypeError, "2 parameter(s) do not fit"),
+            ("a = %s AND b = %s", (1,), TypeError, "1 parameter(s) do not match the placeholders of 'a = %s AND b = %s'"),
+            ("%s", (1, 2), TypeError, "2 parameter(s) do not match"),
             ("a = ?", (1,), TypeError, "? is for prepared statements"),
-            ("%(a)s", {"b": 1}, KeyError, "parameters ['b'] do not fit the placeholders of '%(a)s' ('a')"),
+            ("%(a)s", {"b": 1}, KeyError, "parameters ['b'] do not match the placeholders of '%(a)s' ('a')"),
             ("b LIKE '%y' AND a = %s", (1,), ValueError, "a percent sign is %%"),
             ("%s", 1, TypeError, "parameters must be a sequence or a mapping, not int"),
         ],

@@ -258,7 +258,7 @@ def test_what_is_no_class_of_rows() -> None:
         with pytest.raises(TypeError, match=text):
             class_row(cls)
     for nothing in (5, "Plain", lambda names, rows: rows):
-        with pytest.raises(TypeError, match="takes a class"):
+        with pytest.raises(TypeError, match="expects a class"):
             class_row(nothing)  # type: ignore[arg-type]
 
 
@@ -387,13 +387,13 @@ def test_misuse_of_the_maker() -> None:
     cls: Any = cases.Plain
     for arguments, text in (
         ((cls, "fields", 2, [0, 0], ["k", "name"], [None, None]), "used twice"),
-        ((cls, "fields", 2, [0, 2], ["k", "name"], [None, None]), "no column 2"),
-        ((cls, "fields", 2, [0, -3], ["k", "name"], [None, None]), "no column -3"),
+        ((cls, "fields", 2, [0, 2], ["k", "name"], [None, None]), "column 2 is out of range"),
+        ((cls, "fields", 2, [0, -3], ["k", "name"], [None, None]), "column -3 is out of range"),
         ((cls, "fields", 2, [0, 1], ["k", "name"], []), "0 defaults for 2"),
         ((cls, "fields", 2, [0, 1], ["k"], [None, None]), "1 names for 2"),
-        ((cls, "init", 2, [0, -1]), "knows its defaults"),
+        ((cls, "init", 2, [0, -1]), "it has its own defaults"),
         ((cls, "call", 2, [0], ["a", "b"]), "2 names for 1"),
-        ((cls, "magic", 2, [0]), "not 'magic'"),
+        ((cls, "magic", 2, [0]), "got 'magic'"),
     ):
         with pytest.raises(ValueError, match=text):
             InstanceMaker(*arguments)
@@ -401,11 +401,11 @@ def test_misuse_of_the_maker() -> None:
         with pytest.raises(TypeError):
             InstanceMaker(*arguments)
     maker = InstanceMaker(cls, "init", 2, [0, 1])
-    with pytest.raises(ValueError, match="a row of 2 values is needed, not one of 3"):
+    with pytest.raises(ValueError, match="expected a row of 2 values, got 3"):
         maker.make((1, 2, 3))
     with pytest.raises(ValueError, match="for 2 columns, the result has 1"):
         RowPlan(plan_of("k"), "instance", None, maker)
-    with pytest.raises(ValueError, match="a maker is needed"):
+    with pytest.raises(ValueError, match="maker must be given"):
         RowPlan(plan_of("k"), "instance")
     assert repr(maker).startswith("<InstanceMaker of ") and "init" in repr(maker)
     assert repr(class_row(cls, rename={"x": "k"})) == "class_row(Plain, rename={'x': 'k'})"

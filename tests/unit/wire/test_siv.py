@@ -121,7 +121,7 @@ def test_values_of_the_policy_before_are_read() -> None:
         assert failed.value.__context__ is None
     with pytest.raises(DecryptionError):
         policy_of().decrypt(COLUMN, old)
-    with pytest.raises(TypeError, match="legacy is a ColumnEncryptionPolicy, not str"):
+    with pytest.raises(TypeError, match="legacy must be a ColumnEncryptionPolicy, not str"):
         AESSIVColumnEncryptionPolicy(legacy="aes")  # type: ignore[arg-type]
 
 
@@ -131,7 +131,7 @@ def test_values_of_the_policy_before_are_read() -> None:
         ((None, KEY, "int"), ValueError, "ColDesc"),
         ((COLUMN, None, "int"), ValueError, "Key"),
         ((COLUMN, KEY, None), ValueError, "Type"),
-        ((COLUMN, b"short", "int"), ValueError, "keys of 32 bytes; this one has 5"),
+        ((COLUMN, b"short", "int"), ValueError, "keys of 32 bytes, not 5"),
         ((COLUMN, "s" * 32, "int"), TypeError, "bytes, not str"),
         ((COLUMN, KEY, "list"), ValueError, "without parameters"),
     ],

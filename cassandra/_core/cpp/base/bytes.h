@@ -1,4 +1,4 @@
-// Big- and little-endian loads and stores, and the buffer every encoder appends to.
+// Big- and little-endian loads and stores, and the buffer to which every encoder appends.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace fastcql {
 
-// Nothing but the functions here knows of the order of bytes in a number of this machine.
+// Only the functions here depend on the byte order of this machine.
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ || __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 constexpr bool kLittleEndian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 
@@ -82,9 +82,8 @@ inline void store_double(uint8_t* p, double v) {
     store64(p, bits);
 }
 
-// Append-only bytes: small contents stay on the stack of whoever owns the buffer, larger ones double on the heap.
-// A failed allocation is sticky: later appends do nothing and failed() says so once, at the end, instead of at
-// every call.
+// Append-only bytes: small contents stay inline in the object, larger ones double on the heap. A failed allocation is
+// sticky: later appends do nothing, and the caller checks failed() once, at the end, instead of at every call.
 class ByteBuffer {
 public:
     ByteBuffer() noexcept = default;
@@ -160,7 +159,7 @@ private:
     bool fail() {
         failed_ = true;
         size_ = 0;
-        capacity_ = 0;  // keeps extend() on its slow path, which refuses from now on
+        capacity_ = 0;  // keeps extend() on its slow path, which fails from now on
         return false;
     }
 

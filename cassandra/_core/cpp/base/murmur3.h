@@ -1,5 +1,5 @@
-// Murmur3 x64 128 as Apache Cassandra computes it: tail bytes are sign-extended, which the published
-// algorithm does not do, so a generic implementation gives other tokens for keys with bytes >= 0x80.
+// Murmur3 x64 128 as Apache Cassandra computes it: tail bytes are sign-extended, which the published algorithm does not
+// do, so a generic implementation gives other tokens for keys with bytes >= 0x80.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ inline int64_t murmur3_token(const uint8_t* data, size_t length) noexcept {
     h2 = fmix64(h2);
     h1 += h2;
     const int64_t token = static_cast<int64_t>(h1);
-    return token == INT64_MIN ? INT64_MAX : token;  // the minimum token is no key's token
+    return token == INT64_MIN ? INT64_MAX : token;  // no key has the minimum token
 }
 
 }  // namespace fastcql

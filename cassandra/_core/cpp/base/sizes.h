@@ -1,5 +1,5 @@
-// Arithmetic on sizes of memory. A result that does not fit is SIZE_MAX, which no allocator grants: products and sums of
-// numbers from outside become a failed allocation, never a small one.
+// Arithmetic on sizes of memory. A result that does not fit is SIZE_MAX, which no allocator grants: products and sums
+// of external numbers become a failed allocation, never a small one.
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 
 namespace fastcql {
 
-// Reads one [unsigned vint] from [p, end); the bytes used, or 0 when the input ends inside it.
+// Reads one [unsigned vint] from [p, end); returns the bytes used, or 0 when the input ends inside it.
 inline size_t read_unsigned_vint(const uint8_t* p, const uint8_t* end, uint64_t* value) noexcept {
     if (p >= end) return 0;
     const uint8_t first = *p;

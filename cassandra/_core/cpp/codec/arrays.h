@@ -10,8 +10,8 @@ namespace fastcql {
 
 enum class Element { kInt8, kInt16, kInt32, kInt64, kUint8, kUint16, kUint32, kUint64, kFloat, kDouble, kOther };
 
-// struct-module format character, with its optional byte-order mark, to what it stores. "swapped" tells that the
-// bytes are not in this machine's order.
+// Maps a struct-module format character, with its optional byte-order mark, to the stored type. *swapped* is true if
+// the bytes are not in this machine's order.
 inline Element element_of(const char* format, size_t itemsize, bool* swapped) noexcept {
     *swapped = false;
     if (!format) return itemsize == 1 ? Element::kUint8 : Element::kOther;
@@ -57,7 +57,7 @@ inline T load_element(const uint8_t* p, bool swapped) {
     return v;
 }
 
-// How a machine number becomes one element on the wire; false when the type cannot hold it.
+// Encodes a machine number as one element on the wire; false if the type cannot hold it.
 inline bool store_element(uint8_t* out, double v, float*) {
     const float narrow = static_cast<float>(v);
     if (std::isinf(narrow) && !std::isinf(v)) return false;

@@ -21,7 +21,7 @@ inline void load_number(const uint8_t* p, size_t width, uint8_t* out) {
     }
 }
 
-// n numbers that follow one another; out need not be aligned, and is not where p is.
+// n consecutive numbers; out need not be aligned, and does not overlap p.
 inline void load_numbers(const uint8_t* __restrict p, size_t n, size_t width, uint8_t* __restrict out) noexcept {
     if (width == 4) {
         for (size_t i = 0; i < n; ++i) load_number(p + 4 * i, 4, out + 4 * i);

@@ -26,11 +26,11 @@ __thread uint32_t anchored = 0;
 namespace {
 
 constexpr int kTicks = 4;          // of a period
-constexpr size_t kAnchor = 64 << 10;  // the least whose freeing makes glibc look at the top of its arena
+constexpr size_t kAnchor = 64 << 10;  // the smallest chunk whose freeing makes glibc check the top of its arena
 constexpr size_t kAnchors = 128;
-constexpr size_t kArenas = kMost >> 18;  // those of Python 3.9 had 256 KiB
+constexpr size_t kArenas = kMost >> 18;  // the arenas of Python 3.9 had 256 KiB
 constexpr size_t kThreadStack = 128 << 10;
-constexpr int kRestingTrim = 64 << 20, kMmap = 32 << 20, kPad = 128 << 10;  // what glibc's own reach at most; its default
+constexpr int kRestingTrim = 64 << 20, kMmap = 32 << 20, kPad = 128 << 10;  // maxima of glibc's own; its default
 
 class Guard {
 public:
@@ -43,16 +43,16 @@ pthread_mutex_t Guard::mutex = PTHREAD_MUTEX_INITIALIZER;
 // Guarded by the mutex.
 bool prepared = false, running = false, sets_malloc = false, wrapped = false;
 double period = kPeriod;
-double period_began = 0;  // while nothing is kept
-uint64_t ticks[kTicks];   // bytes of the last ones
+double period_began = 0;  // while no memory is kept
+uint64_t ticks[kTicks];   // bytes of the last ticks
 int tick = 0;
 size_t kept = 0;          // bytes that may be kept: the target
 uint32_t epochs = 0;
 void* anchors[kAnchors];
 size_t next_anchor = 0;
 Arenas python{};
-void* arenas[kArenas];  // freed ones, the last one on top
-size_t arena_count = 0, cold = 0;  // the lowest of them have no memory
+void* arenas[kArenas];  // freed arenas, the last one on top
+size_t arena_count = 0, cold = 0;  // the lowest *cold* arenas have no memory
 size_t arena_bytes = 0;
 
 double now() noexcept {
@@ -62,7 +62,7 @@ double now() noexcept {
 }
 
 #ifdef __GLIBC__
-bool is_glibc_malloc() noexcept {  // not one that was preloaded or linked in
+bool is_glibc_malloc() noexcept {  // not a preloaded or linked allocator
     Dl_info libc{}, used{};
     void* const symbol = dlsym(RTLD_DEFAULT, "malloc");
     void* const version = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
@@ -85,7 +85,7 @@ void keep_large_blocks() noexcept {
 
 void set_malloc(size_t trim) noexcept {
     if (!sets_malloc) return;
-    // A heap of a thread has 64 MiB: without a larger pad those behind the first are unmapped when they are empty.
+    // A heap of a thread has 64 MiB: without a larger pad glibc unmaps those behind the first when they are empty.
     mallopt(M_TOP_PAD, trim > kLeast ? static_cast<int>(kLeast) + kPad : kPad);
     mallopt(M_TRIM_THRESHOLD, static_cast<int>(trim));
 }
@@ -139,8 +139,8 @@ size_t target() noexcept {
     return bytes;
 }
 
-// The memory of arenas beyond *bytes* goes back; their addresses stay, as only Python may free them. One at a time, so
-// that Python does not wait for long.
+// Return the memory of arenas beyond *bytes* to the system; their addresses stay, as only Python may free them. One
+// arena per lock, so that Python does not wait for long.
 void cool(size_t bytes) noexcept {
     while (true) {
         const Guard guard;
@@ -174,7 +174,7 @@ void free_arena(void*, void* arena, size_t bytes) {
     python.free(python.context, arena, bytes);
 }
 
-// Adds up the last ticks, and lowers the target if they took less. False: there is next to nothing.
+// Sum the last ticks, and lower the target if they took less. False if the sum is below kIdle.
 bool adjust(size_t& lowered) noexcept {
     const Guard guard;
     lowered = 0;
@@ -223,7 +223,7 @@ void* watch(void*) noexcept {
             trim_malloc(lowered);
         }
     }
-    cool(0);  // this takes a while: pages may be decoded meanwhile
+    cool(0);  // slow: pages may be decoded meanwhile
     give_malloc_back();
     rest();
     return nullptr;
@@ -278,7 +278,7 @@ bool begin(size_t bytes) noexcept {
     if (period <= 0) return false;
     if (!running) {
         const double at = now();
-        if (mark.load(std::memory_order_relaxed) && at - period_began > period) {  // little is decoded
+        if (mark.load(std::memory_order_relaxed) && at - period_began > period) {  // few bytes are decoded
             period_began = at;
             decoded.store(bytes, std::memory_order_relaxed);
             if (bytes <= kBegin) return false;

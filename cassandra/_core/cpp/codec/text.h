@@ -25,12 +25,12 @@ inline bool is_ascii(const uint8_t* p, size_t n) noexcept {
     return any < 0x80;
 }
 
-// Appends UTF-8 of n code points of the given width; the index of the first lone surrogate, or -1.
+// Appends UTF-8 of n code points of the given width; returns the index of the first lone surrogate, or -1.
 template <typename Unit>
 inline ptrdiff_t put_utf8(ByteBuffer& out, const Unit* units, size_t n) noexcept {
     constexpr size_t kWorst = sizeof(Unit) == 1 ? 2 : sizeof(Unit) == 2 ? 3 : 4;
     uint8_t* p = out.extend(n * kWorst);
-    if (!p) return -1;  // the buffer remembers that it failed
+    if (!p) return -1;  // the buffer's failed() is sticky
     uint8_t* const start = p;
     for (size_t i = 0; i < n; ++i) {
         const uint32_t c = units[i];
@@ -62,10 +62,10 @@ inline ptrdiff_t put_utf8(ByteBuffer& out, const void* units, size_t n, int widt
     return put_utf8(out, static_cast<const uint32_t*>(units), n);
 }
 
-// Room for what format_inet writes.
+// Room for the output of format_inet.
 constexpr size_t kInetText = INET6_ADDRSTRLEN;
 
-// Textual form of a 4 or 16 byte address; its length, or 0 for another size.
+// Write the textual form of a 4 or 16 byte address; return its length, or 0 for another size.
 inline size_t format_inet(const uint8_t* address, size_t n, char* text) noexcept {
     if (n == 4) {
         char* p = text;
@@ -83,18 +83,18 @@ inline size_t format_inet(const uint8_t* address, size_t n, char* text) noexcept
     return std::strlen(text);
 }
 
-// Bytes of a textual address (4 or 16), or 0. Only the full forms: four decimal parts without leading zeros, which
-// inet_aton reads as octal, or IPv6 without a zone.
+// Parse a textual address; return its number of bytes (4 or 16), or 0. Only the full forms: four decimal parts without
+// leading zeros, which inet_aton reads as octal, or IPv6 without a zone.
 inline size_t parse_inet(const char* text, uint8_t* address) noexcept {
     if (std::strchr(text, ':')) return inet_pton(AF_INET6, text, address) == 1 ? 16 : 0;
     for (const char* p = text; *p; ++p) {
         const bool begins = p == text || p[-1] == '.';
-        if (begins && p[0] == '0' && p[1] >= '0' && p[1] <= '9') return 0;  // not every inet_pton refuses these
+        if (begins && p[0] == '0' && p[1] >= '0' && p[1] <= '9') return 0;  // some inet_pton accept these
     }
     return inet_pton(AF_INET, text, address) == 1 ? 4 : 0;
 }
 
-// Decimal digits of v at p (room for 20); the length.
+// Write the decimal digits of v at p (room for 20); return the length.
 inline size_t format_int(int64_t v, char* p) noexcept {
     char digits[20];
     size_t n = 0;

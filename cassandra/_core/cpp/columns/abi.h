@@ -1,4 +1,4 @@
-// The structures of the Arrow C data and stream interface, as its specification lays them out.
+// The structures of the Arrow C data and stream interface, as defined in its specification.
 #pragma once
 
 #include <cstdint>

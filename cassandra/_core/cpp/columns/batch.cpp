@@ -42,7 +42,7 @@ bool Batch::has_room_for(const Page& page) const noexcept {
     if (rows_ + page.rows > INT32_MAX || page.size > kMost) return false;
     for (size_t i = 0; i < plan_.types.size(); ++i) {
         const Column& column = columns_[i];
-        // Numbers that are written out take more than twice what they took.
+        // Numbers written as text take more than twice their binary size.
         const bool written = column.type->kind == Kind::VarintText || column.type->kind == Kind::DecimalText;
         if (plus(column.data.size(), times(page.size, written ? 3 : 1)) > kMost) return false;
         if (column.length + static_cast<int64_t>(page.size) > INT32_MAX) return false;
@@ -51,7 +51,7 @@ bool Batch::has_room_for(const Page& page) const noexcept {
 }
 
 bool Batch::append(const Page& page, const RowCount& in_all, Failure& failure) {
-    // A page may become much larger, by nulls of wide types, but there is an end.
+    // A page may expand greatly, by nulls of wide types, but only up to this limit.
     constexpr size_t kLeast = size_t{1} << 30;
     memory_.limit = plus(memory_.held + kLeast, times(page.size, 64));
     for (size_t i = 0; i < plan_.types.size(); ++i) {
@@ -73,7 +73,7 @@ bool Batch::append(const Page& page, const RowCount& in_all, Failure& failure) {
     return true;
 }
 
-// Bytes of each column's values on the wire, as far as the page is in order; reading it says what is not.
+// Sum the bytes of each column's values on the wire, up to the first error of the page; reading reports the error.
 void Batch::measure(const Page& page, int64_t* bytes) const {
     const uint8_t* p = page.data;
     const uint8_t* end = p + page.size;
@@ -114,7 +114,7 @@ bool Batch::make_room(const Page& page, const RowCount& in_all, Failure& failure
             fixed += static_cast<int64_t>(type.kind == Kind::Boolean ? 1 : type.width()) * page.rows;
         }
     }
-    if (variable == 1 && !passed_over) {  // what the others leave; more if they have nulls
+    if (variable == 1 && !passed_over) {  // the rest of the page; more if the others have nulls
         bytes[last] = std::max(int64_t{0}, static_cast<int64_t>(page.size) - fixed);
     } else if (variable) {
         measure(page, bytes);
@@ -128,7 +128,7 @@ bool Batch::make_room(const Page& page, const RowCount& in_all, Failure& failure
         const size_t room = column.values.capacity() / std::max(size_t{1}, column.type->width());
         const bool fits = room > static_cast<size_t>(rows);
         done = appender.reserve(column, fits ? page.rows : to_come);
-        if (!done && !fits && to_come > page.rows) {  // a hint is no need
+        if (!done && !fits && to_come > page.rows) {  // a hint must not fail
             failure.kind = Failure::Kind::None;
             done = appender.reserve(column, page.rows);
         }
@@ -138,8 +138,8 @@ bool Batch::make_room(const Page& page, const RowCount& in_all, Failure& failure
     return done;
 }
 
-// Rows that room is made for with a page of *page_bytes*: its own, and those that are likely to follow. A target is often
-// far away: room for it is a few times what came, at most.
+// Number of rows to reserve with a page of *page_bytes*: its own, and those that are likely to follow. A target is
+// often far away: the reservation is limited to a few times the present rows.
 int64_t Batch::rows_to_come(const Page& page, int64_t page_bytes, const RowCount& in_all) const {
     constexpr int64_t kTimes = 6;
     constexpr int64_t kBytes = int64_t{32} << 20;
@@ -154,8 +154,8 @@ int64_t Batch::rows_to_come(const Page& page, int64_t page_bytes, const RowCount
     return page.rows + std::min(more, kBytes / std::max(int64_t{1}, page_bytes / page.rows));
 }
 
-// Room for what *bytes* of the wire, of *rows* rows, hold; if there is none, for all rows to come, by that example. Only so
-// that it need not be made bit by bit: what cannot be had is asked for again by who needs it.
+// Reserve memory for the values in *bytes* of the wire, of *rows* rows; if it is not there yet, for all rows to come,
+// in proportion. This only avoids repeated growth: a failed reservation is repeated when the memory is needed.
 void Batch::expect(Column& column, size_t bytes, int64_t rows, int64_t to_come, Appender& appender) {
     const Type& type = *column.type;
     if (!bytes || !rows || type.kind == Kind::VarintText || type.kind == Kind::DecimalText) return;
@@ -189,7 +189,7 @@ void Batch::expect(Column& column, size_t bytes, int64_t rows, int64_t to_come, 
     }
 }
 
-// One block for all columns of the first page: most batches have no other.
+// One block for all columns of the first page: most batches have only this page.
 bool Batch::make_first_room(const Page& page, const int64_t* bytes, Failure& failure) {
     const auto rows = static_cast<size_t>(page.rows);
     const auto first = [rows](const Type& type) -> size_t {
@@ -227,7 +227,7 @@ bool Batch::make_first_room(const Page& page, const int64_t* bytes, Failure& fai
     return true;
 }
 
-// What was appended is looked at column by column. The row is found by going up to the column.
+// Check the appended values column by column. The row of an error is found through the parent columns.
 bool Batch::check(Failure& failure) const {
     for (size_t i = 0; i < plan_.types.size(); ++i) {
         int64_t at = first_bad(columns_[i]);
@@ -252,9 +252,9 @@ bool Batch::check(Failure& failure) const {
     return true;
 }
 
-// Views point into the frame that the page came in: its block is the pool's, whose last reference any thread may drop,
-// without Python. A strict pool has connections wait for memory, which views might keep for ever: there, and where the
-// bytes are in no frame, they point into a copy.
+// Views point into the frame of the page: its block is the pool's, and any thread may drop its last reference, without
+// Python. In a strict pool connections wait for memory, which views might keep without limit: there, and for bytes
+// outside of frames, views point into a copy.
 bool Batch::keep_page(const Page& page) {
     auto* pages = new (std::nothrow) Viewed[static_cast<size_t>(page_count_) + 1];
     if (!pages) return false;
@@ -278,7 +278,7 @@ bool Batch::keep_page(const Page& page) {
     return true;
 }
 
-// What views point to, as its only page.
+// Take the target of all views, as the only page.
 bool Batch::keep_copy(Buffer& page) {
     pages_ = new (std::nothrow) Viewed[1];
     if (!pages_) return false;

@@ -1,7 +1,8 @@
 // A batch: columns of the same number of rows, built page by page, then exported any number of times.
 //
-// While it is built it has one owner, who appends pages. finish() makes it immutable; from then on it is counted by
-// reference, each exported array holds one, and the last to go, on any thread and without the GIL, frees it.
+// While it is built it has one owner, which appends pages. finish() makes it immutable; from then on it is
+// reference-counted: each exported array holds one reference, and the last release, on any thread and without the GIL,
+// frees it.
 #pragma once
 
 #include <atomic>
@@ -17,10 +18,10 @@ struct Page {
     const uint8_t* data;
     size_t size;
     int64_t rows;
-    memory::FrameBlock* frame = nullptr;  // what they lie in and who may be asked to keep it; none: gone after the call
+    memory::FrameBlock* frame = nullptr;  // contains the page, and can be retained; null: the page ends with the call
 };
 
-// Bytes of a page that views point to: where they came, or a copy.
+// Bytes of a page that views point to: in their frame, or a copy.
 struct Viewed {
     const uint8_t* data = nullptr;
     size_t size = 0;
@@ -41,8 +42,8 @@ struct Viewed {
     }
 };
 
-// How many rows a batch will have in all: *target* is where one that goes on for long ends, *expected* the likely number,
-// for which room is made with the first page. 0: unknown. Hints only: they never make an append fail.
+// Expected number of rows of the whole batch: *target* is the limit of a long one, *expected* the likely number, for
+// which the first page reserves memory. 0: unknown. Hints only: they never make an append fail.
 struct RowCount {
     int64_t target = 0;
     int64_t expected = 0;
@@ -50,39 +51,40 @@ struct RowCount {
 
 class Batch {
 public:
-    // Empty, with one reference; null without memory. The pool lives as long as what is taken from it.
+    // Empty, with one reference; null without memory. The pool lives as long as its blocks.
     static Batch* make(const Plan& plan, memory::BlockPool& pool) noexcept;
     void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
     void release() noexcept {
         if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
     }
 
-    // Whether the page's values surely fit behind those that are there: offsets have 31 bits.
+    // True if the page's values fit behind the present ones in any case: offsets have 31 bits.
     bool has_room_for(const Page& page) const noexcept;
-    // All rows of the page behind those that are there. On failure the batch is as it was.
+    // Appends all rows of the page. On failure the batch is unchanged.
     bool append(const Page& page, const RowCount& in_all, Failure& failure);
-    // What saved.h has written of a batch of the same types, into an empty one. False when it is none, or without memory.
+    // Reads the output of saved.h for a batch of the same types into an empty one. False for other data, or without
+    // memory.
     bool load(const uint8_t* p, size_t size, Failure& failure) noexcept;
     bool finish(Failure& failure) noexcept;
 
     const Plan& plan() const { return plan_; }
     int64_t rows() const noexcept { return rows_; }
-    // Bytes that its buffers take, padding and all, and those of pages that views point to; a bound while it is built.
+    // Bytes of its buffers with padding, and of pages that views point to; an upper bound while it is built.
     size_t bytes() const noexcept { return (finished_ ? bytes_ : memory_.held) + pinned_; }
     const Column& column(int32_t i) const noexcept { return columns_[i]; }
     Column& column(int32_t i) noexcept { return columns_[i]; }
     int32_t page_count() const { return page_count_; }
     const Viewed& page(int32_t i) const { return pages_[i]; }
 
-    // For who fills the columns of an empty batch himself (gather.h).
+    // For callers that fill the columns of an empty batch directly (gather.h).
     Memory& memory() { return memory_; }
     void set_rows(int64_t rows) { rows_ = rows; }
     bool keep_copy(Buffer& page);
 
-    // A struct array of all columns, of *rows* rows from *first* on; false without memory.
+    // Exports a struct array of all columns, of *rows* rows from *first* on; false without memory.
     bool export_array(ArrowArray* out, int64_t first, int64_t rows) noexcept;
     bool export_array(ArrowArray* out) noexcept { return export_array(out, 0, rows_); }
-    // Nulls among some rows of a column.
+    // Number of nulls in a range of rows of a column.
     int64_t nulls_within(int32_t column, int64_t first, int64_t rows) const noexcept;
 
 private:

@@ -1,8 +1,8 @@
-// Growable buffers over blocks of the pool: 64-byte aligned, their blocks counted by reference, so that several buffers of a
-// page share one block and each exported array keeps what it needs.
+// Growable buffers over blocks of the pool: 64-byte aligned, their blocks reference-counted, so that several buffers of
+// a page share one block and each exported array keeps the blocks that it needs.
 //
-// While it is written a buffer has one owner. When it is finished nobody writes it any more; the last reference to its
-// block may be dropped by any thread.
+// While it is written a buffer has one owner. A finished buffer is immutable; the last reference to its block may be
+// dropped by any thread.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@ namespace fastcql::columns {
 inline constexpr size_t kPadding = 64;
 inline constexpr size_t padded(size_t size) { return rounded_up(size, kPadding); }
 
-// What a batch may take, so that a hostile page cannot make much of little: nulls of vectors and structs take room.
+// The memory limit of a batch, so that a hostile page cannot expand without bound: nulls of vectors and structs take
+// room.
 struct Memory {
     memory::BlockPool* pool = nullptr;
     size_t held = 0;
@@ -96,15 +97,15 @@ public:
     size_t size() const noexcept { return size_; }
     size_t capacity() const { return capacity_; }
     void set_size(size_t size) { size_ = size; }
-    // Another reference to what it lies in; null for a buffer of nothing.
+    // Another reference to its block; null for an empty buffer.
     Shared* share() const noexcept {
         if (shared_) shared_->retain();
         return shared_;
     }
-    // Counted as written; there is room for them.
+    // Counts *bytes* as written; the caller has reserved them.
     void add(size_t bytes) { size_ += bytes; }
 
-    // A piece of a block that others have pieces of, too.
+    // Becomes a part of a block shared with other buffers.
     void carve(Shared& shared, size_t at, size_t capacity) {
         drop();
         shared.retain();
@@ -113,10 +114,10 @@ public:
         capacity_ = capacity;
         carved_ = true;
     }
-    // Room for *size* bytes in all. False without memory; what was written stays.
+    // Room for *size* bytes in total. False without memory; the written bytes stay.
     bool ensure(size_t size, Memory& memory) { return size <= capacity_ || grow(size, memory); }
 
-    // The bytes behind the written ones are zero, to the next multiple of 64. What is much too large becomes smaller.
+    // Zeros the bytes behind the written ones, to the next multiple of 64. A buffer that is much too large is shrunk.
     bool finish(Memory& memory) {
         if (size_ == 0) {
             drop();

@@ -1,4 +1,4 @@
-// Values of a column as kernels see them: one of five types that can be compared, whatever memory they lie in.
+// Values of a column for kernels: one of five comparable types, independent of the memory layout.
 //
 // Integers, times and booleans are int64_t; float and double are double; text, blobs and addresses are bytes, in the order
 // of unsigned bytes (that of code points); UUIDs are Ids; decimals of a precision are Wide, times ten to the scale.
@@ -20,7 +20,7 @@ enum class Form : uint8_t { Bits, Int8, Int16, Int32, Int64, Float, Double, Byte
 
 Form form_of(const Type& type) noexcept;
 
-// Rows of a batch that belong together: all of them, or some that follow each other.
+// Rows of a batch that are processed together: all of them, or a consecutive range.
 struct Slice {
     const Batch* batch;
     int64_t first;
@@ -34,7 +34,7 @@ struct Id {
     bool operator==(const Id& other) const { return high == other.high && low == other.low; }
 };
 
-// Time UUIDs: the fields of time from high to low; the bytes behind them are signed to the server.
+// Time UUIDs: the fields of time from high to low; the server compares the bytes behind them as signed.
 inline constexpr uint64_t kSigns = 0x8080808080808080ULL;
 inline Id id_of(const uint8_t* p) noexcept { return {load64(p), load64(p + 8)}; }
 inline Id by_time(Id id) noexcept { return {id.high << 48 | (id.high >> 16 & 0xffff) << 32 | id.high >> 32, id.low ^ kSigns}; }
@@ -55,7 +55,7 @@ inline void store_id(Id id, bool time, uint8_t* out) {
     store64(out + 8, id.low);
 }
 
-// 256 bits with a sign, the lowest first.
+// 256 bits with a sign, least significant limb first.
 struct Wide {
     std::array<uint64_t, 4> limbs;
     bool operator<(const Wide& other) const {
@@ -68,7 +68,7 @@ struct Wide {
     bool operator==(const Wide& other) const { return limbs == other.limbs; }
 };
 
-// An order in which every number has its place: NaN is the largest, and -0.0 comes before 0.0, as for the server.
+// A total order of doubles: NaN is the largest, and -0.0 comes before 0.0, as on the server.
 inline bool comes_before(double a, double b) {
     if (a < b) return true;
     if (a > b) return false;
@@ -105,7 +105,7 @@ struct Strings {
     std::string_view get(int64_t i) const noexcept { return {data + offsets[i], static_cast<size_t>(offsets[i + 1] - offsets[i])}; }
 };
 
-// Of a null the index is any.
+// The index of a null is arbitrary.
 struct WordCells {
     const uint8_t* indexes;
     Strings words;
@@ -154,7 +154,7 @@ struct Wides {
     }
 };
 
-// Calls *use* with the cells of a column; nothing for forms that have none. Rows count from the beginning of the batch.
+// Calls *use* with the cells of a column; nothing for forms without cells. Rows count from the beginning of the batch.
 template <class Use>
 void with_cells(const Batch& batch, int32_t index, Form form, Use&& use) {
     const Column& column = batch.column(index);

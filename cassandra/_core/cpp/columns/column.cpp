@@ -1,4 +1,4 @@
-// Scalars, and what all types have in common; collections are in nested.cpp.
+// Scalars, and code common to all types; collections are in nested.cpp.
 #include "columns/column.h"
 
 #include <cstring>
@@ -51,7 +51,7 @@ bool Appender::wrong_size(const Column& column, int32_t n, const char* needs) {
     return failure.value("%s needs %s, the value has %d", column.type->cql.c_str(), needs, n);
 }
 
-// What was written is told to the buffers first: only that moves with them.
+// The written size is stored in the buffer first: only written bytes are moved with it.
 bool Appender::reserve(Column& column, int64_t count) {
     const Type& type = *column.type;
     Buffer& values = column.values;
@@ -83,7 +83,7 @@ bool Appender::mark_null(Column& column) {
     if (bytes > bits.capacity()) {
         const size_t before = bits.capacity();
         bits.set_size(before);
-        // As many as there is room for values, so that it need not grow again.
+        // As many bits as there is room for values, so that it need not grow again.
         const size_t width = column.type->width();
         const size_t room = width ? column.values.capacity() / width / 8 + 1 : column.values.capacity();
         if (!bits.ensure(padded(std::max(bytes, std::min(room, bytes + 65536))), memory)) return no_room(column);
@@ -115,7 +115,7 @@ bool Appender::append_null(Column& column) {
     return true;
 }
 
-// A null vector has all its elements: zeros, if they are of one width.
+// Append all elements of a null vector: zeros, if they have a fixed width.
 bool Appender::pad_vector(Column& column) {
     Column& items = column.kids[0];
     const int32_t dimensions = column.type->dimensions;
@@ -144,7 +144,7 @@ bool Appender::append(Column& column, const uint8_t* p, int32_t n) {
         case Kind::Dictionary: return word(column, p, static_cast<size_t>(n));
         default: break;
     }
-    if (n == 0) return append_null(column);  // of all others zero bytes are no value
+    if (n == 0) return append_null(column);  // the other types have no empty value
     switch (type.kind) {
         case Kind::List: return list(column, p, n);
         case Kind::Map: return map(column, p, n);
@@ -190,7 +190,7 @@ bool Appender::append(Column& column, const uint8_t* p, int32_t n) {
             break;
         case Kind::VarintLong: {
             int64_t v = 0;
-            if (!to_int64(p, static_cast<size_t>(n), &v)) return failure.value("a varint of %d bytes is no int64", n);
+            if (!to_int64(p, static_cast<size_t>(n), &v)) return failure.value("a varint of %d bytes exceeds int64", n);
             std::memcpy(out + index * 8, &v, 8);
             break;
         }
@@ -220,7 +220,7 @@ bool Appender::number_text(Column& column, const uint8_t* p, int32_t n) {
     const bool is_decimal = column.type->kind == Kind::DecimalText;
     if (is_decimal && n < 5) return wrong_size(column, n, needs_of(*column.type));
     const auto bytes = static_cast<size_t>(n) - (is_decimal ? 4 : 0);
-    if (bytes > kMaxTextBytes) return failure.value("a number of %zu bytes is too long to be written out", bytes);
+    if (bytes > kMaxTextBytes) return failure.value("a number of %zu bytes is too long to be converted to text", bytes);
     if (!reserve(column)) return false;
     const size_t room = text_room(bytes);
     if (column.data.size() + room > INT32_MAX) return failure.value("more than 2 GiB of values in one batch");
@@ -274,7 +274,7 @@ bool Appender::duration(Column& column, const uint8_t* p, int32_t n) {
     return true;
 }
 
-// Twelve bytes are in the view itself; longer text is where the page has it.
+// Up to twelve bytes are in the view itself; longer text stays in the page.
 bool Appender::view(Column& column, const uint8_t* p, size_t n) {
     if (!is_ascii(p, n) && !is_utf8(p, n)) return failure.value("the text is not UTF-8");
     if (!reserve(column)) return false;
@@ -338,7 +338,7 @@ bool is_utf8(const uint8_t* p, size_t n) {
 int64_t first_bad(const Column& column) {
     const Type& type = *column.type;
     if (type.is_text() && column.data.size() > column.data_before) {
-        // Nearly always all of it is ASCII, and seen to be so in one sweep.
+        // Nearly always all of it is ASCII, which one sweep confirms.
         if (is_ascii(column.data.data() + column.data_before, column.data.size() - column.data_before)) return -1;
         const int32_t* offsets = offsets_of(column);
         for (int64_t i = column.length_before; i < column.length; ++i) {

@@ -1,5 +1,5 @@
-// A column while it is built: the values of one type of a plan so far. What is not null needs no mark: bits of validity
-// are one until a null clears them, and there are none before the first null.
+// A column while it is built: the present values of one type of a plan. Values that are not null need no marks: bits of
+// validity are one until a null clears them, and there are none before the first null.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ struct Column {
     int64_t length = 0;
     int64_t nulls = 0;
     Buffer validity;
-    Buffer values;  // numbers, bits, views, indexes, or offsets of what is in `data` or the child
+    Buffer values;  // numbers, bits, views, indexes, or offsets into `data` or the child
     Buffer data;
     Words* words = nullptr;  // of a dictionary
 
-    size_t expected = 0;  // bytes of the wire that are to come, of a map; 0 when that is not known, or was made use of
+    size_t expected = 0;  // wire bytes to come, of a map; 0 if unknown or used already
 
-    // Where the page began that is being decoded, to go back to.
+    // State at the beginning of the page being decoded, for rollback.
     int64_t length_before = 0;
     int64_t nulls_before = 0;
     size_t data_before = 0;
@@ -34,7 +34,7 @@ struct Column {
     ~Column();
 };
 
-// What a page's values are appended by. Whatever fails says why in `failure`.
+// Appends a page's values. Every failure is described in `failure`.
 struct Appender {
     Memory& memory;
     Failure& failure;
@@ -45,7 +45,7 @@ struct Appender {
 
     static constexpr int64_t kMostNulls = int64_t{1} << 27;
 
-    // One value of n bytes, null when n is negative. The bytes are there.
+    // Appends one value of n bytes, null if n is negative. The caller has checked that the bytes exist.
     bool append(Column& column, const uint8_t* p, int32_t n);
     bool append_null(Column& column);
 
@@ -73,17 +73,17 @@ struct Appender {
     bool no_room(const Column& column);
 };
 
-// Values that were appended since the page began, of types that are looked at as a whole: text that is none, times
-// beyond the day. The index of the first bad one, or -1.
+// Checks the values appended since the page began, of types that are checked as a whole: invalid text, times beyond the
+// day. Returns the index of the first bad one, or -1.
 int64_t first_bad(const Column& column);
 
-// Back to where the page began.
+// Roll back to the beginning of the page.
 void take_back(Column& column);
 
-// Whether n bytes are UTF-8.
+// True if n bytes are UTF-8.
 bool is_utf8(const uint8_t* p, size_t n);
 
-// Copies n bytes: short ones as sixteen, where both sides have so many.
+// Copies n bytes: short ones as sixteen, if both sides have so many.
 inline void copy_short(uint8_t* to, const uint8_t* from, size_t n, ptrdiff_t readable, size_t writable) {
     if (n <= 16 && readable >= 16 && writable >= 16) {
         std::memcpy(to, from, 16);
@@ -92,7 +92,7 @@ inline void copy_short(uint8_t* to, const uint8_t* from, size_t n, ptrdiff_t rea
     }
 }
 
-// Offsets of a column that has some.
+// Offsets of a column that has offsets.
 inline int32_t* offsets_of(const Column& column) { return reinterpret_cast<int32_t*>(column.values.data()); }
 
 }  // namespace fastcql::columns

@@ -1,4 +1,4 @@
-// What of this extension exists in the process, for tests: columns outlive sessions, so nothing else tells.
+// Counts of this extension's objects in the process, for tests: columns outlive sessions, so no other counter has them.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@ namespace fastcql::columns {
 
 struct Counters {
     std::atomic<int64_t> plans{0}, batches{0}, blocks{0}, arrays{0}, schemas{0}, streams{0};
-    std::atomic<int64_t> rows{0}, loans{0};  // arrays of others that are read; arrays over memory of others
+    std::atomic<int64_t> rows{0}, loans{0};  // input arrays being read; arrays over foreign memory
 };
 
 inline Counters& counters() noexcept {

@@ -8,10 +8,10 @@ namespace fastcql::columns {
 
 namespace {
 
-// In place of a buffer of nothing: some consumers take a null pointer for an error.
+// In place of an empty buffer: some consumers take a null pointer as an error.
 alignas(64) const uint8_t kNothing[64] = {};
 
-// All structures of one export. Each of them may be moved elsewhere and released alone; the last one frees it.
+// All structures of one export. Each of them may be moved and released separately; the last one frees it.
 struct ArrayExport {
     std::atomic<int64_t> refs;
     Batch* batch;
@@ -50,7 +50,7 @@ int64_t Batch::nulls_within(int32_t index, int64_t first, int64_t rows) const no
     return rows - count_bits(column.validity.data(), first, rows);
 }
 
-// Columns begin with an offset, as consumers want it; what is in them is as it was.
+// Columns begin with an offset, which consumers support; their children are exported whole.
 bool Batch::export_array(ArrowArray* out, int64_t first, int64_t rows) noexcept {
     const size_t n = plan_.types.size();
     size_t pointers = 1, dictionaries = 0;
@@ -95,7 +95,7 @@ bool Batch::export_array(ArrowArray* out, int64_t first, int64_t rows) noexcept 
         ArrowArray& array = arrays[i];
         set(array, column.length, column.nulls, buffers_of(type, page_count_));
         if (type.parent < 0) {
-            array.offset = rows ? first : 0;  // consumers check views of nothing against buffers of nothing
+            array.offset = rows ? first : 0;  // consumers check empty views against empty buffers
             array.length = rows;
             array.null_count = nulls_within(static_cast<int32_t>(i), first, rows);
         }

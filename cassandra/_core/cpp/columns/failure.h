@@ -1,4 +1,4 @@
-// Why a page was not decoded: where, and in words. The caller makes an exception of it.
+// The error of a page that was not decoded: position and text. The caller makes an exception of it.
 #pragma once
 
 #include <cstdarg>
@@ -17,7 +17,7 @@ struct Failure {
 
     bool happened() const { return kind != Kind::None; }
 
-    // Always false, for whoever gives that to his own caller.
+    // Always returns false, for callers that return it themselves.
     __attribute__((format(printf, 2, 3))) bool value(const char* format, ...) {
         kind = Kind::Value;
         va_list arguments;

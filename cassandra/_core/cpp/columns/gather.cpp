@@ -12,7 +12,7 @@ namespace fastcql::columns {
 namespace {
 
 constexpr int64_t kMost = INT32_MAX;
-constexpr int32_t kInView = 12;  // bytes of a text that is in its view
+constexpr int32_t kInView = 12;  // bytes of text that are stored in its view
 
 int64_t rows_of(const std::vector<Run>& runs) {
     int64_t rows = 0;
@@ -20,7 +20,7 @@ int64_t rows_of(const std::vector<Run>& runs) {
     return rows;
 }
 
-// Copies what all runs have of one type, level by level.
+// Copies the values of all runs type by type, level by level.
 class Gatherer {
 public:
     Gatherer(Batch& out, const Batch* const* batches, size_t count, Failure& failure)
@@ -114,7 +114,7 @@ private:
         return true;
     }
 
-    // Ends of values of any length, and where those of each run are; their bytes or items in all.
+    // Writes the ends of variable-length values, shifted per run; *total* is their number of bytes or items.
     bool offsets(Column& out, const std::vector<Run>& runs, int64_t rows, int64_t* total) {
         if (!out.values.ensure(times(static_cast<size_t>(rows) + 1, 4), out_.memory())) return failure_.memory();
         int32_t* ends = offsets_of(out);
@@ -177,7 +177,7 @@ private:
         return true;
     }
 
-    // Longer texts than fit into a view come together in a page of their own, so that those of the sources may go.
+    // Texts too long for a view are collected in one new page, so that the pages of the sources can be freed.
     bool views(Column& out, const std::vector<Run>& runs, int64_t rows) {
         if (!numbers<16>(out, runs, rows)) return false;
         uint8_t* view = out.values.data();
@@ -203,7 +203,7 @@ private:
         return true;
     }
 
-    // Words are looked up once per source.
+    // Each word is looked up once per source.
     bool words(Column& out, const std::vector<Run>& runs, int64_t rows) {
         if (!numbers<4>(out, runs, rows)) return false;
         out.words = new (std::nothrow) Words;
@@ -231,13 +231,13 @@ private:
         return true;
     }
 
-    bool too_large() { return failure_.value("the values of these rows are too many for one batch"); }
+    bool too_large() { return failure_.value("the values of these rows exceed the size of one batch"); }
 
     Batch& out_;
     const Batch* const* batches_;
     Failure& failure_;
-    std::vector<const Column*> columns_;       // of the type at hand, by source
-    std::vector<std::vector<int32_t>> texts_;  // by source: what the index of a word has become
+    std::vector<const Column*> columns_;       // of the current type, by source
+    std::vector<std::vector<int32_t>> texts_;  // by source: new index of each word
     Buffer page_;                              // of views
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 void put(std::string& out, const void* data, size_t size) { out.append(static_cast<const char*>(data), size); }
 
-// What is equal has equal bytes: a mark that there is a value, then that, behind its length if it has one.
+// Equal values have equal bytes: a mark for null or not, then the value, behind its length if it is variable.
 struct KeyWriter {
     std::string& out;
     void operator()(int64_t value) { put(out, &value, sizeof value); }
@@ -62,7 +62,8 @@ void Groups::write_key(const Batch& batch, int64_t row, std::string& out) const 
     }
 }
 
-// The group of each row. In a scan rows of a partition follow each other, so that the key is often the one before.
+// Find the group of each row. In a scan rows of a partition are consecutive, so that the key often equals the one
+// before.
 bool Groups::find(const Slice& slice, const Mask* mask) {
     groups_.clear();
     groups_.reserve(static_cast<size_t>(mask ? mask->selected : slice.rows));
@@ -192,7 +193,7 @@ bool Groups::load(const uint8_t* p, size_t size) {
     return p == end;
 }
 
-// Whether bytes are values of all keys, as key() reads them.
+// True if the bytes are values of all keys, as key() reads them.
 bool Groups::is_key(const uint8_t* p, const uint8_t* end) const {
     for (const Key& key : keys_) {
         if (p == end) return false;

@@ -1,7 +1,7 @@
 // Groups: rows by the values of some columns, and measures of each group. Without keys all rows are one group.
 //
-// What rows of a range come to is one of these; it has one owner at a time. Memory is the process's own, as it outlives
-// sessions, and goes over to other processes as bytes.
+// The result of the rows of a range is one such object; it has one owner at a time. Its memory is not the pool's, as it
+// outlives sessions; other processes receive it as bytes.
 #pragma once
 
 #include <memory>
@@ -27,21 +27,21 @@ struct Wanted {
 
 class Groups {
 public:
-    // False when a measure cannot be.
+    // False if a measure is not supported.
     bool make(std::vector<Key> keys, const std::vector<Wanted>& wanted);
 
     size_t size() const noexcept { return keys_.empty() ? 1 : static_cast<size_t>(table_.count); }
-    // The rows of a mask, or all. What was added before stays when there is no memory; these may be there in part then.
+    // Adds the rows of a mask, or all. False without memory: earlier rows stay, and these may be partly added.
     bool add(const Slice& slice, const Mask* mask);
     bool merge(const Groups& other);
     Result result(size_t group, size_t measure) const { return measures_[measure]->result(group); }
-    // Value *key* of a group; without it, null.
+    // Value of key column *key* of a group; null if it has none.
     Result key(size_t group, size_t key) const;
 
     void save(std::string& out) const;
     bool load(const uint8_t* p, size_t size);
 
-    // Of the rows that were added last, in their order; null without keys.
+    // Groups of the last added rows, in their order; null without keys.
     const uint32_t* last_groups() const noexcept { return keys_.empty() ? nullptr : groups_.data(); }
 
 private:
@@ -53,7 +53,7 @@ private:
     std::vector<Key> keys_;
     std::vector<std::unique_ptr<Measure>> measures_;
     Memory memory_{&PlainBlocks::instance()};
-    columns::Words table_;  // keys as bytes, in the order they came
+    columns::Words table_;  // keys as bytes, in order of appearance
     std::vector<uint32_t> groups_;
 };
 

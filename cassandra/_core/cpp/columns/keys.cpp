@@ -15,7 +15,7 @@ constexpr uint64_t kSign = uint64_t{1} << 63;
 
 bool is_real(const Type& type) { return type.format == "f" || type.format == "g"; }
 
-// Bytes of a code that are always as many; 0 where they are not.
+// Bytes of a code of fixed size; 0 if it is variable.
 size_t fixed_size(const Type& type) {
     switch (type.kind) {
         case Kind::One:
@@ -38,7 +38,7 @@ bool is_number(const Type& type) {
     return size && size <= 8 && type.kind != Kind::Boolean;
 }
 
-// Floats as servers order them, which is Java's way: -0.0 is below 0.0, and NaN, whichever, above all.
+// Floats in the order of servers, which is Java's: -0.0 is below 0.0, and every NaN above all.
 template <typename Real, typename Bits>
 Bits real_code(const uint8_t* p) {
     Real value;
@@ -69,8 +69,8 @@ uint64_t number_code(const Type& type, const uint8_t* p) {
 
 uint64_t by_time(uint64_t high) noexcept { return high << 48 | (high << 16 & 0xffff00000000) | high >> 32; }
 
-// uuid: the version first, those of version 1 by their time, others by their bytes. timeuuid: by time, and then by bytes
-// with a sign, as the first servers compared them.
+// uuid: the version first, those of version 1 by their time, others by their bytes. timeuuid: by time, and then by
+// signed bytes, as the first servers compared them.
 void uuid_code(const Type& type, const uint8_t* p, uint8_t* out) {
     uint64_t high = load64(p), low = load64(p + 8);
     const uint64_t version = high >> 12 & 15;
@@ -105,7 +105,7 @@ void fixed_code(const Type& type, const Column& column, int64_t row, uint8_t* ou
     }
 }
 
-// Zero is 00 ff, and 00 00 the end. Most texts have no zero.
+// A zero byte becomes 00 ff, and 00 00 is the end. Most texts have no zero.
 void bytes_code(const uint8_t* p, size_t n, std::vector<uint8_t>& out) {
     while (n) {
         const auto* zero = static_cast<const uint8_t*>(std::memchr(p, 0, n));
@@ -123,7 +123,7 @@ void turn_round(uint8_t* p, size_t n) {
     for (size_t i = 0; i < n; ++i) p[i] = static_cast<uint8_t>(~p[i]);
 }
 
-// Digits as text: sign, how large, and the digits without zeros at either end. *exponent* is of ten.
+// Digits as text: sign, magnitude, and the digits without zeros at either end. *exponent* is of ten.
 void digits_code(bool negative, const uint8_t* p, size_t n, int64_t exponent, std::vector<uint8_t>& out) {
     while (n && *p == '0') ++p, --n;
     const auto magnitude = static_cast<uint64_t>(exponent + static_cast<int64_t>(n)) ^ kSign;
@@ -141,7 +141,7 @@ void digits_code(bool negative, const uint8_t* p, size_t n, int64_t exponent, st
     if (negative) turn_round(out.data() + begin, out.size() - begin);
 }
 
-// Of a number that was written out, as numbers.cpp does it: -123, 0.001, 1.5E-7, -2E+30.
+// Code of a number as text, in the form of numbers.cpp: -123, 0.001, 1.5E-7, -2E+30.
 void written_code(const uint8_t* p, size_t n, std::vector<uint8_t>& out) {
     const uint8_t* end = p + n;
     const bool negative = p != end && *p == '-';
@@ -213,7 +213,7 @@ bool has_order(const Type& type) noexcept {
         case Kind::Inet:
         case Kind::VarintText:
         case Kind::DecimalText: return true;
-        case Kind::Binary: return type.cql == "blob";  // of custom types only the server knows
+        case Kind::Binary: return type.cql == "blob";  // only the server can order custom types
         default: return fixed_size(type) > 0;
     }
 }
@@ -289,10 +289,10 @@ void Keys::fill_bytes(const Batch& batch, const std::vector<OrderColumn>& order,
         ends_.push_back(bytes_.size());
     }
     fill_heads();
-    has_rest_ = true;  // those of other batches may be longer
+    has_rest_ = true;  // keys of other batches may be longer
 }
 
-// The first eight bytes of each key, with zeros where it has fewer.
+// Store the first eight bytes of each key, zero-padded if it has fewer.
 void Keys::fill_heads() {
     heads_.resize(ends_.size());
     size_t begin = 0;

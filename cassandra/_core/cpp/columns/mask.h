@@ -1,7 +1,8 @@
-// A mask: which rows of a batch a predicate is true for, which it is false for; where it is neither, something was null.
+// A mask: the rows of a batch for which a predicate is true, and those for which it is false; for the others a value
+// was null.
 //
-// Both are bits, 64 rows to a word; those behind the last row are zero. Without nulls the second is the rest of the first,
-// and is not written. A mask that was made does not change.
+// Both are bits, 64 rows to a word; bits behind the last row are zero. Without nulls the second is the complement of
+// the first, and is not stored. A finished mask does not change.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +11,12 @@
 
 namespace fastcql::columns {
 
-// Of *rows* bits, the ones that the word which begins at bit *at* has.
+// Bits of a mask of *rows* bits that are in the word that begins at bit *at*.
 inline uint64_t bits_before(int64_t rows, int64_t at) {
     return rows - at >= 64 ? ~uint64_t{0} : (uint64_t{1} << (rows - at)) - 1;
 }
 
-// n bits (1 to 64) from bit *at* on, which need not begin a byte; what lies behind them is not read.
+// Returns n bits (1 to 64) from bit *at* on, which need not be aligned to a byte; bytes behind them are not read.
 inline uint64_t bits_at(const uint8_t* bits, int64_t at, int64_t n) {
     const uint8_t* p = bits + at / 8;
     const int shift = static_cast<int>(at % 8);
@@ -30,9 +31,9 @@ inline uint64_t bits_at(const uint8_t* bits, int64_t at, int64_t n) {
 class Mask {
 public:
     int64_t rows = 0;
-    int64_t selected = 0;  // rows that it is true for
+    int64_t selected = 0;  // rows for which it is true
     std::vector<uint64_t> yes;
-    std::vector<uint64_t> no;  // empty: all that is not yes
+    std::vector<uint64_t> no;  // empty: the complement of yes
 
     static size_t words_of(int64_t rows) { return static_cast<size_t>((rows + 63) / 64); }
     uint64_t no_at(size_t word) const noexcept {
@@ -44,16 +45,16 @@ public:
     void set_and(const Mask& a, const Mask& b);
     void set_or(const Mask& a, const Mask& b);
     void set_not(const Mask& a);
-    // A byte per row, or a bit; *known* may be null, or says by bits which of them there are.
+    // A byte per row, or a bit; *known* may be null, or has a bit per row: 0 for null.
     void set_bytes(const uint8_t* bytes, int64_t n);
     void set_bits(const uint8_t* bits, const uint8_t* known, int64_t offset, int64_t n);
     void set_unknown(int64_t n);
-    // *a* where *known* is true; neither true nor false elsewhere.
+    // *a* where *known* is true; null elsewhere.
     void set_known(const Mask& a, const Mask& known);
-    // The rows of *other* behind those that are there.
+    // Appends the rows of *other*.
     void append(const Mask& other);
 
-    // Calls run(first, count) for all rows that it is true for, in their order, as few times as possible.
+    // Calls run(first, count) for all selected rows, in their order, as few times as possible.
     template <class Run>
     void each_run(Run&& run) const {
         int64_t begin = -1;

@@ -13,14 +13,14 @@ const uint8_t* validity_of(const Slice& slice, int32_t column) {
     return values.nulls ? values.validity.data() : nullptr;
 }
 
-// The bits of 64 rows that count, from row *at* of the slice on.
+// Return the bits of the selected rows that are not null, of 64 rows from row *at* of the slice on.
 uint64_t chosen(const Rows& rows, const uint8_t* validity, int64_t at) {
     uint64_t word = rows.mask ? rows.mask->yes[static_cast<size_t>(at / 64)] : bits_before(rows.slice.rows, at);
     if (validity && word) word &= bits_at(validity, rows.slice.first + at, std::min<int64_t>(64, rows.slice.rows - at));
     return word;
 }
 
-// Calls some(row) for each row that has a value, or many(first, end) for 64 of them in a row; rows of the batch.
+// Calls some(row) for each row with a value, or many(first, end) for 64 consecutive ones; rows of the batch.
 template <class Some, class Many>
 void each_value(const Rows& rows, const uint8_t* validity, Some&& some, Many&& many) {
     for (int64_t at = 0; at < rows.slice.rows; at += 64) {
@@ -34,7 +34,7 @@ void each_value(const Rows& rows, const uint8_t* validity, Some&& some, Many&& m
     }
 }
 
-// Calls use(row, group) for each row that has a value; groups go by the rows of the mask alone.
+// Calls use(row, group) for each row with a value; groups are indexed by the rows of the mask alone.
 template <class Use>
 void each_in_group(const Rows& rows, const uint8_t* validity, Use&& use) {
     const uint32_t* group = rows.groups;
@@ -98,7 +98,7 @@ private:
     std::vector<int64_t> counts_;
 };
 
-// Many numbers at once: what an int64_t holds the sum of is summed up in one, doubles in several lanes.
+// Many numbers at once: integers are summed in an int64_t if it cannot overflow, doubles in several lanes.
 template <class Cells>
 void add_many(IntegerSum& sum, const Cells& cells, int64_t first, int64_t end) {
     if constexpr (sizeof(cells.get(0)) == 8 && std::is_same_v<Cells, Numbers<int64_t>>) {
@@ -178,7 +178,7 @@ struct Kept {
 };
 template <>
 struct Kept<std::string_view> {
-    using type = std::string;  // the batch goes
+    using type = std::string;  // the batch is freed
 };
 
 // The first or last value in the order of comes_before().
@@ -267,7 +267,7 @@ private:
         found_[group] = Value(value);
         there_[group] = 1;
     }
-    // Looks at values where they lie, and keeps the best one at the end.
+    // Compares values in place, and stores the best one at the end.
     template <class Cells>
     void add_all(const Rows& rows, const uint8_t* validity, const Cells& cells) {
         bool any = there_[0];
@@ -291,7 +291,7 @@ private:
             }
         });
         if (!any) return;
-        Value kept(best);  // which may be a view of what is kept
+        Value kept(best);  // best may be a view of found_[0]
         found_[0] = std::move(kept);
         there_[0] = 1;
     }

@@ -1,4 +1,4 @@
-// A measure: one aggregate of one column, for each group. It belongs to whoever has the Groups it is of.
+// A measure: one aggregate of one column, for each group. Owned by its Groups.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace fastcql::columns {
 
 enum class Aggregate : uint8_t { Count, Sum, Min, Max };
 
-// What a measure has come to for a group, by the type of its values.
+// The result of a measure for a group, by the type of its values.
 struct Result {
     enum class What : uint8_t { None, Integer, Float, Text } what = What::None;
     double number = 0;
-    std::string text;  // of an Integer its bytes, the lowest first, with a sign; UUIDs are Text
+    std::string text;  // of an Integer: its bytes, little-endian and signed; UUIDs are Text
 };
 
-// Rows of a slice that a mask has, or all; and the groups they are of, in the same order, or null where there is but one.
+// Rows of a slice that a mask selects, or all; and their groups in the same order, or null if there is only one.
 struct Rows {
     Slice slice;
     const Mask* mask;
@@ -32,15 +32,15 @@ public:
     virtual ~Measure() = default;
     virtual void grow(size_t groups) = 0;
     virtual void add(const Rows& rows) = 0;
-    // What *other*, of the same kind, has come to: its group i is *groups*[i] here.
+    // Adds the results of *other*, of the same kind: its group i is *groups*[i] here.
     virtual void merge(const Measure& other, const uint32_t* groups, size_t count) = 0;
     virtual Result result(size_t group) const = 0;
-    // As bytes, and back; false when they are none of its own.
+    // Serialises to bytes, and back; false for invalid bytes.
     virtual void save(std::string& out) const = 0;
     virtual bool load(const uint8_t*& p, const uint8_t* end, size_t groups) = 0;
 };
 
-// Null when there is no such aggregate of such values. A column of -1 counts rows.
+// Null if the aggregate does not support such values. A column of -1 counts rows.
 std::unique_ptr<Measure> make_measure(Aggregate aggregate, int32_t column, Form form);
 
 }  // namespace fastcql::columns

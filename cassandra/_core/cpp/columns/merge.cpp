@@ -8,14 +8,15 @@ namespace fastcql::columns {
 
 namespace {
 
-constexpr int64_t kStreak = 8;                // rows in a row after which a source is searched for how many more
+constexpr int64_t kStreak = 8;                // consecutive rows of a source after which its whole streak is searched
 constexpr size_t kMostRuns = size_t{1} << 16;  // in one piece
-using Rank = unsigned __int128;               // of a row: its head, and the place of its source; the smallest one wins
+using Rank = unsigned __int128;               // of a row: its head, and the index of its source; the smallest one wins
 constexpr Rank kNone = ~Rank{0};
 
 Rank rank_of(uint64_t head, size_t place) { return static_cast<Rank>(head) << 64 | place; }
 
-// The first of the rows from *from* to *to* that *is_behind*, which is so for all after it: near ones are found soon.
+// Returns the first row from *from* to *to* for which *is_behind* is true (monotonic); galloping, so near ones are
+// cheap.
 template <typename Behind>
 int64_t first_behind(int64_t from, int64_t to, Behind is_behind) {
     int64_t step = 1, low = from;
@@ -37,7 +38,7 @@ int64_t first_behind(int64_t from, int64_t to, Behind is_behind) {
 
 }  // namespace
 
-// A tournament: of each match the loser stays at its node, so that the next winner has to meet only those on its way up.
+// A tournament tree: the loser of each match stays at its node, so that the next winner meets only those on its way up.
 template <bool kRest>
 class Merge::Tree {
 public:
@@ -49,7 +50,7 @@ public:
     bool over() const { return winner_ == kNone; }
     size_t winner() const { return static_cast<size_t>(winner_); }
 
-    // The winner's next row takes part in its place.
+    // Replaces the winner by its next row.
     void replay() {
         const size_t place = winner();
         Rank risen = rank(place);
@@ -61,7 +62,7 @@ public:
         }
         winner_ = risen;
     }
-    // How many rows of the winner come before anybody else's, from the one at hand on.
+    // Number of consecutive rows of the winner that come before those of all others, from the current one on.
     int64_t streak() const {
         const size_t place = winner();
         Rank second = kNone;
@@ -89,7 +90,7 @@ private:
         nodes_[node] = right;
         return left;
     }
-    // *row* is the one that rank *a* is of, if that is not the one at hand.
+    // *row* is the row of rank *a*, if that is not the current one.
     bool less(Rank a, Rank b, int64_t row = -1) const {
         if constexpr (kRest) {
             if (static_cast<uint64_t>(a >> 64) == static_cast<uint64_t>(b >> 64) && a != kNone && b != kNone) {
@@ -128,7 +129,7 @@ bool Merge::feed(int32_t source, Batch& batch, int64_t first, int64_t count, Fai
         }
         Keys last = keys.last();
         if (free_.empty()) {
-            free_.reserve(lots_.size() + 1);  // giving the place back must not fail
+            free_.reserve(lots_.size() + 1);  // freeing the index must not fail
             lots_.emplace_back();
             free_.push_back(static_cast<int32_t>(lots_.size() - 1));
         }
@@ -189,7 +190,7 @@ int64_t Merge::advance(int64_t most) noexcept {
     }
 }
 
-// Take part with all rows that are final.
+// Enter a source with all its final rows.
 void Merge::enter(size_t index, bool bounded, size_t horizon_source, const Keys* horizon) {
     const Source& source = sources_[index];
     if (source.lot < 0) return;
@@ -199,7 +200,7 @@ void Merge::enter(size_t index, bool bounded, size_t horizon_source, const Keys*
     if (bounded && index != horizon_source) {
         const int64_t last = horizon->count() - 1;
         int64_t low = source.at;
-        while (low < limit) {  // of rows that are equal to the horizon those of sources before it are final
+        while (low < limit) {  // rows equal to the horizon are final if their source is before its
             const int64_t middle = low + (limit - low) / 2;
             const int found = Keys::compare(keys, middle, *horizon, last);
             if (found < 0 || (found == 0 && index < horizon_source)) {
@@ -238,7 +239,7 @@ void Merge::pass(int64_t most) {
 
 inline void Merge::add_run(const Runner& runner, int64_t count) {
     const auto rows = static_cast<int32_t>(count);
-    if (runs_.size() > taken_ && runs_.back().from == runner.lot) {  // whose rows come one after the other
+    if (runs_.size() > taken_ && runs_.back().from == runner.lot) {  // its rows are consecutive
         runs_.back().count += rows;
     } else {
         runs_.push_back({runner.lot, static_cast<int32_t>(runner.offset + runner.at), rows});
@@ -246,7 +247,7 @@ inline void Merge::add_run(const Runner& runner, int64_t count) {
     pending_ += count;
 }
 
-// What the runners came to.
+// Store the positions of the runners.
 void Merge::leave() {
     for (const Runner& runner : runners_) {
         Source& source = sources_[runner.source];
@@ -263,7 +264,7 @@ bool Merge::take(Piece& piece, Failure& failure) noexcept {
     piece = {};
     origins_.clear();
     if (!pending_) return true;
-    try {  // taking must not fail when something was done
+    try {  // no failure after the first change
         origins_.reserve(std::min(kMostRuns, runs_.size() - taken_));
     } catch (const std::bad_alloc&) {
         return failure.memory();
@@ -285,7 +286,7 @@ bool Merge::take(Piece& piece, Failure& failure) noexcept {
     return true;
 }
 
-// The next runs as one batch; fewer than asked for, where so many do not fit.
+// Return the next runs as one batch; fewer than requested if they do not fit.
 Batch* Merge::gathered(size_t* runs, Failure& failure) {
     try {
         std::vector<const Batch*> batches(lots_.size());
@@ -293,7 +294,7 @@ Batch* Merge::gathered(size_t* runs, Failure& failure) {
         std::vector<Run> wanted(runs_.begin() + static_cast<ptrdiff_t>(taken_),
                                 runs_.begin() + static_cast<ptrdiff_t>(taken_ + *runs));
         size_t count = 0;
-        for (Run& run : wanted) {  // batches that nothing is taken of are not looked at
+        for (Run& run : wanted) {  // unused batches are not read
             int32_t& place = places[static_cast<size_t>(run.from)];
             if (place < 0) {
                 place = static_cast<int32_t>(count);
@@ -313,7 +314,7 @@ Batch* Merge::gathered(size_t* runs, Failure& failure) {
     }
 }
 
-// So many runs were taken. Batches of which all was taken are let go.
+// Remove *count* taken runs. Batches of which all rows were taken are released.
 void Merge::let_go(size_t count) {
     for (const Run* run = runs_.data() + taken_; run != runs_.data() + taken_ + count; ++run) {
         std::unique_ptr<Lot>& lot = lots_[static_cast<size_t>(run->from)];

@@ -1,12 +1,13 @@
-// Rows of many sources, each of which comes in order, batch by batch, in one order.
+// Merges the rows of many sources, each of which arrives in order, batch by batch, into one order.
 //
-// A source is *open* until its end is told, and *hungry* when it is open and none of its rows is left. While no source is
-// hungry, every row is *final* that is not above the smallest of the last rows that open sources have at hand: whatever
-// comes later comes behind it. So rows are merged in passes up to this horizon, without asking anybody per row. Of equal
-// rows those of the source with the smaller number come first, here too: the horizon is a row of a source.
+// A source is *open* until its end is reported, and *hungry* when it is open and has no rows left. While no source is
+// hungry, every row is *final* that is not above the smallest of the last available rows of open sources: all later
+// rows come behind it. So rows are merged in passes up to this horizon, without a check of all sources per row. Of
+// equal rows those of the source with the smaller number come first, also at the horizon, which is a row of a source.
 //
-// What a pass gives are runs: so many rows of a batch. They are *pending* until they are taken: a run of many rows as a slice of
-// its batch, shorter ones together, copied into a new batch. A batch is kept until its last row was taken.
+// A pass gives runs: a number of consecutive rows of a batch. They are *pending* until they are taken: a run of many
+// rows as a slice of its batch, shorter ones together, copied into a new batch. A batch is kept until its last row was
+// taken.
 //
 // Belongs to one thread at a time; nothing here needs the GIL.
 #pragma once
@@ -28,13 +29,13 @@ public:
     Merge& operator=(const Merge&) = delete;
     ~Merge();
 
-    // The next rows of a hungry source: *count* of a batch of the plan, from *first* on. False, and nothing done, when
-    // they are not in order (kind Value, and the row within the batch), or without memory.
+    // Adds the next rows of a hungry source: *count* of a batch of the plan, from *first* on. False, and nothing done,
+    // if they are not in order (kind Value, and the row within the batch), or without memory.
     bool feed(int32_t source, Batch& batch, int64_t first, int64_t count, Failure& failure) noexcept;
-    // How many of these rows, which are in order, are not behind the last row that the source was fed with: what is read
-    // once more begins with them. -1 without memory.
+    // Number of these ordered rows that are not behind the last row fed for the source: a repeated read begins with
+    // them. -1 without memory.
     int64_t known(int32_t source, const Batch& batch, int64_t first, int64_t count) const noexcept;
-    // No row of that source comes any more.
+    // Reports the end of a source.
     void end(int32_t source) noexcept { sources_[static_cast<size_t>(source)].open = false; }
     int32_t source_count() const noexcept { return static_cast<int32_t>(sources_.size()); }
     bool is_hungry(int32_t source) const noexcept {
@@ -42,7 +43,7 @@ public:
         return found.open && found.lot < 0;
     }
 
-    // Merge what is final, until *most* rows are pending; how many are. -1 without memory.
+    // Merges final rows until *most* rows are pending; returns the number of pending rows. -1 without memory.
     int64_t advance(int64_t most) noexcept;
     int64_t pending() const noexcept { return pending_; }
 
@@ -52,18 +53,18 @@ public:
         int64_t first = 0;
         int64_t count = 0;
     };
-    // Pending rows, in order, as many as come in one piece; none: no batch. False when that fails.
+    // Takes pending rows, in order, as many as form one piece; no batch if there are none. False on failure.
     bool take(Piece& piece, Failure& failure) noexcept;
-    // Where the rows of the last piece came from: runs of sources, each of which goes on where it was.
+    // Origin of the rows of the last piece: runs of sources, each of which continues at its last position.
     const std::vector<Run>& origins() const noexcept { return origins_; }
 
 private:
-    // Rows that a source was fed with.
+    // Rows fed for a source.
     struct Lot {
         int32_t source;
         Batch* batch;
         int64_t first;
-        Keys keys;  // as long as there are rows to be merged
+        Keys keys;  // until all rows are merged
         int64_t untaken;  // rows, merged or not
 
         Lot(int32_t fed, Batch& of, int64_t from, int64_t count) : source(fed), batch(&of), first(from), untaken(count) {
@@ -75,7 +76,7 @@ private:
         bool open = true;
         int32_t lot = -1;
         int64_t at = 0;   // in the lot
-        Keys last;       // key of the last row that it was fed with
+        Keys last;       // key of the last row fed
     };
     // A source in a pass.
     struct Runner {
@@ -103,7 +104,7 @@ private:
     const int64_t slice_rows_;
     std::vector<Source> sources_;
     std::vector<std::unique_ptr<Lot>> lots_;
-    std::vector<int32_t> free_;  // places in lots_
+    std::vector<int32_t> free_;  // unused indexes of lots_
     std::vector<Runner> runners_;
     std::vector<Run> runs_;  // those from taken_ on are pending
     size_t taken_ = 0;

@@ -1,5 +1,5 @@
-// Collections, tuples, user types and vectors. A count is believed only as far as the bytes that are left can hold so
-// many items; the text of errors is that of rows.
+// Collections, tuples, user types and vectors. A count is accepted only if the remaining bytes can hold so many items;
+// the text of errors is that of rows.
 #include <cstring>
 
 #include "base/bytes.h"
@@ -11,7 +11,7 @@ namespace fastcql::columns {
 
 namespace {
 
-constexpr size_t kShort = 16;  // texts of so many bytes are copied as one piece
+constexpr size_t kShort = 16;  // texts up to this size are copied as one block
 
 }  // namespace
 
@@ -26,8 +26,8 @@ bool Appender::count_of(Column& column, const uint8_t*& p, const uint8_t* end, i
     return true;
 }
 
-// One [bytes] at p; what is behind it, or null. Numbers and texts that there is room for, which is nearly all, are put where
-// they belong here.
+// Read one [bytes] at p; return the end of it, or null. Numbers and texts with reserved room, which are nearly all, are
+// stored here directly.
 inline const uint8_t* Appender::cell(Column& column, const uint8_t* p, const uint8_t* end) {
     if (end - p < 4) {
         failure.value("%s item: its length is cut off", column.type->cql.c_str());
@@ -56,7 +56,7 @@ inline const uint8_t* Appender::cell(Column& column, const uint8_t* p, const uin
         case Kind::Binary: {
             const size_t at = column.data.size();
             const auto size = static_cast<size_t>(n);
-            const size_t room = column.data.capacity();  // the page fits in, as offsets go
+            const size_t room = column.data.capacity();  // offsets cannot overflow: the page fits
             if (n >= 0 && n <= left && size <= room - at && (length + 2) * 4 <= column.values.capacity()) {
                 copy_short(column.data.data() + at, p + 4, size, left, room - at);
                 column.data.add(size);
@@ -107,8 +107,8 @@ bool Appender::list(Column& column, const uint8_t* p, int32_t n) {
     return true;
 }
 
-// Entries from texts to numbers, which most maps are, as far as there is room and none is null: their number. What is known
-// of both columns is kept at hand meanwhile.
+// Read entries from texts to numbers (the most frequent maps) while there is room and none is null; return their
+// number. The state of both columns is held in local variables meanwhile.
 int32_t Appender::texts_to_numbers(Column& keys, Column& values, const uint8_t*& p, const uint8_t* end, int32_t count) {
     const Kind kind = values.type->kind;
     if (!keys.type->is_text() || (kind != Kind::Four && kind != Kind::Eight)) return 0;
@@ -123,7 +123,7 @@ int32_t Appender::texts_to_numbers(Column& keys, Column& values, const uint8_t*&
     uint8_t* text = keys.data.data() + keys.data.size();
     int32_t i = 0;
     for (; i < count && end - p >= 8 + width; ++i, out += width) {
-        const size_t n = load32(p);  // more than there is if it is negative
+        const size_t n = load32(p);  // a negative length exceeds the rest
         const auto left = static_cast<size_t>(end - p - 4);
         if (n > left - 4 - static_cast<size_t>(width) || load_i32(p + 4 + n) != width) break;
         if (n <= kShort && left >= kShort) {
@@ -142,8 +142,8 @@ int32_t Appender::texts_to_numbers(Column& keys, Column& values, const uint8_t*&
     return i;
 }
 
-// Room for the entries of all maps to come, if they are like the first one, of n bytes. Only so that it need not be made bit
-// by bit: what cannot be had is asked for again by who needs it.
+// Reserve memory for the entries of all maps to come, if they are like the first one, of n bytes. This only avoids
+// repeated growth: a failed reservation is repeated when the memory is needed.
 void Appender::expect_like(Column& column, int32_t count, int32_t n) {
     const size_t bytes = column.expected;
     column.expected = 0;
@@ -180,7 +180,7 @@ bool Appender::map(Column& column, const uint8_t* p, int32_t n) {
     return true;
 }
 
-// Missing fields at the end are null; more than we know of (the type was altered since) are left out.
+// Missing fields at the end are null; fields beyond those of the type (it was altered since) are ignored.
 bool Appender::fields(Column& column, const uint8_t* p, int32_t n) {
     const uint8_t* end = p + n;
     Column* kid = column.kids;

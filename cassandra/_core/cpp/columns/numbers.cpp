@@ -11,7 +11,7 @@ namespace fastcql::columns {
 
 namespace {
 
-using Wide = unsigned __int128;
+using DoubleWord = unsigned __int128;
 
 constexpr uint64_t kTen19 = 10000000000000000000ULL;
 
@@ -21,7 +21,7 @@ uint64_t power_of_ten(int n) {  // 0 to 19
     return result;
 }
 
-// Without bytes that only repeat the sign.
+// Remove bytes that only repeat the sign.
 void strip(const uint8_t*& p, size_t& n) {
     const uint8_t sign = p[0] & 0x80 ? 0xff : 0;
     while (n > 1 && p[0] == sign && (p[1] & 0x80) == (sign & 0x80)) {
@@ -30,7 +30,8 @@ void strip(const uint8_t*& p, size_t& n) {
     }
 }
 
-// The magnitude in words of 64 bits, least first; there is room for n / 8 + 1 of them. Gives how many.
+// Write the magnitude as 64-bit words, least significant first; there is room for n / 8 + 1 of them. Return their
+// number.
 size_t magnitude(const uint8_t* p, size_t n, uint64_t* words) {
     const bool negative = p[0] & 0x80;
     const size_t count = (n + 7) / 8;
@@ -54,11 +55,11 @@ size_t magnitude(const uint8_t* p, size_t n, uint64_t* words) {
     return used;
 }
 
-// Divides in place; the remainder.
+// Divides in place; returns the remainder.
 uint64_t divide(uint64_t* words, size_t& count, uint64_t by) {
-    Wide rest = 0;
+    DoubleWord rest = 0;
     for (size_t i = count; i-- > 0;) {
-        const Wide part = rest << 64 | words[i];
+        const DoubleWord part = rest << 64 | words[i];
         words[i] = static_cast<uint64_t>(part / by);
         rest = part % by;
     }
@@ -66,11 +67,11 @@ uint64_t divide(uint64_t* words, size_t& count, uint64_t by) {
     return static_cast<uint64_t>(rest);
 }
 
-// Multiplies in place; false when it takes more than *room* words.
+// Multiplies in place; false if it takes more than *room* words.
 bool multiply(uint64_t* words, size_t& count, size_t room, uint64_t by) {
-    Wide carry = 0;
+    DoubleWord carry = 0;
     for (size_t i = 0; i < count; ++i) {
-        const Wide part = static_cast<Wide>(words[i]) * by + carry;
+        const DoubleWord part = static_cast<DoubleWord>(words[i]) * by + carry;
         words[i] = static_cast<uint64_t>(part);
         carry = part >> 64;
     }
@@ -81,7 +82,7 @@ bool multiply(uint64_t* words, size_t& count, size_t room, uint64_t by) {
     return true;
 }
 
-// Digits of a number of 64 bits, with zeros in front up to *width*.
+// Digits of a 64-bit number, zero-padded to *width*.
 char* put_digits(char* out, uint64_t v, int width) {
     char digits[20];
     int n = 0;
@@ -94,7 +95,7 @@ char* put_digits(char* out, uint64_t v, int width) {
     return out;
 }
 
-// Digits of the magnitude, no sign; their number.
+// Write the digits of the magnitude, without a sign; return their number.
 size_t digits_of(const uint8_t* p, size_t n, char* out) {
     std::array<uint64_t, 4> few;
     std::vector<uint64_t> many;
@@ -105,7 +106,7 @@ size_t digits_of(const uint8_t* p, size_t n, char* out) {
     }
     size_t count = magnitude(p, n, words);
     if (count <= 1) return static_cast<size_t>(put_digits(out, count ? words[0] : 0, 0) - out);
-    std::vector<uint64_t> parts;  // of 19 digits, least first
+    std::vector<uint64_t> parts;  // of 19 digits, least significant first
     parts.reserve(n / 7 + 1);
     while (count) parts.push_back(divide(words, count, kTen19));
     char* end = put_digits(out, parts.back(), 0);
@@ -122,7 +123,7 @@ size_t varint_text(const uint8_t* p, size_t n, char* out) {
     return static_cast<size_t>(at - out) + digits_of(p, n, at);
 }
 
-// Plain digits while the exponent is not above zero and the number not below 1e-6; else with an exponent.
+// Plain digits if the exponent is not above zero and the number not below 1e-6; else with an exponent.
 size_t decimal_text(const uint8_t* p, size_t n, int32_t scale, char* out) {
     strip(p, n);
     char* at = out;
@@ -177,7 +178,7 @@ Fit to_decimal(const uint8_t* p, size_t n, int32_t scale, int32_t precision, int
         steps += part;
         if (divide(words.data(), count, power_of_ten(part))) return Fit::Inexact;
     }
-    // Less than 10^precision: what is left when that is divided out is nothing.
+    // It is less than 10^precision if division by that leaves zero.
     if (count > 4) return Fit::TooLarge;
     std::array<uint64_t, 4> rest{words[0], words[1], words[2], words[3]};
     size_t left = count;

@@ -1,5 +1,5 @@
-// Answers of a test, row by row, packed into bits: eight at a time by one multiplication, so that the test is a loop without
-// branches.
+// Results of a test, row by row, packed into bits: eight at a time by one multiplication, so that the test is a loop
+// without branches.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Blocks of no pool, for arrays that become the application's own.
+// Blocks outside of any pool, for arrays that the application owns.
 #pragma once
 
 #include <cstdlib>

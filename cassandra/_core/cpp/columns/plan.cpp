@@ -78,13 +78,13 @@ std::string Metadata::bytes() const {
 
 namespace {
 
-// All structures of one export. Each of them may be moved elsewhere and released alone; the last one frees it.
+// All structures of one export. Each of them may be moved and released separately; the last one frees it.
 struct SchemaExport {
     std::atomic<int64_t> refs;
     const Plan* plan;
     ArrowSchema* schemas;     // of types, in their order, and then of dictionaries' values
     ArrowSchema** children;
-    ArrowSchema* columns[1];  // what `children` begins with
+    ArrowSchema* columns[1];  // the beginning of `children`
 };
 
 void let_go(SchemaExport* exported) {

@@ -1,7 +1,8 @@
-// A plan: the Arrow types of a result's columns and how bytes of CQL become them. Made once, never changed, counted by
-// reference: schemas that were exported keep it.
+// A plan: the Arrow types of a result's columns and the conversion of CQL bytes to them. Made once, immutable, and
+// reference-counted: exported schemas keep it.
 //
-// Types are one array, each level's children side by side, so that the columns of a batch are one array of the same order.
+// Types are one array, each level's children side by side, so that the columns of a batch are one array of the same
+// order.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,7 @@ enum class Kind : uint8_t {
     Eight,
     Date,       // four bytes, counted from the middle
     Time,       // eight bytes, within a day
-    Uuid,       // sixteen bytes as they are
+    Uuid,       // sixteen bytes, unchanged
     Boolean,
     Ascii,
     Text,
@@ -39,7 +40,7 @@ enum class Kind : uint8_t {
     Map,
     Struct,      // tuple, user type; the entries of a map
     Vector,
-    Place,       // where in the page the value is, with its length: such a plan is for arrays, and never exported
+    Place,       // offset in the page of the value, with its length: such a plan is for arrays, and never exported
 };
 
 struct Type {
@@ -49,23 +50,23 @@ struct Type {
     int32_t precision = 0;
     int32_t scale = 0;
     int32_t dimensions = 0;  // of a vector
-    int64_t element = -1;    // bytes of a value of this type in a vector, -1: a length goes ahead
+    int64_t element = -1;    // bytes of a value of this type in a vector, -1: it has a length prefix
     int32_t parent = -1;
     int32_t first_child = 0;
     int32_t children = 0;
     std::string name;      // of the field
     std::string format;    // Arrow's
-    std::string metadata;  // of the field, as the C interface has it; empty for none
+    std::string metadata;  // of the field, in the format of the C interface; empty for none
     std::string cql;       // for messages
 
     bool is_text() const { return kind == Kind::Text || kind == Kind::Ascii; }
-    // Values of any length behind offsets of four bytes.
+    // Values of variable length behind offsets of four bytes.
     bool is_variable() const noexcept {
         return is_text() || kind == Kind::Binary || kind == Kind::Inet || kind == Kind::VarintText ||
                kind == Kind::DecimalText;
     }
     bool has_offsets() const { return is_variable() || kind == Kind::List || kind == Kind::Map; }
-    // Bytes of a value in the first buffer; 0 for booleans and where there is none.
+    // Bytes of a value in the first buffer; 0 for booleans and types without one.
     size_t width() const noexcept;
 };
 
@@ -80,17 +81,17 @@ public:
         if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
 
-    // Of everything, by level: first the columns, then their children, and so on.
+    // All types, by level: first the columns, then their children, and so on.
     std::vector<Type> types;
     int32_t columns = 0;
     bool has_views = false;
-    bool separate = false;  // each column has memory of its own, which others may be given back without
+    bool separate = false;  // each column has its own memory, which can be freed without that of others
 
-    // Adds a field; *parent* -1 for a column. Those of one parent come one after the other.
+    // Adds a field; *parent* -1 for a column. Children of one parent are added consecutively.
     Type& add(int32_t parent);
-    // After the last one: whether types are side by side as they should be.
+    // Called after the last one: true if types are side by side as required.
     bool complete() noexcept;
-    // Whether batches of both may be in one stream: types and names are equal.
+    // True if batches of both may be in one stream: types and names are equal.
     bool same_as(const Plan& other) const noexcept;
 
 private:
@@ -99,7 +100,7 @@ private:
     mutable std::atomic<uint32_t> refs_{1};
 };
 
-// Key-value pairs as the C interface has them.
+// Key-value pairs in the format of the C interface.
 class Metadata {
 public:
     void add(const std::string& key, const std::string& value);
@@ -110,7 +111,7 @@ private:
     std::string pairs_;
 };
 
-// A schema of struct type, all columns; false without memory. Its release may be called by any thread.
+// Exports a schema of struct type with all columns; false without memory. Its release may be called by any thread.
 bool export_schema(const Plan& plan, ArrowSchema* out) noexcept;
 
 }  // namespace fastcql::columns

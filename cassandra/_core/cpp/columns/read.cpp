@@ -1,5 +1,5 @@
-// The loop over the cells of a page. Numbers and texts of columns, which is nearly all there is, are handled in it; what is
-// left, nulls included, goes through Appender::append.
+// The loop over the cells of a page. Numbers and texts of columns, which are nearly all cells, are handled in it; the
+// others, nulls included, go through Appender::append.
 #include "base/bytes.h"
 #include "columns/batch.h"
 
@@ -7,22 +7,22 @@ namespace fastcql::columns {
 
 namespace {
 
-constexpr ptrdiff_t kShort = 16;  // texts of so many bytes are copied as one piece
+constexpr ptrdiff_t kShortText = 16;  // texts up to this size are copied as one block
 
 enum class Way : uint8_t { Four, Eight, Variable, Place, Fields, Other };
 
-// Where the values of a column go. Those of a field are in the row of the value they belong to, as those of a column are.
+// Destination of the values of a column. Values of a field are in the row of their parent value.
 struct Lane {
     Way way;
     uint32_t flip;       // of numbers of four bytes
-    uint32_t length;     // as it is on the wire before a number
-    uint32_t least;      // bytes of the wire that a value takes at least, its length included
-    uint32_t run;        // how many numbers follow each other from here on; 0: this is none
-    uint32_t run_bytes;  // that they take if none is null
+    uint32_t length;     // in wire order, the length before a number
+    uint32_t least;      // minimal wire bytes of a value, its length included
+    uint32_t run;        // number of consecutive numbers from here on; 0: not a number
+    uint32_t run_bytes;  // their bytes if none is null
     uint8_t* values;     // at the page's first row
     uint8_t* begin;      // of a variable column: its bytes,
-    uint8_t* data;       // where the next value goes,
-    uint8_t* limit;      // and where its room ends
+    uint8_t* data;       // the position of the next value,
+    uint8_t* limit;      // and the end of its room
     Column* column;
     Lane* fields;  // of a user type or tuple
     Lane* fields_end;
@@ -43,7 +43,7 @@ Way way_of(const Type& type) {
     }
 }
 
-// Once the column has grown.
+// Called after the column has grown.
 void open(Lane& lane) {
     Column& column = *lane.column;
     const Type& type = *column.type;
@@ -57,7 +57,7 @@ void open(Lane& lane) {
     for (Lane* field = lane.fields; field != lane.fields_end; ++field) open(*field);
 }
 
-// The column knows what the loop has written.
+// Store the loop's progress in the column.
 void close(Lane& lane, int64_t row) {
     if (lane.way == Way::Other) return;
     lane.column->length = lane.column->length_before + row;
@@ -67,12 +67,12 @@ void close(Lane& lane, int64_t row) {
     for (Lane* field = lane.fields; field != lane.fields_end; ++field) close(*field, row);
 }
 
-// What the fast ways do not take: checked, appended, and the lane goes on behind it. What is behind it, or null.
+// Append a value that the fast paths do not handle: check it, append it, and reopen the lane. Return its end, or null.
 const uint8_t* slowly(Lane& lane, int64_t row, const uint8_t* p, const uint8_t* end, int32_t n, Appender& appender) {
     if (n > end - p) {
         const Type& type = *lane.column->type;
         if (type.parent < 0) {
-            appender.failure.value("a value of %d bytes where the answer has %td left", n, end - p);
+            appender.failure.value("a value of %d bytes where the response has %td left", n, end - p);
         } else {
             appender.failure.value("%s item of %d bytes where %td are left", type.cql.c_str(), n, end - p);
         }
@@ -84,7 +84,7 @@ const uint8_t* slowly(Lane& lane, int64_t row, const uint8_t* p, const uint8_t* 
     return n > 0 ? p + n : p;
 }
 
-// For all rows of a page, in the fields of a column; columns themselves have theirs already.
+// Reserve room for all rows of a page in the fields of a column; columns themselves have theirs already.
 bool make_room_for(Lane& lane, int64_t rows, Appender& appender) {
     for (Lane* field = lane.fields; field != lane.fields_end; ++field) {
         if (!appender.reserve(*field->column, rows) || !make_room_for(*field, rows, appender)) return false;
@@ -92,7 +92,7 @@ bool make_room_for(Lane& lane, int64_t rows, Appender& appender) {
     return true;
 }
 
-// A lane, and the bytes that are for it; no bytes where it failed.
+// A lane, and the bytes for it; null bytes after a failure.
 struct At {
     Lane* lane;
     const uint8_t* p;
@@ -100,7 +100,7 @@ struct At {
 
 At read_fields(At at, const Lane* last, int64_t row, const uint8_t* end, Appender& appender);
 
-// Numbers, as many as are to follow each other and do.
+// Read consecutive numbers, up to the length of the run.
 inline At read_numbers(At at, int64_t row, const uint8_t* end) {
     const ptrdiff_t left = end - at.p;
     Lane* lane = at.lane;
@@ -125,17 +125,17 @@ inline At read_numbers(At at, int64_t row, const uint8_t* end) {
     return {lane, p};
 }
 
-// A [bytes] at p that is a text there is room for; what is behind it. Null, and nothing was done: it is something else.
+// Read a [bytes] at p that is a text with room for it; return its end. Null, with nothing done, for any other value.
 inline const uint8_t* read_text(Lane& lane, int64_t row, const uint8_t* p, const uint8_t* end, const Appender& appender) {
     const ptrdiff_t left = end - p - 4;
     if (left < 0) return nullptr;
-    const auto n = static_cast<ptrdiff_t>(load32(p));  // a null is longer than all that is left
+    const auto n = static_cast<ptrdiff_t>(load32(p));  // the length of a null exceeds the rest
     if (n > left) return nullptr;
     p += 4;
     if (lane.way == Way::Variable) {
         const ptrdiff_t room = lane.limit - lane.data;
-        if (n <= kShort && left >= kShort && room >= kShort) {
-            std::memcpy(lane.data, p, kShort);
+        if (n <= kShortText && left >= kShortText && room >= kShortText) {
+            std::memcpy(lane.data, p, kShortText);
         } else if (n > room) {
             return nullptr;
         } else if (n) {
@@ -152,12 +152,12 @@ inline const uint8_t* read_text(Lane& lane, int64_t row, const uint8_t* p, const
     return p + n;
 }
 
-// A [bytes] at p that is neither. What is behind it, or null.
+// Read a [bytes] at p that is neither. Return its end, or null.
 const uint8_t* read_other(Lane& lane, int64_t row, const uint8_t* p, const uint8_t* end, Appender& appender) {
     const Type& type = *lane.column->type;
     if (end - p < 4) {
         if (type.parent < 0) {
-            appender.failure.value("the answer ends before the length of this value");
+            appender.failure.value("the response ends before the length of this value");
         } else if (p == end) {
             return slowly(lane, row, p, end, -1, appender);  // fields at the end may be missing
         } else {
@@ -172,8 +172,8 @@ const uint8_t* read_other(Lane& lane, int64_t row, const uint8_t* p, const uint8
     return p + 4;
 }
 
-// The values of a row, or the fields of a value: of the lanes up to *last*. Where it came to. Fields of columns are read
-// in place, *levels* deep.
+// Read the values of a row, or the fields of a value: of the lanes up to *last*. Return the end position. Fields of
+// columns are read inline, *levels* deep.
 template <int levels>
 [[gnu::always_inline]] inline At read_row(At at, const Lane* last, int64_t row, const uint8_t* end, Appender& appender) {
     while (at.lane != last) {
@@ -205,7 +205,7 @@ template <int levels>
     return at;
 }
 
-// As Appender::fields.
+// Equivalent of Appender::fields.
 At read_fields(At at, const Lane* last, int64_t row, const uint8_t* end, Appender& appender) {
     return read_row<0>(at, last, row, end, appender);
 }
@@ -225,7 +225,7 @@ bool read_cells(const Page& page, Lane* lanes, size_t count, Appender& appender)
     return true;
 }
 
-// Which numbers follow each other, of columns or fields.
+// Find runs of consecutive numbers, of columns or fields.
 void find_runs(Lane* first, size_t count) {
     for (size_t i = count; i-- > 0;) {
         Lane& lane = first[i];

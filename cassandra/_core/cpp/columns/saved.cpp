@@ -63,7 +63,7 @@ bool are_views(const Column& column, int64_t text) {
     return true;
 }
 
-// Whether what was read is a column of its type: kernels trust that.
+// True if the column read is valid for its type: kernels rely on that.
 bool is_whole(const Column& column, int64_t text) {
     const Type& type = *column.type;
     const auto length = static_cast<size_t>(column.length);

@@ -1,5 +1,5 @@
-// A batch as bytes, for pickles: the buffers of all types, one after the other. Batch::load() reads them; views point into
-// at most one page.
+// A batch as bytes, for pickles: the buffers of all types in sequence. Batch::load() reads them; views point into at
+// most one page.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What sums are kept in: exact for integers and decimals, and of doubles with what rounding would lose.
+// Accumulators of sums: exact for integers and decimals, and with compensated rounding for doubles.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ struct IntegerSum {
     void add(const IntegerSum& other) { total += other.total; }
 };
 
-// Two doubles, the second being what the first has lost: each addition keeps its error (Knuth's TwoSum), so that the
-// result is right to the last bit unless numbers cancel each other over 30 digits.
+// Two doubles, the second of which is the rounding error of the first: each addition keeps its error (Knuth's TwoSum),
+// so that the result is right to the last bit unless numbers cancel each other over 30 digits.
 struct FloatSum {
     double total = 0, lost = 0;
     void add(double value) {

@@ -43,7 +43,7 @@ bool Test::has(std::string_view text) const { return std::binary_search(some_tex
 
 namespace {
 
-// A test of text, once per word instead of once per row.
+// Run a test of text once per word instead of once per row.
 template <class Hit>
 void by_words(const WordCells& cells, const Slice& slice, uint64_t* out, Hit&& hit) {
     std::vector<uint8_t> hits(static_cast<size_t>(cells.count) + 1);  // an index of a null may be beyond the words
@@ -61,7 +61,7 @@ void Test::within(const Cells& cells, const Slice& slice, uint64_t* out) const {
     const int64_t first = slice.first;
     if constexpr (std::is_same_v<V, int64_t>) {
         if (integers.high < integers.low) return;  // the bits are zero
-        // One comparison without a sign for both ends.
+        // One unsigned comparison for both ends.
         const auto low = static_cast<uint64_t>(integers.low), span = static_cast<uint64_t>(integers.high) - low;
         pack_rows(slice.rows, out, [&](int64_t i) { return static_cast<uint64_t>(cells.get(first + i)) - low <= span; });
     } else if constexpr (std::is_same_v<V, double>) {

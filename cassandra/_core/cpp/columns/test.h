@@ -1,5 +1,5 @@
-// A test of one column: whether its values lie within bounds, are among some, or are there at all. All comparisons are one
-// of these; who compiles them has seen to what "more than 2.5" means for an integer.
+// A test of one column: its values lie within bounds, are in a set, or are null. All comparisons are compiled to one of
+// these; the compiler has already resolved cases such as "more than 2.5" for an integer.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace fastcql::columns {
 
-// Both ends are included, but for text, where an end may be left open or away.
+// Both ends are included, except for text, where an end may be exclusive or missing.
 template <class V>
 struct Bounds {
     V low{}, high{};
@@ -41,7 +41,7 @@ public:
     Form form = Form::Other;
     What what = What::Null;
 
-    // Those of the form's type are in use; the lists are sorted by finish().
+    // Only those of the form's type are used; the lists are sorted by finish().
     Bounds<int64_t> integers;
     Bounds<double> floats;
     Bounds<Id> ids;

@@ -52,7 +52,7 @@ private:
 
     size_t count_;
     bool descending_;
-    std::vector<Entry<V>> heap_;  // the last of them in front
+    std::vector<Entry<V>> heap_;  // a heap: the last in the order is in front
 };
 
 template <class V>

@@ -1,5 +1,5 @@
-// The first rows of several slices by the values of one column: least or greatest first, nulls last, equal ones in the order
-// of slices and rows.
+// The first rows of several slices by the values of one column: least or greatest first, nulls last, equal ones in the
+// order of slices and rows.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Pick {
     int64_t row;  // of the batch
 };
 
-// At most *count* of them, in their order. Throws std::bad_alloc.
+// Returns at most *count* of them, in their order. Throws std::bad_alloc.
 std::vector<Pick> first_rows(const std::vector<Candidates>& sources, int32_t column, Form form, size_t count, bool descending);
 
 }  // namespace fastcql::columns

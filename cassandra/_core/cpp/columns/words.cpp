@@ -9,7 +9,7 @@
 
 namespace fastcql::columns {
 
-// With a secret of this process, so that nobody can make texts that all fall together.
+// Seeded with a secret of this process, so that hostile texts cannot be made to collide.
 uint64_t Words::hash(const uint8_t* p, size_t n) {
     static const uint64_t secret = [] {
         std::random_device random;

@@ -1,4 +1,4 @@
-// The different texts of a dictionary column, in the order of their first appearance.
+// The distinct texts of a dictionary column, in the order of their first appearance.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ public:
     Words& operator=(const Words&) = delete;
     ~Words() { std::free(slots_); }
 
-    // The index of n bytes, -1 without memory or when there would be too many bytes.
+    // Returns the index of n bytes, which it adds if they are new; -1 without memory or above the limit of bytes.
     int32_t index(const uint8_t* p, size_t n, Memory& memory);
-    // No word comes after that.
+    // Called after the last word.
     void close() { offsets.set_size(count ? (static_cast<size_t>(count) + 1) * 4 : 0); }
 
     Buffer offsets, data;

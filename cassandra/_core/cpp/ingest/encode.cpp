@@ -1,4 +1,4 @@
-// Scalars, and what all values have in common; collections are in nested.cpp.
+// Scalars, and code common to all values; collections are in nested.cpp.
 #include "ingest/encode.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace fastcql::ingest {
 namespace {
 
 constexpr int64_t kDayNanos = 86400000000000;
-constexpr uint32_t kMiddle = 0x80000000u;  // what dates count from
+constexpr uint32_t kMiddle = 0x80000000u;  // zero point of dates
 
 bool bit_at(const Input& input, int64_t i) {
     if (input.width == 1) return input.at<uint8_t>(i) != 0;
@@ -33,7 +33,7 @@ double half(uint16_t bits) {
     return bits & 0x8000 ? -value : value;
 }
 
-// Whether a number of the other type is this integer, which is not too_large for int64 unless that is said.
+// True if the integer can be represented exactly as *Number*; *too_large*: it is unsigned and exceeds int64.
 template <typename Number>
 bool holds(int64_t v, bool too_large, Number& out) {
     if (too_large) {
@@ -44,7 +44,7 @@ bool holds(int64_t v, bool too_large, Number& out) {
     return out < Number(9223372036854775808.0) && static_cast<int64_t>(out) == v;
 }
 
-// A machine number behind its length.
+// Appends a machine number with its length prefix.
 bool put_cell(ByteBuffer& out, uint32_t v) {
     uint8_t* p = out.extend(8);
     if (!p) return false;
@@ -134,7 +134,7 @@ bool Encoder::cell(const Input& input, int64_t i, uint32_t null) {
     return true;
 }
 
-// Without a length; not null.
+// Appends the value without a length; it is not null.
 bool Encoder::value(const Input& input, int64_t i) {
     switch (input.way) {
         case Way::One: out_.put8(input.at<uint8_t>(i)); return done();
@@ -164,7 +164,7 @@ bool Encoder::value(const Input& input, int64_t i) {
         case Way::Map: return map(input, i);
         case Way::Struct: return fields(input, i);
         case Way::Vector: return vector(input, i);
-        default: return broken("a value where there is none");
+        default: return broken("a value in a column of nulls");
     }
 }
 
@@ -178,7 +178,7 @@ bool Encoder::view_of(const Input& input, int64_t i, const uint8_t*& p, size_t& 
     if (size <= kInside) return true;
     const auto buffer = load<int32_t>(view, 2);
     const auto start = load<int32_t>(view, 3);
-    if (buffer < 0 || buffer >= input.buffer_count) return broken("a view into a buffer that is not there");
+    if (buffer < 0 || buffer >= input.buffer_count) return broken("a view into a missing buffer");
     const auto held = load<int64_t>(input.sizes, buffer);
     if (start < 0 || held - start < size) return broken("a view beyond the end of its buffer");
     p = static_cast<const uint8_t*>(input.buffers[buffer]) + start;
@@ -193,7 +193,7 @@ bool Encoder::bytes_of(const Input& input, int64_t i, const uint8_t*& p, size_t&
         return true;
     }
     const int64_t start = input.offset_at(i), end = input.offset_at(i + 1);
-    if (start < 0 || end < start || end > input.limit) return broken("its offsets do not rise");
+    if (start < 0 || end < start || end > input.limit) return broken("its offsets descend");
     if (end - start > INT32_MAX) return trouble_.no("a value of " + std::to_string(end - start) + " bytes is too large");
     p = input.data + start;
     n = static_cast<size_t>(end - start);
@@ -207,7 +207,7 @@ bool Encoder::index_of(const Input& input, int64_t i, int64_t& out) {
     return (!too_large && out >= 0 && out < length) || broken("an index beyond the end of its dictionary");
 }
 
-// The first run that ends behind the value.
+// Return the first run that ends behind the value.
 int64_t Encoder::run_of(const Input& input, int64_t i) {
     const Input& ends = input.children[1];
     const auto end_of = [&](int64_t run) -> int64_t {
@@ -225,7 +225,7 @@ int64_t Encoder::run_of(const Input& input, int64_t i) {
     return low;
 }
 
-// Of text, ascii and bytes.
+// Appends text, ascii and bytes.
 bool Encoder::text(const Input& input, int64_t i) {
     const uint8_t* p = nullptr;
     size_t n = 0;
@@ -254,7 +254,7 @@ bool Encoder::integer(const Input& input, int64_t i) {
     return done();
 }
 
-// Exactly, or not at all.
+// Appends a float or double, only if it is exact.
 bool Encoder::floating(const Input& input, int64_t i) {
     const bool is_float = input.way == Way::Float;
     float narrow = 0;
@@ -270,7 +270,7 @@ bool Encoder::floating(const Input& input, int64_t i) {
         if (is_float && in_range) narrow = static_cast<float>(wide);
         fits = !is_float || std::isnan(wide) || (in_range && static_cast<double>(narrow) == wide);
     }
-    if (!fits) return no(input, i, is_float ? "is no number of 32 bits: cast the column to float32 to round it" : "is no number of 64 bits");
+    if (!fits) return no(input, i, is_float ? "is not an exact float: cast the column to float32 to round it" : "is not an exact double");
     if (is_float) {
         out_.put_float(narrow);
     } else {
@@ -285,10 +285,10 @@ bool Encoder::uuid(const Input& input, int64_t i) {
     uint8_t parsed[16];
     if (!bytes_of(input, i, p, n)) return false;
     if (input.way == Way::UuidText) {
-        if (!parse_uuid(p, n, parsed)) return no(input, p, n, "is no UUID");
+        if (!parse_uuid(p, n, parsed)) return no(input, p, n, "is not a UUID");
         p = parsed;
     } else if (n != 16) {
-        return no(input, p, n, "is no UUID: those have 16 bytes");
+        return no(input, p, n, "is not a UUID, which has 16 bytes");
     }
     out_.put(p, 16);
     return done();
@@ -301,11 +301,11 @@ bool Encoder::inet(const Input& input, int64_t i) {
     if (!bytes_of(input, i, p, n)) return false;
     if (input.way == Way::InetText) {
         const size_t size = parse_address(p, n, parsed);
-        if (!size) return no(input, p, n, "is no IP address");
+        if (!size) return no(input, p, n, "is not an IP address");
         p = parsed;
         n = size;
     } else if (n != 4 && n != 16) {
-        return no(input, p, n, "is no IP address: those have 4 or 16 bytes");
+        return no(input, p, n, "is not an IP address, which has 4 or 16 bytes");
     }
     out_.put(p, n);
     return done();
@@ -318,27 +318,27 @@ bool Encoder::timestamp(const Input& input, int64_t i) {
         if (input.width == 4) {
             v *= 86400000;
         } else if (v % 86400000) {
-            return no(input, i, "is no whole day");
+            return no(input, i, "is not a whole day");
         }
     } else if (source.unit == 1) {
-        if (__builtin_mul_overflow(v, 1000, &v)) return no(input, i, "is beyond 64 bits of milliseconds");
+        if (__builtin_mul_overflow(v, 1000, &v)) return no(input, i, "exceeds 64 bits of milliseconds");
     } else {
         const int64_t per_millisecond = source.unit / 1000;
-        if (v % per_millisecond) return no(input, i, "has parts of a millisecond: cast the column to timestamp[ms] to cut them off");
+        if (v % per_millisecond) return no(input, i, "has fractions of a millisecond: cast the column to timestamp[ms] to truncate");
         v /= per_millisecond;
     }
     out_.put64(static_cast<uint64_t>(v));
     return done();
 }
 
-// Of milliseconds or timestamps, when they are whole days.
+// Appends the date of milliseconds or timestamps that are whole days.
 bool Encoder::date(const Input& input, int64_t i) {
     const Source& source = *input.how->source;
     const int64_t per_day = 86400 * (source.shape == Shape::Date ? 1000 : source.unit);
     const auto v = input.at<int64_t>(i);
-    if (v % per_day) return no(input, i, "is no whole day");
+    if (v % per_day) return no(input, i, "is not a whole day");
     const int64_t days = v / per_day;
-    if (days < INT32_MIN || days > INT32_MAX) return no(input, i, "is beyond the days that a date counts");
+    if (days < INT32_MIN || days > INT32_MAX) return no(input, i, "is out of range for date");
     out_.put32(static_cast<uint32_t>(days) ^ kMiddle);
     return done();
 }
@@ -368,11 +368,11 @@ bool Encoder::duration(const Input& input, int64_t i) {
             break;
         default:
             if (__builtin_mul_overflow(load<int64_t>(p, 0), 1000000000 / source.unit, &nanos)) {
-                return no(input, i, "is beyond 64 bits of nanoseconds");
+                return no(input, i, "exceeds 64 bits of nanoseconds");
             }
     }
     if ((months < 0 || days < 0 || nanos < 0) && (months > 0 || days > 0 || nanos > 0)) {
-        return no(input, i, "has parts of different sign: months, days and nanoseconds of a duration have one");
+        return no(input, i, "has mixed signs: months, days and nanoseconds of a duration must have the same sign");
     }
     put_unsigned_vint(out_, zigzag_encode(months));
     put_unsigned_vint(out_, zigzag_encode(days));
@@ -380,7 +380,7 @@ bool Encoder::duration(const Input& input, int64_t i) {
     return done();
 }
 
-// varint and decimal, of integers, decimals and text.
+// Appends varint and decimal, from integers, decimals and text.
 bool Encoder::number(const Input& input, int64_t i) {
     const Source& source = *input.how->source;
     const bool is_decimal = input.way == Way::Decimal;
@@ -389,7 +389,7 @@ bool Encoder::number(const Input& input, int64_t i) {
         size_t n = 0;
         if (!bytes_of(input, i, p, n)) return false;
         const bool fits = is_decimal ? put_decimal_text(out_, p, n) : put_varint_text(out_, p, n);
-        return fits ? done() : no(input, p, n, is_decimal ? "is no decimal number" : "is no whole number");
+        return fits ? done() : no(input, p, n, is_decimal ? "is not a decimal number" : "is not an integer");
     }
     if (source.shape == Shape::Integer) {
         bool too_large = false;
@@ -409,7 +409,7 @@ bool Encoder::number(const Input& input, int64_t i) {
     if (is_decimal || source.scale == 0) {
         put_words(out_, words, count);
     } else if (!put_scaled_words(out_, words, count, source.scale)) {
-        return no(input, i, "is no whole number");
+        return no(input, i, "is not an integer");
     }
     return done();
 }

@@ -1,4 +1,4 @@
-// Values of checked arrays as bytes of the wire.
+// Encoding of values of checked arrays as wire bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace fastcql::ingest {
 
 inline constexpr uint32_t kNull = 0xffffffff, kUnset = 0xfffffffe;
 
-// Why a value cannot be written; empty when memory ran out.
+// The reason why a value cannot be written; empty when memory ran out.
 struct Trouble {
     std::string text;
 
@@ -19,30 +19,30 @@ struct Trouble {
         text = why;
         return false;
     }
-    // Where it was, found out on the way up.
+    // Adds the position of the error, from the inner to the outer one.
     bool in(const std::string& place) {
         if (!text.empty()) text = place + ": " + text;
         return false;
     }
 };
 
-// An integer of any width; *too_large*: it takes 64 bits without a sign.
+// An integer of any width; *too_large*: it needs 64 bits without a sign.
 int64_t integer_at(const Input& input, int64_t i, bool& too_large);
 double floating_at(const Input& input, int64_t i);
-// The words of a decimal's two's complement, least first; how many.
+// Reads the words of a decimal's two's complement, least significant first; returns their number.
 size_t words_at(const Input& input, int64_t i, uint64_t (&words)[4]);
 
-// The i-th value, for messages, but of text and bytes.
+// The i-th value for messages, except text and bytes.
 std::string shown(const Input& input, int64_t i);
-// Text in quotes, of a long one its beginning.
+// Text in quotes; of long text only the beginning.
 std::string shown_text(const uint8_t* p, size_t n);
 
-// Appends to *out*. After a failure that has part of a value, too, which the caller takes away.
+// Appends to *out*. After a failure *out* may end with part of a value, which the caller removes.
 class Encoder {
 public:
     Encoder(ByteBuffer& out, Trouble& trouble) : out_(out), trouble_(trouble) {}
 
-    // [bytes] of the i-th value; *null* is the length of one that is null.
+    // [bytes] of the i-th value; *null* is the length written for null.
     bool cell(const Input& input, int64_t i, uint32_t null);
 
 private:

@@ -4,7 +4,7 @@ namespace fastcql::ingest {
 
 namespace {
 
-// No array is that long: products with the size of a value stay within 64 bits.
+// Upper bound of lengths: products with the size of a value stay within 64 bits.
 constexpr int64_t kMost = int64_t{1} << 47;
 
 class ArrayReader {
@@ -37,7 +37,7 @@ private:
     std::string& problem_;
 };
 
-// Buffers of an array of the shape; -1: three or more.
+// Number of buffers of an array of the shape; -1: three or more.
 int64_t buffers_of(const Source& source) {
     switch (source.shape) {
         case Shape::Null:
@@ -54,20 +54,20 @@ int64_t buffers_of(const Source& source) {
 
 bool ArrayReader::check(int64_t needed) {
     const auto number = [](int64_t v) { return std::to_string(v); };
-    if (array_.length < 0 || array_.length > kMost) return broken("a length of " + number(array_.length));
-    if (array_.offset < 0 || array_.offset > kMost) return broken("an offset of " + number(array_.offset));
+    if (array_.length < 0 || array_.length > kMost) return broken("invalid length " + number(array_.length));
+    if (array_.offset < 0 || array_.offset > kMost) return broken("invalid offset " + number(array_.offset));
     if (array_.null_count < -1 || array_.null_count > array_.length) {
         return broken(number(array_.null_count) + " nulls in " + number(array_.length) + " values");
     }
-    if (array_.length < needed) return broken(number(array_.length) + " values where " + number(needed) + " are needed");
-    const bool is_spare = source_.shape == Shape::Null && array_.n_buffers == 1;  // some producers give one that is null
+    if (array_.length < needed) return broken(number(array_.length) + " values, but " + number(needed) + " are needed");
+    const bool is_spare = source_.shape == Shape::Null && array_.n_buffers == 1;  // some producers give a null one
     const int64_t wanted = is_spare ? 1 : buffers_of(source_);
     if (wanted < 0 ? array_.n_buffers < 3 : array_.n_buffers != wanted) return broken(number(array_.n_buffers) + " buffers");
     if (array_.n_buffers > 0 && !array_.buffers) return broken("its buffers are missing");
     const bool is_dictionary = source_.shape == Shape::Dictionary;
     if (is_dictionary != (array_.dictionary != nullptr)) return broken(is_dictionary ? "no dictionary" : "a dictionary");
     const auto children = static_cast<int64_t>(is_dictionary ? 0 : source_.children.size());
-    if (array_.n_children != children) return broken(number(array_.n_children) + " children where " + number(children) + " are needed");
+    if (array_.n_children != children) return broken(number(array_.n_children) + " children, but " + number(children) + " are needed");
     if (children > 0 && !array_.children) return broken("its children are missing");
     for (int64_t i = 0; i < children; ++i) {
         if (!array_.children[i] || !array_.children[i]->release) return broken("child " + number(i) + " is missing");
@@ -79,7 +79,7 @@ bool ArrayReader::check(int64_t needed) {
 bool ArrayReader::read_validity() {
     if (array_.n_buffers == 0 || array_.length == 0 || array_.null_count == 0 || source_.shape == Shape::Null) return true;
     out_.validity = buffer(0);
-    return out_.validity || array_.null_count < 0 || broken("there are nulls, and no buffer says which");
+    return out_.validity || array_.null_count < 0 || broken("it has nulls but no validity buffer");
 }
 
 bool ArrayReader::read_offsets() {
@@ -87,7 +87,7 @@ bool ArrayReader::read_offsets() {
     const int64_t first = out_.offset_at(0);
     out_.limit = out_.offset_at(out_.length);
     if (first < 0 || out_.limit < first) {
-        return broken("offsets from " + std::to_string(first) + " to " + std::to_string(out_.limit));
+        return broken("invalid offsets from " + std::to_string(first) + " to " + std::to_string(out_.limit));
     }
     return true;
 }
@@ -115,7 +115,7 @@ bool ArrayReader::read_values() {
     if (out_.layout == Layout::View) return read_views();
     if (out_.layout == Layout::Fixed) {
         int64_t bytes = 0;
-        return !__builtin_mul_overflow(end(), out_.size, &bytes) || broken("more bytes than there can be");
+        return !__builtin_mul_overflow(end(), out_.size, &bytes) || broken("its size in bytes exceeds 64 bits");
     }
     if (array_.n_buffers == 3) out_.data = buffer(2);
     if (out_.layout == Layout::Ranges32 || out_.layout == Layout::Ranges64) {
@@ -140,7 +140,7 @@ bool ArrayReader::read_children(const std::vector<Conversion>& children, int64_t
 bool ArrayReader::read_list() {
     int64_t needed = out_.limit;
     if (out_.layout == Layout::Fixed && __builtin_mul_overflow(end(), out_.size, &needed)) {
-        return broken("more items than there can be");
+        return broken("its number of items exceeds 64 bits");
     }
     if (out_.layout == Layout::Ranges32 || out_.layout == Layout::Ranges64) needed = 0;
     if (!read_children(how_.children, needed)) return false;
@@ -148,7 +148,7 @@ bool ArrayReader::read_list() {
     return true;
 }
 
-// Ends of runs rise, and the last one is not in front of the last value.
+// Ends of runs must ascend, and the last one must not be before the last value.
 bool ArrayReader::read_runs() {
     const ArrowArray& ends = *array_.children[0];
     const Source& type = source_.children[0];
@@ -163,10 +163,10 @@ bool ArrayReader::read_runs() {
     int64_t before = 0;
     for (int64_t i = 0; i < runs.length; ++i) {
         const int64_t end = type.width == 2 ? runs.at<int16_t>(i) : type.width == 4 ? runs.at<int32_t>(i) : runs.at<int64_t>(i);
-        if (end <= before || runs.is_null(i)) return broken("run " + std::to_string(i) + " ends where it began");
+        if (end <= before || runs.is_null(i)) return broken("the end of run " + std::to_string(i) + " does not ascend");
         before = end;
     }
-    if (before < end()) return broken("its runs end at " + std::to_string(before) + " of " + std::to_string(end()) + " values");
+    if (before < end()) return broken("its runs cover " + std::to_string(before) + " of " + std::to_string(end()) + " values");
     return read_array(how_.children[0], *array_.children[1], runs.length, out_.children[0], problem_);
 }
 

@@ -1,5 +1,5 @@
-// Arrow arrays as they are read: what the C data interface lets one check was checked, what lies in the values, such as
-// offsets and indexes, is checked when a value is read.
+// Arrow arrays as input. Properties that the C data interface allows to check at once are checked here; offsets and
+// indexes within the values are checked when a value is read.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ struct Input {
     int64_t offset = 0;        // of the array: added to every index below
     int64_t length = 0;
     int64_t size = 0;          // of values of Layout::Fixed
-    int64_t limit = 0;         // no value ends behind it
+    int64_t limit = 0;         // upper bound of the ends of values
     const uint8_t* validity = nullptr;  // null: there are no nulls
     const uint8_t* values = nullptr;    // numbers, bits, offsets, views; bytes of Layout::Fixed
     const uint8_t* data = nullptr;      // bytes behind offsets; sizes of ranges
     const void* const* buffers = nullptr;  // that views refer to
-    const uint8_t* sizes = nullptr;        // and how large they are
+    const uint8_t* sizes = nullptr;        // of these buffers
     int64_t buffer_count = 0;
     const Conversion* how = nullptr;
     std::vector<Input> children;
@@ -49,7 +49,8 @@ struct Input {
     }
 };
 
-// Of the arrays that *how* needs, of which the first one has to have *needed* values. False: it is broken, *problem* says how.
+// Reads the arrays that *how* needs; the first one must have at least *needed* values. False if it is broken, with the
+// reason in *problem*.
 bool read_array(const Conversion& how, const ArrowArray& array, int64_t needed, Input& out, std::string& problem);
 
 }  // namespace fastcql::ingest

@@ -26,7 +26,7 @@ void multiply_add(Words& words, uint64_t by, uint64_t plus) {
     if (carry) words.push_back(static_cast<uint64_t>(carry));
 }
 
-// The remainder.
+// Divides in place; returns the remainder.
 uint64_t divide(Words& words, uint64_t by) {
     Wide rest = 0;
     for (size_t i = words.size(); i-- > 0;) {
@@ -45,7 +45,7 @@ void negate(Words& words) {
     }
 }
 
-// As two's complement, of a magnitude.
+// Appends a magnitude as two's complement.
 void put_magnitude(ByteBuffer& out, Words& words, bool negative) {
     words.push_back(0);
     if (negative) negate(words);
@@ -54,10 +54,10 @@ void put_magnitude(ByteBuffer& out, Words& words, bool negative) {
 
 bool is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
 
-// Digits to a magnitude, from first to last of parts that came one after the other.
+// Collects digits of consecutive parts, most significant first, into a magnitude.
 class Digits {
 public:
-    // How many digits [p, p + n) begins with; they are taken.
+    // Takes the leading digits of [p, p + n); returns their number.
     size_t take(const uint8_t* p, size_t n) {
         size_t count = 0;
         for (; count < n && is_digit(p[count]); ++count) {
@@ -90,7 +90,7 @@ bool take_sign(const uint8_t*& p, size_t& n) {
     return *p++ == '-';
 }
 
-// All of [p, p + n) behind the E; false when that is no number that a scale can have.
+// Reads [p, p + n), the text behind the E; false if it is not a number in the range of a scale.
 bool read_exponent(const uint8_t* p, size_t n, int64_t& out) {
     const bool negative = take_sign(p, n);
     if (n == 0) return false;

@@ -17,7 +17,7 @@ constexpr uint64_t kNullHash = 0x6e756c6c, kEmptyHash = 0x656d7074, kNanHash = 0
 uint64_t bytes_hash(const uint8_t* p, size_t n) { return static_cast<uint64_t>(murmur3_token(p, n)); }
 uint64_t combine(uint64_t before, uint64_t hash) { return before * 0x9E3779B97F4A7C15u + hash; }
 
-// Numbers modulo a prime. Equal numbers are equal there, too, whatever their scale, as ten has an inverse.
+// Numbers modulo a prime. Equal numbers are equal there, too, at any scale, as ten has an inverse.
 constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
 
 constexpr uint64_t multiply(uint64_t a, uint64_t b) {
@@ -51,27 +51,27 @@ uint64_t decimal_hash(const uint8_t* p, size_t n) {
     return multiply(whole_number(p + 4, n - 4), factor);
 }
 
-// The values that a collection, tuple, user type or vector consists of.
+// The values within a collection, tuple, user type or vector.
 class Parts {
 public:
     Parts(const uint8_t* p, size_t n) : p_(p), end_(p + n) {}
 
     bool at_end() const { return p_ == end_; }
-    // The number of items that begins a collection.
+    // Reads the number of items at the beginning of a collection.
     uint32_t count() {
         if (end_ - p_ < 4) return 0;
         const uint32_t found = load32(p_);
         p_ += 4;
         return found;
     }
-    // Of the [bytes] that come next; there are none behind the end.
+    // Hash of the next [bytes]; null behind the end.
     uint64_t cell_hash(const Target& target) {
         if (end_ - p_ < 4) return rest_hash();
         const int32_t size = load_i32(p_);
         p_ += 4;
         return size < 0 ? kNullHash : hash(target, static_cast<size_t>(size));
     }
-    // Of an element of a vector, which is *size* bytes, or as many as stand before it.
+    // Hash of an element of a vector, which has a fixed size or a length prefix.
     uint64_t element_hash(const Target& target) {
         if (target.element >= 0) return hash(target, static_cast<size_t>(target.element));
         uint64_t size = 0;
@@ -97,7 +97,7 @@ private:
     const uint8_t* const end_;
 };
 
-// Servers put them in order, and take each once.
+// Combines the hashes in sorted order without duplicates, as servers store the items.
 uint64_t unordered_hash(std::vector<uint64_t>& hashes) {
     std::sort(hashes.begin(), hashes.end());
     hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
@@ -106,7 +106,7 @@ uint64_t unordered_hash(std::vector<uint64_t>& hashes) {
     return found;
 }
 
-// Of maps their keys alone: which value stays of those of one key is the server's business.
+// Hash of a set or map; of maps only the keys: the server decides which value of duplicate keys is stored.
 uint64_t unordered_hash(const Target& target, const uint8_t* p, size_t n) {
     Parts parts(p, n);
     std::vector<uint64_t> hashes;
@@ -124,7 +124,7 @@ uint64_t list_hash(const Target& target, const uint8_t* p, size_t n) {
     return found;
 }
 
-// Fields that are not there are null.
+// Missing fields are null.
 uint64_t fields_hash(const Target& target, const uint8_t* p, size_t n) {
     Parts parts(p, n);
     uint64_t found = 0;

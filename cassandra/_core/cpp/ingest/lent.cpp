@@ -9,7 +9,7 @@ namespace fastcql::ingest {
 
 namespace {
 
-// Everything of one batch. Each structure may be moved elsewhere and released alone; the last one frees it.
+// All data of one batch. Each structure may be moved and released separately; the last one frees it.
 struct Loan {
     Lent root;
     void* owner = nullptr;

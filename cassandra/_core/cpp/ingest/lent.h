@@ -1,5 +1,5 @@
-// Memory of others as Arrow arrays: columns that lie in buffers of a program, without a copy. What keeps those alive is let
-// go when the last of the structures is released, by whoever does that.
+// Memory of others as Arrow arrays: columns in buffers of a program, without a copy. The owner of the buffers is
+// released with the last of the structures, in the thread that releases it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Lent {
     std::vector<Lent> children;
 };
 
-// A struct of *columns*, and its schema. Throws std::bad_alloc, and has not taken *owner* then.
+// Exports a struct of *columns*, and its schema. Throws std::bad_alloc; *owner* is not taken then.
 void lend(std::vector<Lent> columns, int64_t length, void* owner, void (*let_go)(void*), ArrowSchema& schema, ArrowArray& array);
 
 }  // namespace fastcql::ingest

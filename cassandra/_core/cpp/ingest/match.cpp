@@ -63,7 +63,7 @@ Way to_timestamp(const Source& source) {
     return source.shape == Shape::Date ? Way::Timestamp : Way::Nulls;
 }
 
-// Without a zone, or with one in which days begin as in UTC.
+// True without a zone, or with one in which days begin as in UTC.
 bool is_utc(const Source& source) {
     if (!source.is_zoned) return true;
     const std::string zone = source.format.substr(4);
@@ -82,7 +82,7 @@ bool is_exact_number(const Source& source) {
     return source.shape == Shape::Integer || source.shape == Shape::Decimal || source.shape == Shape::Text;
 }
 
-// Of types without parameters; Nulls where there is no way.
+// Conversion to a type without parameters; Nulls if there is none.
 Way scalar_way(Cql cql, const Source& source) {
     switch (cql) {
         case Cql::Tinyint: return to_integer(source, 1);
@@ -115,10 +115,10 @@ bool is_time(Cql cql) { return cql == Cql::Timestamp || cql == Cql::Date || cql 
 
 bool Matcher::mismatch(const Target& target, const Source& source, const std::string& path) {
     std::string hint;
-    if (target.cql == Cql::Counter) hint = ": counters are added to, not written";
+    if (target.cql == Cql::Counter) hint = ": counters are updated by additions, they cannot be written";
     if (target.cql == Cql::Encrypted) hint = ": the column is encrypted";
-    if (target.cql == Cql::Date && source.is_zoned) hint = ": its days are those of another zone, cast it to a date";
-    if (is_time(target.cql) && source.shape == Shape::Integer) hint = ": cast it to a type of Arrow's that has a unit";
+    if (target.cql == Cql::Date && source.is_zoned) hint = ": its days are those of another zone: cast it to a date";
+    if (is_time(target.cql) && source.shape == Shape::Integer) hint = ": cast it to an Arrow type with a time unit";
     return no(path, source.text() + " cannot be written as " + target.text + " without loss" + hint);
 }
 
@@ -130,7 +130,7 @@ bool Matcher::indirect(const Target& target, const Source& source, const std::st
     return match(target, source.children[is_dictionary ? 0 : 1], path, out.children[0]);
 }
 
-// Values of the type inside, which a cipher is still to encrypt, whatever the metadata of the source say.
+// Values of the inner type, which a cipher encrypts; extension metadata of the source is ignored.
 bool Matcher::encrypted(const Target& target, const Source& source, const std::string& path, Conversion& out) {
     if (target.children.empty()) return mismatch(target, source, path);
     out.way = Way::Sealed;
@@ -150,7 +150,7 @@ bool Matcher::items(const Target& target, const Source& source, const std::strin
     return match(target.children[0], source.children[0], path + ", items", out.children[0]);
 }
 
-// Of a map, or of a list of pairs, as those have it who know no maps.
+// Of a map, or of a list of pairs, from producers without a map type.
 bool Matcher::pairs(const Target& target, const Source& source, const std::string& path, Conversion& out) {
     const bool is_list = source.shape == Shape::List && source.children[0].shape == Shape::Struct;
     if (source.shape != Shape::Map && !(is_list && source.children[0].children.size() == 2)) return mismatch(target, source, path);
@@ -196,7 +196,7 @@ bool Matcher::by_name(const Target& target, const Source& source, const std::str
         if (i == target.children.size()) {
             fits = no(path, target.text + " has no field '" + name + "'");
         } else if (out.children[i].from >= 0) {
-            fits = no(path, "there are two fields '" + name + "'");
+            fits = no(path, "duplicate field '" + name + "'");
         } else {
             out.children[i].from = static_cast<int32_t>(k);
             const std::string field = path + ", field '" + name + "'";

@@ -1,4 +1,4 @@
-// How values of an Arrow type become values of a CQL type: decided once for a schema.
+// Conversion of an Arrow type to a CQL type: decided once for a schema.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 namespace fastcql::ingest {
 
 enum class Way : uint8_t {
-    Nulls,       // there are no others
-    Dictionary,  // what the index tells, of the only child
-    Runs,        // what the run has, of the only child
-    One,         // numbers of that many bytes, as they are
+    Nulls,       // null values only
+    Dictionary,  // the value of the only child at the index
+    Runs,        // the value of the only child for the run
+    One,         // numbers of that many bytes, unchanged
     Two,
     Four,
     Eight,
     Day,      // days, counted from the middle
-    Sixteen,  // bytes as they are
+    Sixteen,  // bytes, unchanged
     Boolean,
     Text,
     Ascii,
     Bytes,
-    Integer,  // of another width: checked
-    Float,    // exact, or not at all; so is Double
+    Integer,  // of another width: range-checked
+    Float,    // exact values only, as for Double
     Double,
     UuidText,
     UuidBytes,
@@ -42,19 +42,19 @@ enum class Way : uint8_t {
     Pair,
     Struct,
     Vector,
-    Sealed,  // what a cipher makes of the only child
+    Sealed,  // the only child, encrypted by a cipher
 };
 
 struct Conversion {
     Way way = Way::Nulls;
-    int32_t from = -1;  // which child of the source; -1: none, all are null
+    int32_t from = -1;  // index of the source's child; -1: none, all values are null
     const Target* target = nullptr;
     const Source* source = nullptr;
     std::vector<Conversion> children;
 };
 
-// Whether every value of *source*, or every one that fits, is one of *target*; if not, what is wrong is added to *problems*.
-// *path* says where that is. Both have to stay where they are as long as *out*.
+// True if every value of *source*, or every value in range, can be converted to *target*; otherwise the reasons are
+// added to *problems*, with the position *path*. Both types must outlive *out*.
 bool match(const Target& target, const Source& source, const std::string& path, Conversion& out, std::vector<std::string>& problems);
 
 }  // namespace fastcql::ingest

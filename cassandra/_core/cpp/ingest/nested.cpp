@@ -10,7 +10,7 @@ std::string item(int64_t k) { return "item " + std::to_string(k); }
 
 }  // namespace
 
-// Which items of the child belong to the i-th value.
+// Find the items of the child that belong to the i-th value.
 bool Encoder::items_of(const Input& input, int64_t i, int64_t& first, int64_t& count) {
     const int64_t at = input.offset + i;
     switch (input.layout) {
@@ -29,9 +29,9 @@ bool Encoder::items_of(const Input& input, int64_t i, int64_t& first, int64_t& c
         default:
             first = input.offset_at(i);
             count = input.offset_at(i + 1);
-            if (__builtin_sub_overflow(count, first, &count)) return broken("its offsets do not rise");
+            if (__builtin_sub_overflow(count, first, &count)) return broken("its offsets descend");
     }
-    if (first < 0 || count < 0 || first > input.limit || count > input.limit - first) return broken("its offsets do not rise");
+    if (first < 0 || count < 0 || first > input.limit || count > input.limit - first) return broken("its offsets descend");
     return count <= INT32_MAX || trouble_.no("a collection of " + std::to_string(count) + " items is too large");
 }
 
@@ -70,7 +70,7 @@ bool Encoder::fields(const Input& input, int64_t i) {
     return done();
 }
 
-// Numbers as they are, in one loop. False: not done, for whatever needs the general way.
+// Append numbers unchanged, in one loop. False, with nothing written, if the element-wise conversion is needed.
 bool Encoder::packed(const Input& items, int64_t first, int64_t count) {
     if (items.validity || (items.way != Way::Four && items.way != Way::Eight)) return false;
     const size_t width = items.way == Way::Four ? 4 : 8;
@@ -91,7 +91,7 @@ bool Encoder::vector(const Input& input, int64_t i) {
     int64_t first = 0, count = 0;
     if (!items_of(input, i, first, count)) return false;
     if (count != target.dimensions) {
-        return trouble_.no(std::to_string(count) + " elements where there have to be " + std::to_string(target.dimensions));
+        return trouble_.no(std::to_string(count) + " elements, expected " + std::to_string(target.dimensions));
     }
     const Input& items = input.children[0];
     const bool with_length = target.children[0].element < 0;
@@ -102,7 +102,7 @@ bool Encoder::vector(const Input& input, int64_t i) {
     return done();
 }
 
-// Bare if all of its type are of one size, else behind its length.
+// Append an element: without a prefix if its type has one size, else behind its length.
 bool Encoder::element(const Input& input, int64_t i, bool with_length) {
     if (input.is_null(i)) return trouble_.no("the elements of a vector cannot be null");
     if (input.way == Way::Runs) return element(input.children[0], run_of(input, i), with_length);

@@ -2,7 +2,7 @@
 
 namespace fastcql::ingest {
 
-// One child per column of the plan; from which column of the data it is, each of which is taken once.
+// Assign a column of the data to each column of the plan; no column is used twice.
 bool Reading::find_columns(bool others_are_ignored, std::vector<std::string>& problems) {
     const std::vector<Column>& columns = plan_->columns;
     row_.children.resize(columns.size());
@@ -14,7 +14,7 @@ bool Reading::find_columns(bool others_are_ignored, std::vector<std::string>& pr
         if (i == columns.size()) {
             if (!others_are_ignored) problems.push_back("column '" + name + "': the table has no such column");
         } else if (row_.children[i].from >= 0) {
-            problems.push_back("column '" + name + "': the data has it twice");
+            problems.push_back("column '" + name + "': duplicate column in the data");
         } else {
             row_.children[i].from = static_cast<int32_t>(k);
         }
@@ -25,7 +25,7 @@ bool Reading::find_columns(bool others_are_ignored, std::vector<std::string>& pr
         if (found.from >= 0) {
             match(target, source_.children[static_cast<size_t>(found.from)], "column '" + target.name + "'", found, problems);
         } else if (columns[i].is_required) {
-            problems.push_back("column '" + target.name + "': it is of the primary key, and the data has no such column");
+            problems.push_back("column '" + target.name + "': missing in the data, it is part of the primary key");
         }
     }
     return problems.empty();
@@ -42,7 +42,7 @@ std::shared_ptr<const Reading> Reading::make(
         return nullptr;
     }
     if (made->source_.shape != Shape::Struct) {
-        problems.push_back("rows are needed, a struct of columns, not " + made->source_.text());
+        problems.push_back("expected rows (a struct of columns), got " + made->source_.text());
         return nullptr;
     }
     made->plan_ = plan;

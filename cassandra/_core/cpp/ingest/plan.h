@@ -1,5 +1,5 @@
-// What rows are written as, and how rows of one Arrow schema become that. Both are made once and then only read; whoever
-// reads rows by them keeps them.
+// The target types of rows, and the conversion of rows of one Arrow schema to them. Both are made once and then
+// read-only; readers of rows hold references to them.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ namespace fastcql::ingest {
 
 struct Column {
     Target target;
-    bool is_required = false;  // of the primary key: never null
+    bool is_required = false;  // part of the primary key: never null
 };
 
 // A column of the clustering key.
 struct Clustering {
     int32_t column = 0;
-    bool by_bytes = false;  // values are equal only when their bytes are
+    bool by_bytes = false;  // values are equal only if their bytes are
 };
 
 struct Plan {
     std::vector<Column> columns;  // in the order of the statement's markers
-    std::vector<int32_t> key;     // which of them are the partition key, in its order
+    std::vector<int32_t> key;     // indexes of the partition key columns, in the key's order
     std::vector<Clustering> clustering;  // in the order of the markers
     bool has_tokens = true;
     bool nulls_are_unset = true;
@@ -33,13 +33,13 @@ struct Plan {
 
 class Reading {
 public:
-    // Null where the rows do not fit, and what is wrong with them in *problems*: all of it. *others_are_ignored*: columns
-    // that the plan has not are no mistake. Columns that only the plan has are left unset.
+    // Null if the rows do not fit, with all reasons in *problems*. *others_are_ignored*: columns that the plan lacks
+    // are not an error. Columns that only the plan has are left unset.
     static std::shared_ptr<const Reading> make(
         const std::shared_ptr<const Plan>& plan, const ArrowSchema& schema, bool others_are_ignored,
         std::vector<std::string>& problems
     );
-    // Whether it was made of the same types and names.
+    // True if it was made from the same types and names.
     bool is_of(const ArrowSchema& schema) const;
 
     const Plan& plan() const { return *plan_; }

@@ -45,7 +45,7 @@ bool Rows::no(size_t column, int64_t row) {
 bool Rows::put_sealed(size_t i, int64_t row, ByteBuffer& out) {
     ByteBuffer plain;
     if (!Encoder(plain, trouble_).cell(input_.children[i].children[0], row, kNull)) {
-        if (!trouble_.text.empty()) trouble_.no("not a value of the type; encrypted ones are not shown");
+        if (!trouble_.text.empty()) trouble_.no("not a value of the type; encrypted values are not shown");
         return false;
     }
     const int32_t size = load_i32(plain.data());
@@ -53,7 +53,7 @@ bool Rows::put_sealed(size_t i, int64_t row, ByteBuffer& out) {
         out.put32(plan_.nulls_are_unset ? kUnset : kNull);
         return !out.failed();
     }
-    if (!sealer_.seal) return trouble_.no("the column is encrypted, and there is no cipher");
+    if (!sealer_.seal) return trouble_.no("the column is encrypted, but no cipher is set");
     const size_t at = out.size();
     out.put32(0);
     if (!sealer_.seal(sealer_.owner, i, plain.data() + 4, static_cast<size_t>(size), out, trouble_.text)) return false;
@@ -86,7 +86,7 @@ bool Rows::put(int64_t row, ByteBuffer& out, int64_t& token) {
     return !plan_.has_tokens || hash(row, out, token);
 }
 
-// Of the key where it was written, or of the composite that is made of several parts.
+// Hash the key in place, or the composite of several parts.
 bool Rows::hash(int64_t row, ByteBuffer& out, int64_t& token) {
     const bool is_composite = plan_.key.size() > 1;
     key_.truncate(0);
@@ -94,7 +94,7 @@ bool Rows::hash(int64_t row, ByteBuffer& out, int64_t& token) {
         const uint8_t* cell = out.data() + starts_[static_cast<size_t>(part)];
         const int32_t size = load_i32(cell);
         if (size > kMaxKeyPart) {
-            trouble_.no("a part of the partition key of " + std::to_string(size) + " bytes, which may have " + std::to_string(kMaxKeyPart));
+            trouble_.no("a part of the partition key has " + std::to_string(size) + " bytes, the limit is " + std::to_string(kMaxKeyPart));
             return no(static_cast<size_t>(part), row);
         }
         if (!is_composite) {
@@ -142,7 +142,7 @@ bool Rows::same_partition(size_t left, size_t right) {
 uint64_t Rows::clustering_hash(const uint8_t* values, size_t size) const {
     const uint8_t* const end = values + size;
     uint64_t hash = 0;
-    int32_t at = 0;  // the column that *values* is at
+    int32_t at = 0;  // the column at *values*
     for (const Clustering& part : plan_.clustering) {
         for (; at < part.column && end - values >= 4; ++at) values += 4 + std::max(0, load_i32(values));
         if (end - values < 4) break;

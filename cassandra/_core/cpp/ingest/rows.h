@@ -1,4 +1,4 @@
-// The rows of an Arrow array as bound values. It owns the array and releases it; one thread at a time has it.
+// The rows of an Arrow array as bound values. It owns the array and releases it; used by one thread at a time.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace fastcql::ingest {
 
-// Encrypts: appends what is to be stored of the bytes of a value, or says why not.
+// A cipher: appends the encrypted bytes of a value, or gives the reason of a failure in *why*.
 struct Sealer {
     void* owner = nullptr;
     bool (*seal)(void* owner, size_t column, const uint8_t* p, size_t n, ByteBuffer& out, std::string& why) = nullptr;
@@ -19,11 +19,11 @@ struct Sealer {
 
 class Rows final : public RowSource {
 public:
-    // Takes the array over, whatever comes of it. Null where it is broken, which *problem* tells. *first*: the number of
+    // Takes the array over, also on failure. Null if it is broken, with the reason in *problem*. *first*: the number of
     // its first row, for messages.
     static Rows* make(std::shared_ptr<const Reading> reading, ArrowArray& array, int64_t first, std::string& problem);
     ~Rows() override;
-    // For encrypted columns; its owner has to live as long as this.
+    // Sets the cipher for encrypted columns; its owner must outlive this object.
     void seal_by(const Sealer& sealer) noexcept { sealer_ = sealer; }
     Rows(const Rows&) = delete;
     Rows& operator=(const Rows&) = delete;
@@ -48,7 +48,7 @@ private:
     ArrowArray array_;
     int64_t first_;
     Input input_;
-    std::vector<size_t> starts_;  // where in the buffer each column of the row that is written is
+    std::vector<size_t> starts_;  // offsets in the buffer of the columns of the row being written
     ByteBuffer key_;
     Trouble trouble_;
     Sealer sealer_;

@@ -1,4 +1,4 @@
-// Values as messages show them.
+// Values in messages.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -28,7 +28,7 @@ std::string number(double v) {
 
 const char* name_of(int64_t unit) { return unit == 1 ? " s" : unit == 1000 ? " ms" : unit == 1000000 ? " us" : " ns"; }
 
-// In ISO's notation where the year has four digits, else how many units there are.
+// In ISO notation if the year has four digits, else as a number of units.
 std::string moment(int64_t v, int64_t unit) {
     const int64_t per_day = 86400 * unit;
     const int64_t days = floor_div(v, per_day);

@@ -32,7 +32,7 @@ void set_bytes(Source& out, Shape shape, Layout layout) {
     out.layout = layout;
 }
 
-// A number of decimal digits behind *at*, which moves; false when there is none.
+// Reads a decimal number at *at*, which moves behind it; false if there is none.
 bool read_number(const char*& at, int64_t& out) {
     char* end = nullptr;
     out = std::strtoll(at, &end, 10);
@@ -76,7 +76,7 @@ bool read_one_letter(char letter, Source& out) {
     }
 }
 
-// Of times; other formats stay what they were.
+// Reads formats of times; for others *out* is unchanged.
 bool read_time(const std::string& format, Source& out) {
     const char kind = format[1], unit = format[2];
     if (kind == 'd' && (unit == 'D' || unit == 'm')) {
@@ -132,7 +132,7 @@ void read_format(const std::string& format, Source& out) {
     }
 }
 
-// Key-value pairs: a count, then length and bytes of each key and value. Nothing says where they end.
+// Key-value pairs: a count, then length and bytes of each key and value. Their total size is not stored.
 void read_metadata(const char* metadata, Source& out) {
     const auto number = [&metadata] {
         int32_t v;
@@ -154,13 +154,13 @@ void read_metadata(const char* metadata, Source& out) {
     }
 }
 
-// Those whose values are not what their storage says; others are taken for that.
+// Handles extensions whose values differ from their storage; others are read as their storage.
 void apply_extension(Source& out) {
     if (out.extension == "arrow.opaque") out.shape = Shape::Other;
     if (out.extension == "arrow.bool8" && out.shape == Shape::Integer && out.width == 1) out.shape = Shape::Boolean;
 }
 
-// How many children the shape has; -1: any number.
+// Number of children of the shape; -1: any number.
 int64_t children_of(Shape shape) {
     switch (shape) {
         case Shape::List:
@@ -172,15 +172,15 @@ int64_t children_of(Shape shape) {
     }
 }
 
-// What the types of children must be.
+// Returns an error if the types of the children are invalid.
 const char* wrong_children(const Source& source) {
     if (source.shape == Shape::Map) {
         const Source& entries = source.children[0];
-        if (entries.shape != Shape::Struct || entries.children.size() != 2) return "whose entries are no pairs";
+        if (entries.shape != Shape::Struct || entries.children.size() != 2) return "whose entries are not pairs";
     }
     if (source.shape == Shape::RunEnds) {
         const Source& ends = source.children[0];
-        if (ends.shape != Shape::Integer || ends.width < 2 || !ends.is_signed) return "whose run ends are no integers";
+        if (ends.shape != Shape::Integer || ends.width < 2 || !ends.is_signed) return "whose run ends are not integers";
     }
     return nullptr;
 }
@@ -234,12 +234,12 @@ bool read_schema(const ArrowSchema& schema, Source& out, std::string& problem, i
     if (!schema.format) return broken("it has no format");
     out.format = schema.format;
     if (depth >= kMaxDepth) return broken("it is nested too deeply");
-    if (schema.n_children < 0 || (schema.n_children > 0 && !schema.children)) return broken("it lacks its children");
+    if (schema.n_children < 0 || (schema.n_children > 0 && !schema.children)) return broken("its children are missing");
     if (schema.metadata) read_metadata(schema.metadata, out);
     if (!out.format.empty()) read_format(out.format, out);
     apply_extension(out);
     if (schema.dictionary) {
-        if (out.shape != Shape::Integer) return broken("indexes of a dictionary that are no integers");
+        if (out.shape != Shape::Integer) return broken("its dictionary indexes are not integers");
         out.shape = Shape::Dictionary;
         out.children.resize(1);
         if (!read_schema(*schema.dictionary, out.children[0], problem, depth + 1)) return false;
@@ -251,7 +251,7 @@ bool read_schema(const ArrowSchema& schema, Source& out, std::string& problem, i
     }
     out.children.resize(static_cast<size_t>(schema.n_children));
     for (int64_t i = 0; i < schema.n_children; ++i) {
-        if (!schema.children[i] || !schema.children[i]->release) return broken("it lacks a child");
+        if (!schema.children[i] || !schema.children[i]->release) return broken("a child is missing");
         if (!read_schema(*schema.children[i], out.children[static_cast<size_t>(i)], problem, depth + 1)) return false;
     }
     const char* wrong = wrong_children(out);

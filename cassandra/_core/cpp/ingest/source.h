@@ -1,5 +1,5 @@
-// Arrow types that values come as: what a schema of the C data interface says, read once and checked. Formats are those of
-// its specification.
+// Arrow source types: the content of a schema of the C data interface, read once and checked. Formats are those of its
+// specification.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ enum class Shape : uint8_t {
     Struct,
     Dictionary,
     RunEnds,
-    Other,  // nothing that can be written
+    Other,  // cannot be written
 };
 
-// Where values of any length are.
+// Location of values of variable length.
 enum class Layout : uint8_t {
     Fixed,      // side by side, of `size` bytes or items each
     Offsets32,
@@ -46,17 +46,17 @@ enum class Layout : uint8_t {
 struct Source {
     Shape shape = Shape::Other;
     Layout layout = Layout::Fixed;
-    uint8_t width = 0;  // bytes of a number; of a boolean 1, where it is none of bits
+    uint8_t width = 0;  // bytes of a number; 1 for a boolean stored as bytes
     bool is_signed = true;
     bool is_zoned = false;
     int32_t precision = 0;
     int32_t scale = 0;
-    int64_t size = 0;  // bytes or items of a value, where all have as many
-    int64_t unit = 0;  // of times: how many make a second
+    int64_t size = 0;  // bytes or items of a value of fixed size
+    int64_t unit = 0;  // of times: units per second
     std::string name;
     std::string format;
-    std::string extension;  // the name of that type, if it is one
-    std::vector<Source> children;  // of a dictionary its values
+    std::string extension;  // name of the extension type, if any
+    std::vector<Source> children;  // of a dictionary: its values
 
     bool is_text_like() const { return shape == Shape::Text || shape == Shape::Binary; }
     bool operator==(const Source& other) const {
@@ -67,10 +67,10 @@ struct Source {
     std::string text() const;
 };
 
-// Nested more deeply a type is refused.
+// Types nested more deeply are refused.
 inline constexpr int kMaxDepth = 64;
 
-// False when the schema is broken, which *problem* tells.
+// False if the schema is broken, with the reason in *problem*.
 bool read_schema(const ArrowSchema& schema, Source& out, std::string& problem, int depth = 0);
 
 }  // namespace fastcql::ingest

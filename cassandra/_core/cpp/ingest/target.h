@@ -1,4 +1,4 @@
-// CQL types that values are written as. Made once for a plan, then only read.
+// CQL target types. Made once for a plan, then read-only.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace fastcql::ingest {
 
-// The ids of the native protocol, and below them what has none there.
+// The ids of the native protocol, and at the end ids of types that have none there.
 enum class Cql : uint8_t {
     Custom = 0x00,
     Ascii = 0x01,
@@ -43,10 +43,10 @@ enum class Cql : uint8_t {
 struct Target {
     Cql cql = Cql::Custom;
     int32_t dimensions = 0;  // of a vector
-    int64_t element = -1;    // bytes of a value of this type in a vector, -1: a length goes ahead
+    int64_t element = -1;    // bytes of a value of this type in a vector, -1: it has a length prefix
     std::string name;        // of the column or field
     std::string text;        // the type as CQL spells it
-    std::vector<Target> children;  // of an encrypted one the type inside, if it is known
+    std::vector<Target> children;  // of an encrypted type: the inner type, if it is known
 };
 
 }  // namespace fastcql::ingest

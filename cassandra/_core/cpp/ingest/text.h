@@ -1,4 +1,4 @@
-// What text says: whether it is UTF-8, UUIDs, addresses.
+// Parsing of text: UTF-8 validation, UUIDs, addresses.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace fastcql::ingest {
 
-// As Java and Python take it: no surrogates, no number in more bytes than it needs.
+// As Java and Python accept it: no surrogates, no overlong encodings.
 inline bool is_utf8(const uint8_t* p, size_t n) {
     const uint8_t* const end = p + n;
     const auto follows = [&p, end](int count) {
@@ -38,7 +38,7 @@ inline bool is_utf8(const uint8_t* p, size_t n) {
     return true;
 }
 
-// 32 hexadecimal digits, with hyphens where they usually are or without.
+// 32 hexadecimal digits, with hyphens at the usual positions or without.
 inline bool parse_uuid(const uint8_t* p, size_t n, uint8_t* out) {
     if (n != 32 && n != 36) return false;
     const bool hyphens = n == 36;
@@ -56,7 +56,7 @@ inline bool parse_uuid(const uint8_t* p, size_t n, uint8_t* out) {
     return true;
 }
 
-// 4 or 16 bytes; 0 when it is no address.
+// Returns 4 or 16, the number of bytes; 0 if it is not an address.
 inline size_t parse_address(const uint8_t* p, size_t n, uint8_t* out) {
     char text[64];
     if (n == 0 || n >= sizeof text || std::memchr(p, 0, n)) return 0;

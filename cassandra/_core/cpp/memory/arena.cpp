@@ -168,7 +168,7 @@ FrameBlock* PoolArena::grow(FrameBlock* block, size_t used, size_t size) {
     return larger;
 }
 
-// To be handed out, for a frame of *size* bytes.
+// Prepare *block* for a frame of *size* bytes.
 FrameBlock* PoolArena::made(FrameBlock* block, size_t size) {
     block->refs.store(1, std::memory_order_relaxed);
     live_.fetch_add(kOne + static_cast<int64_t>(block->capacity + sizeof(FrameBlock)), std::memory_order_relaxed);
@@ -176,7 +176,7 @@ FrameBlock* PoolArena::made(FrameBlock* block, size_t size) {
     return block;
 }
 
-// What a frame of *size* bytes takes of the budget.
+// Return the bytes of the budget that a frame of *size* bytes takes.
 size_t PoolArena::cost(size_t size) const {
     const size_t bytes = size + sizeof(FrameBlock);
     return bytes <= kMaxPooled ? heap_.capacity(bytes) : Ranges::capacity(bytes);
@@ -242,7 +242,7 @@ FrameBlock* PoolArena::in_range(Range* range) {
     return block;
 }
 
-// Of a frame of *bytes* that is still to come; it is charged for what it has pages for.
+// Begin the range of an announced frame of *bytes*; the charge covers the bytes that have pages.
 FrameBlock* PoolArena::begin_range(size_t bytes) {
     Range* range = pool_.begin_range(bytes, kAtOnce);
     if (!range) return nullptr;
@@ -264,7 +264,7 @@ bool PoolArena::grow_range(FrameBlock* block, size_t bytes) {
 }
 
 FrameBlock* PoolArena::plain(size_t bytes) {
-    if (pool_.count_overflow(static_cast<int64_t>(bytes)) == 0) pool_.trim();  // the limit is reached just now
+    if (pool_.count_overflow(static_cast<int64_t>(bytes)) == 0) pool_.trim();  // the limit has just been reached
     FrameBlock* block = FrameBlock::make(bytes - sizeof(FrameBlock));
     if (block) {
         block->arena = this;
@@ -301,7 +301,7 @@ void PoolArena::take_back(FrameBlock* block) {
     leave(kOne + static_cast<int64_t>(bytes));
 }
 
-// The last one out, which may be any thread, has the arena to itself.
+// The last leaver, in any thread, has exclusive access to the arena.
 void PoolArena::leave(int64_t amount) {
     if (live_.fetch_sub(amount, std::memory_order_acq_rel) != amount) return;
     Pool& pool = pool_;

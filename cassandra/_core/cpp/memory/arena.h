@@ -1,10 +1,10 @@
-// The pool's arenas, see frames.h: slabs of their own, and a small cache of blocks in front of these.
+// The pool's arenas, see frames.h: each has its own slabs and a small cache of blocks in front of them.
 //
-// A block that came back is counted as free at once, by whoever dropped it. The memory of one from a slab goes to the
-// arena's lock-free return list and is used again when the owner collects; ranges and plain memory go back directly.
+// A returned block counts as free at once, in the thread that dropped it. The memory of a slab block goes to the
+// arena's lock-free return list and is reused when the owner collects; ranges and plain memory go back directly.
 //
-// Fork: the child does not have the arena's thread. Its arenas are forsaken there: their memory stays as it is, so that
-// frames can still be read, and is nobody's any more.
+// Fork: the child does not have the arena's thread. Its arenas are forsaken there: their memory stays unchanged, so
+// that frames can still be read, but no owner remains.
 #pragma once
 
 #include <atomic>
@@ -33,12 +33,12 @@ public:
     void wait_for(size_t size, Listener& waiter) override;
     void stop_waiting() override;
 
-    // In the child of a fork, before anything else runs there.
+    // In the child of a fork, before any other code runs there.
     void forsake();
 
     PoolArena* next = nullptr;  // the pool's list, guarded by its lock
 
-    // The pool's list of those that wait, guarded by its other lock.
+    // The pool's list of waiting arenas, guarded by its other lock.
     PoolArena* next_waiting = nullptr;
     Listener* waiter = nullptr;
     size_t wanted = 0;
@@ -47,7 +47,7 @@ private:
     // Blocks (plus one for the open arena) and bytes in use, in one word: one atomic operation per block.
     static constexpr int kCountShift = 38;
     static constexpr int64_t kOne = int64_t{1} << kCountShift;
-    // Freed blocks that are kept in front of the slabs, at most.
+    // Upper bound of freed blocks kept in front of the slabs, in bytes.
     static constexpr size_t kMaxCached = size_t{512} << 10;
 
     ~PoolArena();

@@ -1,7 +1,7 @@
-// Blocks that other extensions write columns into, as they see the pool: an interface, as frames.h is.
+// Blocks into which other extensions write columns: their interface to the pool, as frames.h is.
 //
-// A block belongs to whoever took it, who may be another thread when it is given back; no call needs the GIL. The pool's
-// limit is not theirs to wait for: beyond it blocks are plain memory, counted as overflow.
+// A block belongs to its taker; another thread may give it back. No call needs the GIL. These callers do not wait at
+// the pool's limit: blocks beyond it are plain memory, counted as overflow.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@ struct ColumnBlock {
 
 class BlockPool {
 public:
-    // At least *size* (more than 0) undefined bytes. False when the machine has no more.
+    // At least *size* (more than 0) undefined bytes. False if the machine has no more memory.
     virtual bool take_block(size_t size, ColumnBlock& block) = 0;
-    // At least *size* bytes, of which the first *used* are as they were; in place where that is possible. False: it is as
-    // it was.
+    // At least *size* bytes, of which the first *used* are unchanged; in place where possible. False: *block* is
+    // unchanged.
     virtual bool grow_block(ColumnBlock& block, size_t size, size_t used) = 0;
     virtual void give_block(const ColumnBlock& block) = 0;
-    // The pool lives as long as somebody holds it.
+    // The pool lives while a holder remains.
     virtual void hold() noexcept = 0;
     virtual void let_go() noexcept = 0;
 

@@ -1,4 +1,4 @@
-// What a pool holds and may hold, counted by everything that takes memory for it. Any thread.
+// A pool's counters of held and permitted bytes, shared by all its allocators. Any thread.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ public:
     int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
     int64_t slabs() const { return slabs_.load(std::memory_order_relaxed); }
 
-    // False when *bytes* more would be in use than the pool may have.
+    // False if *bytes* more in use would exceed the limit.
     bool charge(size_t bytes) {
         const auto wanted = static_cast<int64_t>(bytes);
         const int64_t now = in_use_.fetch_add(wanted, std::memory_order_seq_cst) + wanted;
@@ -29,29 +29,29 @@ public:
         note_peak(now);
         return true;
     }
-    // Whatever the limit is.
+    // Regardless of the limit.
     void charge_beyond(size_t bytes) {
         const auto wanted = static_cast<int64_t>(bytes);
         note_peak(in_use_.fetch_add(wanted, std::memory_order_seq_cst) + wanted);
     }
-    // In one order with the flag that somebody waits for memory.
+    // Sequentially consistent with the flag that marks waiting arenas.
     void discharge(size_t bytes) { in_use_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_seq_cst); }
 
-    // In the child of a fork, where nobody charges anything at the same time.
+    // In the child of a fork, where no other thread charges.
     void set_in_use(int64_t bytes) { in_use_.store(bytes, std::memory_order_relaxed); }
 
-    // Memory that came from or went back to the system.
+    // Count memory taken from the system, or returned to it.
     void took(size_t bytes) { held_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed); }
     void gave(size_t bytes) { held_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed); }
     void count_slab(int change) { slabs_.fetch_add(change, std::memory_order_relaxed); }
-    // What may still be charged; others may be charging at the same time.
+    // Bytes that may still be charged; other threads may charge at the same time.
     size_t room() const {
         const int64_t left = max_ - in_use();
         return left > 0 ? static_cast<size_t>(left) : 0;
     }
     bool would_exceed(size_t bytes) const { return held() + static_cast<int64_t>(bytes) > max_; }
 
-    // Whether *bytes* that nobody uses may be kept for later.
+    // True if *bytes* of unused memory may be kept for later.
     bool keep_idle(size_t bytes) {
         const auto wanted = static_cast<int64_t>(bytes);
         if (idle_.fetch_add(wanted, std::memory_order_relaxed) + wanted <= retain_) return true;

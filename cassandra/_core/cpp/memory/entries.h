@@ -1,5 +1,5 @@
 // The handle table: a reference is (generation << 32 | index), so that a stale one is recognised and never reaches the
-// bytes of another block. Look-up is O(1) at any number of entries; entries never move. Owned by the pool's lock.
+// bytes of another block. Look-up is O(1) for any number of entries; entries never move. Guarded by the pool's lock.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ struct Range;
 
 enum class State : uint8_t {
     Free,
-    Writing,   // its owner writes, nobody else knows the reference
+    Writing,   // its owner writes; the reference is not published yet
     Live,      // may be read
-    Released,  // the reference is gone, the bytes stay until the last pin is
+    Released,  // the reference is gone, the bytes stay until the last unpin
 };
 
 struct Entry {
@@ -28,8 +28,8 @@ struct Entry {
     uint32_t block;
     uint32_t index;
     uint32_t generation;
-    uint32_t pins;     // views that are out
-    uint32_t latches;  // explicit ones of users; gone with the reference
+    uint32_t pins;     // views in existence
+    uint32_t latches;  // explicit latches of users; removed with the reference
     State state;
 
     int64_t ref() const { return static_cast<int64_t>(uint64_t{generation} << 32 | index); }
@@ -54,7 +54,7 @@ public:
 private:
     static constexpr uint32_t kChunk = 1024;
     static constexpr uint32_t kNone = UINT32_MAX;
-    // An index whose generations are used up is never given again.
+    // An index with exhausted generations is never given again.
     static constexpr uint32_t kLastGeneration = INT32_MAX;
 
     std::vector<std::unique_ptr<Entry[]>> chunks_;

@@ -1,7 +1,7 @@
-// Frame blocks: what a connection receives into, counted references in front of the bytes.
+// Frame blocks: receive buffers of connections, with a reference count in front of the bytes.
 //
-// This is all that the transport sees of the pool: interfaces. The pool's code and state exist once in the process, in
-// the memory extension; other extensions reach them through the objects that they are given.
+// The transport uses only these interfaces of the pool. The pool's code and state exist once in the process, in the
+// memory extension; other extensions reach them through the objects that they are given.
 //
 // An arena belongs to one thread at a time, which allocates without a lock. The last reference to a block may be
 // dropped by any thread. A closed arena lives until its last block is back.
@@ -26,20 +26,20 @@ struct alignas(64) FrameBlock {
     uint32_t index = 0;  // in its slab
     Source source = Source::Plain;
     bool watched = false;          // in the pool's list of large blocks; guarded by the pool's lock
-    std::atomic<uint8_t> kept{0};  // references that pin nothing: the one of who receives into it
+    std::atomic<uint8_t> kept{0};  // references that pin nothing: that of the receiver
     void* origin = nullptr;        // the slab or range it is from
     size_t capacity = 0;
-    FrameArena* arena = nullptr;  // none: plain memory of its own
+    FrameArena* arena = nullptr;  // null: separate plain memory
     FrameBlock* next = nullptr;
     FrameBlock* previous = nullptr;
-    std::atomic<int64_t> since{0};  // ns, when a watched one was pinned
+    std::atomic<int64_t> since{0};  // ns, time at which a watched block was pinned
 
     uint8_t* data() { return reinterpret_cast<uint8_t*>(this + 1); }
     bool shared() const { return refs.load(std::memory_order_acquire) != 1; }
     void retain() { refs.fetch_add(1, std::memory_order_relaxed); }
     inline void release();
 
-    // One of nobody's arena, with one reference; null without memory.
+    // A block without an arena, with one reference; null without memory.
     static FrameBlock* make(size_t size) {
         void* memory = nullptr;
         if (posix_memalign(&memory, alignof(FrameBlock), plus(sizeof(FrameBlock), size)) != 0) return nullptr;
@@ -52,18 +52,18 @@ static_assert(sizeof(FrameBlock) == 64, "the payload is aligned like the header"
 
 class FrameArena {
 public:
-    // In a strict pool the limit is kept: connections wait for memory. In others nothing of that is ever called.
+    // A strict pool enforces the limit: connections wait for memory. In other pools none of that is ever called.
     const bool strict;
     const size_t max_bytes;
 
-    // What to do at the limit of a strict pool. In others there is always plain memory, counted as overflow.
+    // Behaviour at the limit of a strict pool. In others there is always plain memory, counted as overflow.
     enum class AtLimit : uint8_t {
         Keep,     // null: the caller waits for memory
-        Exceed,   // for what has arrived already: taken all the same
-        Outside,  // plain memory from the start: what is held while waiting must not be what others wait for
+        Exceed,   // for bytes that have arrived already: allocated in spite of the limit
+        Outside,  // plain memory from the start: memory held by a waiter must not be memory that others wait for
     };
 
-    // Who waits for memory. Called by any thread that gives some back, inside a lock: it leaves a note, no more.
+    // A waiter for memory. Called inside a lock by any thread that returns memory: it may only set a flag.
     struct Listener {
         virtual void memory_returned() = 0;
 
@@ -71,24 +71,24 @@ public:
         ~Listener() = default;
     };
 
-    // Owner thread. With one reference; null when the limit is kept, or when the system has no more.
+    // Owner thread. With one reference; null when the limit is kept, or when the system has no more memory.
     virtual FrameBlock* allocate(size_t size, AtLimit limit = AtLimit::Exceed) = 0;
-    // The same for *size* bytes that a peer has announced. At most kAtOnce are taken unless it has them already, or is
-    // strict: there the limit guards them. grow() gets the rest.
+    // The same for *size* bytes that a peer has announced. At most kAtOnce are taken, unless the arena has pages for
+    // all of them already or is strict: there the limit guards them. grow() gets the rest.
     static constexpr size_t kAtOnce = size_t{16} << 20;
     virtual FrameBlock* begin(size_t size, AtLimit limit) = 0;
-    // Owner thread: at least *size* bytes instead of *block*, whose only reference is the caller's, with its first *used*
-    // ones. Null without memory: it is as it was.
+    // Owner thread: at least *size* bytes instead of *block*, whose only reference is the caller's, with its first
+    // *used* bytes. Null without memory: *block* is unchanged.
     virtual FrameBlock* grow(FrameBlock* block, size_t used, size_t size) = 0;
-    // Whether *size* bytes may be had now, or ever. Of strict pools only; any thread.
+    // True if *size* bytes can be allocated now, or ever. Strict pools only; any thread.
     virtual bool would_fit(size_t size) const = 0;
     virtual bool may_fit(size_t size) const = 0;
-    // Owner thread: *waiter* is called once when *size* bytes may be had. What came back before is not told of: first
-    // wait, then try. Another call replaces the size.
+    // Owner thread: *waiter* is called once when *size* bytes become available. Memory returned before this call is not
+    // reported: first wait, then try. Another call replaces the size.
     virtual void wait_for(size_t size, Listener& waiter) = 0;
     // Owner thread: the waiter is not called any more.
     virtual void stop_waiting() = 0;
-    // Owner thread, once per turn: takes back what others dropped.
+    // Owner thread, once per turn: takes back the blocks that other threads dropped.
     virtual void collect() = 0;
     // Owner thread: the last call.
     virtual void close() = 0;

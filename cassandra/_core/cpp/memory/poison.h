@@ -1,4 +1,4 @@
-// Tells AddressSanitizer that pooled memory which nobody owns must not be touched; nothing in other builds.
+// Mark unowned pooled memory as inaccessible for AddressSanitizer; no effect in other builds.
 #pragma once
 
 #include <cstddef>

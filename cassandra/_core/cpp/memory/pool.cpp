@@ -25,7 +25,7 @@ struct PoolRegistry {
     static void before_fork() {
         PoolRegistry& self = instance();
         self.lock.lock();
-        // Whoever is waking somebody has the first lock, and may come to need the second one of a pool.
+        // A thread that wakes a waiter holds the first lock, and may need the second one of a pool.
         for (Pool* pool = self.first; pool; pool = pool->next_pool_) pool->waiting_lock_.lock();
         for (Pool* pool = self.first; pool; pool = pool->next_pool_) pool->lock_.lock();
     }
@@ -119,7 +119,7 @@ void Pool::discharge(size_t bytes) {
     budget_.discharge(bytes);
 }
 
-// What is in use is charged first, so that the limit holds at any moment.
+// Charges the memory before it takes it, so that the limit holds at any moment.
 bool Pool::give_memory(Entry* entry, size_t size) {
     if (size > kMaxPooled) {
         if (size > options_.max_bytes) return false;
@@ -131,7 +131,7 @@ bool Pool::give_memory(Entry* entry, size_t size) {
             return false;
         }
         if (range->committed > least && !charge(range->committed - least)) {
-            // An arena was faster with what was left of the limit.
+            // An arena has charged the rest of the limit meanwhile.
             discharge(least);
             ranges_.give(range);
             return false;
@@ -181,7 +181,7 @@ bool Pool::resize(Entry* entry, size_t size, size_t length, bool may_move) noexc
             if (!may_move || !give_memory(&larger, size)) return false;
         }
     }
-    // Nobody else knows either of them: compaction leaves blocks alone that their entry does not name.
+    // No other thread has either of them: compaction skips blocks that their entry does not name.
     if (length) std::memcpy(larger.data, entry->data, length);
     {
         const Guard guard(lock_);

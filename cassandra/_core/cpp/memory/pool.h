@@ -1,16 +1,15 @@
 // The memory pool: blocks for users, by reference, and arenas for threads that receive frames (frames.h).
 //
-// States of a user's block: FREE -> WRITING (begin) -> LIVE (publish) -> FREE (release), or LIVE -> RELEASED -> FREE when
-// it is pinned at its release. All of that, the handle table and the ranges are owned by the pool's spin lock. It is held
-// for a few dozen instructions, or a system call that maps pages; never over a copy of more than a few hundred bytes,
-// but for compact(), which moves one block at a time. Blocks that are WRITING, pinned or latched never move.
+// States of a user's block: FREE -> WRITING (begin) -> LIVE (publish) -> FREE (release), or LIVE -> RELEASED -> FREE if
+// it is pinned at its release. The pool's spin lock guards these states, the handle table and the ranges. It is held
+// for a few dozen instructions, or for a system call that maps pages; never over a copy of more than a few hundred
+// bytes, except in compact(), which moves one block at a time. Blocks that are WRITING, pinned or latched never move.
 //
-// Owners of a Pool: its Python object, every view and buffer that is out, every arena that is open or has frames out. The
-// last one deletes it.
+// Owners of a Pool: its Python object, every existing view and buffer, every arena that is open or has frames in use.
+// The last owner deletes it.
 //
-// Fork: the locks of all pools are taken around it, so that the child finds them consistent. Users' blocks are in the
-// child as they were. Arenas belong to threads that the child does not have; it
-// forsakes them and opens others.
+// Fork: the locks of all pools are taken around it, so that the child finds consistent pools. Users' blocks are
+// unchanged in the child. Arenas belong to threads that the child does not have; it forsakes them and opens others.
 #pragma once
 
 #include <atomic>
@@ -35,7 +34,7 @@ struct Stats {
     int64_t in_use, retained, peak, pinned, overflow_bytes;
     int64_t commits, reads, releases, failed, slabs, evacuated;
     int64_t frames;      // blocks of arenas
-    int64_t oldest_pin;  // ns that the oldest view or large frame has been out; 0 without one
+    int64_t oldest_pin;  // ns since the oldest view or large frame was given out; 0 without one
 };
 
 struct Segment {
@@ -70,20 +69,21 @@ public:
 
     // ---- users' blocks; any thread
 
-    // A block of *size* bytes in state WRITING, null when the pool or the system has no more.
+    // A block of *size* bytes in state WRITING, null if the pool or the system has no more memory.
     Entry* begin(size_t size) noexcept;
     size_t capacity(const Entry* entry) const noexcept;
     // Makes a WRITING block at least *size* bytes, keeping its first *length* ones.
     bool resize(Entry* entry, size_t size, size_t length, bool may_move) noexcept;
-    // Bytes behind *length*, to the next multiple of 64, become zero. Gives the reference.
+    // Bytes behind *length*, to the next multiple of 64, become zero. Returns the reference.
     int64_t publish(Entry* entry, size_t length) noexcept;
     void abandon(Entry* entry) noexcept;
 
-    // Null for a reference that is not live. A pinned entry stays as it is until unpin. *view*: it may last, its age is
-    // told in the statistics.
+    // Null for a reference that is not live. A pinned entry stays unchanged until unpin. *view*: the pin may be long,
+    // and the statistics report its age.
     Entry* pin(int64_t ref, bool latch, bool view) noexcept;
     void unpin(Entry* entry) noexcept;
-    // Copies a live block of at most *size* bytes. Its length, which may be more; -1 for a reference that is not live.
+    // Copies a live block of at most *size* bytes. Returns its length, which may exceed *size*; -1 for a stale
+    // reference.
     int64_t copy(int64_t ref, uint8_t* target, size_t size) noexcept;
     bool latch(int64_t ref) noexcept;
     Unlatched unlatch(int64_t ref) noexcept;
@@ -101,7 +101,7 @@ public:
     // ---- upkeep; any thread
 
     size_t trim() noexcept;
-    // Moves at most *max_bytes* out of sparse slabs; gives the bytes moved.
+    // Moves at most *max_bytes* out of sparse slabs; returns the bytes moved.
     size_t compact(size_t max_bytes) noexcept;
     Stats stats() noexcept;
     double fragmentation() const noexcept;
@@ -109,7 +109,7 @@ public:
 
     // ---- arenas, see arena.h
 
-    // Frames of this size and more are told of in the statistics with their age: they keep much for little.
+    // The statistics report the age of frames of this size and more: they retain much memory for little data.
     static constexpr size_t kWatched = size_t{16} << 10;
 
     FrameArena* open_arena() override;
@@ -120,22 +120,22 @@ public:
     }
     void add_waiting(PoolArena* arena, size_t wanted, FrameArena::Listener& waiter);
     void remove_waiting(PoolArena* arena);
-    // After memory was discharged, without a lock. The one who waits sets the flag and then tries, we discharge and then
-    // look at it: one of us sees the other.
+    // After memory was discharged, without a lock. A waiter sets the flag and then tries; this side discharges and then
+    // reads the flag: at least one of both sees the other.
     void memory_came_back() {
         if (starving_.load(std::memory_order_seq_cst)) wake_waiting();
     }
     void watch(FrameBlock* block);
     void unwatch(FrameBlock* block);
     Range* take_range(size_t size, size_t extra);
-    // One that has the pages for *size* bytes already, or else one with pages for *first* that grows to *size* where it is;
-    // null if there is none.
+    // A range that has the pages for *size* bytes already, or else one with pages for *first* that grows to *size* in
+    // place; null if there is none.
     Range* begin_range(size_t size, size_t first);
-    // The range of *block*, where it is.
+    // Grows the range of *block* in place.
     bool grow_range(FrameBlock* block, size_t size);
     void give_range(Range* range);
     bool wants_trim(uint32_t& seen) const;
-    // The bytes before.
+    // Returns the bytes before.
     int64_t count_overflow(int64_t bytes) { return overflow_.fetch_add(bytes, std::memory_order_relaxed); }
 
     static int64_t now();
@@ -161,7 +161,7 @@ private:
     const Options options_;
     std::atomic<uint32_t> refs_{1};
     Budget budget_;
-    int64_t charged_ = 0;  // for users' blocks; the rest of what is in use is charged for arenas
+    int64_t charged_ = 0;  // for users' blocks; the rest of the bytes in use is charged for arenas
     mutable SpinLock lock_;
     SlabHeap heap_;
     Ranges ranges_;
@@ -178,7 +178,7 @@ private:
     Pool* next_pool_ = nullptr;  // of the registry
 };
 
-// What exists in the process, for tests.
+// Objects that exist in the process, for tests.
 struct PoolCounters {
     int64_t pools, arenas, frames;
 };

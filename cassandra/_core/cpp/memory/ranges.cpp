@@ -14,9 +14,9 @@ namespace {
 
 constexpr size_t kGrain = size_t{64} << 10;          // ranges are committed in these steps
 constexpr size_t kHuge = size_t{2} << 20;
-constexpr size_t kHugeWorth = size_t{4} << 20;       // cold growth from here on asks for huge pages
+constexpr size_t kHugeWorth = size_t{4} << 20;       // cold growth from this size on uses huge pages
 constexpr size_t kRoom = 8;                          // reserved for growth, times the first size
-constexpr size_t kMaxReserve = size_t{16} << 30;     // beyond that only what is asked for
+constexpr size_t kMaxReserve = size_t{16} << 30;     // above it only the requested size
 
 size_t room_for(size_t bytes) { return bytes <= kMaxReserve / kRoom ? rounded_up(bytes * kRoom, kHuge) : bytes; }
 
@@ -71,7 +71,7 @@ Range* Ranges::take_warm(size_t size, size_t extra) {
     return idle_ ? idle_fit(bytes, bytes + std::min(bytes * (kRoom - 1), extra)) : nullptr;
 }
 
-// The smallest idle range that has the pages already.
+// Return the smallest idle range that has the pages already.
 Range* Ranges::idle_fit(size_t bytes, size_t most) {
     Range** best = nullptr;
     for (Range** at = &idle_; *at; at = &(*at)->next) {
@@ -96,7 +96,7 @@ Range* Ranges::create(size_t bytes) {
         if (commit(range, bytes)) return range;
         munmap(memory, roomy);
     }
-    // Address space is limited here: just what is asked for.
+    // Address space is limited here: map only the requested size.
     range->data = map_pages(bytes);
     if (!range->data) {
         delete range;
@@ -136,8 +136,8 @@ bool Ranges::grow(Range* range, size_t size, [[maybe_unused]] bool may_move) {
 }
 
 #ifdef __linux__
-// To more address space: the system moves the pages, which costs much less than others and a copy. Both places lie alike
-// in huge pages, so that those stay whole.
+// Move to more address space: the system moves the pages, which costs much less than new pages and a copy. Both
+// addresses have the same offset in a huge page, so that huge pages stay whole.
 bool Ranges::move(Range* range, size_t bytes) {
     if (bytes > kMaxReserve / kRoom) return false;
     const size_t roomy = room_for(bytes);

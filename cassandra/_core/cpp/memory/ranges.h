@@ -1,5 +1,5 @@
-// Buffers above 1 MiB: each an address range of its own, reserved with room to grow in place. Ranges that nobody uses
-// keep their pages up to the budget's retention. One owner at a time, as a SlabHeap.
+// Buffers above 1 MiB: each has its own address range, reserved with room to grow in place. Unused ranges keep their
+// pages up to the budget's retention. One owner at a time, as a SlabHeap.
 #pragma once
 
 #include <cstddef>
@@ -26,18 +26,18 @@ public:
     static size_t capacity(size_t size);
     // At least capacity(size) bytes, and a quarter or *extra* more at most; null when memory is exhausted.
     Range* take(size_t size, size_t extra);
-    // As take() of one that has the pages already; null if there is none.
+    // As take() of a range that has the pages already; null if there is none.
     Range* take_idle(size_t size);
-    // capacity(*first*) bytes, with address space for *size*; null when that is exhausted.
+    // capacity(*first*) bytes, with address space for *size*; null if that is exhausted.
     Range* begin(size_t size, size_t first);
-    // One that has the pages for *size* bytes already, and is not much too large for a buffer that grows; at most *extra*
-    // more. Null if there is none: to copy what is written costs less than pages from the system.
+    // A range that has the pages for *size* bytes already, and is not much too large for a buffer that grows; at most
+    // *extra* more. Null if there is none: copying the written bytes costs less than pages from the system.
     Range* take_warm(size_t size, size_t extra);
     void give(Range* range);
-    // Makes *range* at least *size* bytes where it is, or, when *may_move*, where the system moves its pages. Else false:
-    // it is as it was.
+    // Makes *range* at least *size* bytes in place, or, if *may_move*, at another address to which the system moves its
+    // pages. Otherwise false: *range* is unchanged.
     bool grow(Range* range, size_t size, bool may_move);
-    // Gives idle ranges back to the system; returns their bytes.
+    // Returns idle ranges to the system; gives their bytes.
     size_t trim();
 
 private:

@@ -1,4 +1,4 @@
-// Size classes: powers of two with four steps each from 64 bytes to 1 MiB, so that a block wastes a quarter at most
+// Size classes: powers of two with four steps each from 64 bytes to 1 MiB, so that a block wastes at most a quarter
 // (below 256 bytes, where a step would be less than the alignment, up to 63 bytes).
 #pragma once
 
@@ -18,7 +18,7 @@ struct SizeClass {
     size_t capacity;
 };
 
-// Of 1 <= size <= kMaxPooled.
+// Requires 1 <= size <= kMaxPooled.
 inline SizeClass class_of(size_t size) {
     if (size <= kAlignment) return {0, kAlignment};
     const unsigned top = 63 - static_cast<unsigned>(__builtin_clzll(size - 1));

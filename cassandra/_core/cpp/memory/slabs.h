@@ -1,5 +1,5 @@
 // Slabs: pages cut into blocks of one size class. A SlabHeap has one owner at a time (the pool under its lock, or the
-// thread of an arena); nothing here is atomic.
+// thread of an arena); nothing in it is atomic.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Slab {
     uint32_t used;
     uint32_t fresh;      // blocks from here on were never used
     uint32_t free_head;  // first of the freed blocks, each of which begins with the index of the next
-    uint32_t* owners;    // per block: whose it is, for compaction; null when nobody asked for it
+    uint32_t* owners;    // owner per block, for compaction; null unless requested
     Slab* previous;
     Slab* next;
 
@@ -48,7 +48,7 @@ public:
     SlabHeap(Budget& budget, size_t alignment, bool owned) : budget_(budget), alignment_(alignment), owned_(owned) {}
     SlabHeap(const SlabHeap&) = delete;
     SlabHeap& operator=(const SlabHeap&) = delete;
-    ~SlabHeap();  // gives everything back, also blocks that are in use
+    ~SlabHeap();  // returns all memory, also blocks that are in use
 
     // Bytes that a block of at least *size* takes.
     size_t capacity(size_t size) const { return class_for(size).capacity; }
@@ -59,15 +59,16 @@ public:
     // 1 <= size <= kMaxPooled; no data when memory is exhausted.
     SlabBlock allocate(size_t size);
     void free(Slab* slab, uint32_t block);
-    // Gives slabs that hold nothing back to the system; returns their bytes.
+    // Returns empty slabs to the system; gives their bytes.
     size_t trim();
 
-    // Leaves everything as it is and counts it no more.
+    // Leaves all memory unchanged and stops counting it.
     void forsake();
 
-    // The slab of *size_class* with the fewest blocks in use, and whether the others have room for all of these.
+    // The slab of *size_class* with the fewest blocks in use; null if the other slabs do not have room for all of
+    // these.
     Slab* sparsest(uint32_t size_class) const;
-    // A block of the same class in the fullest slab but *source*.
+    // A block of the same class in the fullest slab except *source*.
     SlabBlock allocate_beside(Slab* source);
 
 private:
@@ -92,7 +93,7 @@ private:
     size_t idle_ = 0;
 };
 
-// Pages from the system, zeroed; null when there are none.
+// Pages from the system, zeroed; null if there are none.
 uint8_t* map_pages(size_t bytes);
 void unmap_pages(uint8_t* memory, size_t bytes);
 

@@ -1,4 +1,4 @@
-// Keeping a pool small, and telling what it holds.
+// Reducing a pool's memory, and its statistics.
 #include <algorithm>
 #include <cstring>
 
@@ -7,7 +7,7 @@
 namespace fastcql::memory {
 
 size_t Pool::trim() noexcept {
-    trims_.fetch_add(1, std::memory_order_relaxed);  // arenas see it at their next turn
+    trims_.fetch_add(1, std::memory_order_relaxed);  // arenas trim at their next turn
     const Guard guard(lock_);
     return heap_.trim() + ranges_.trim();
 }
@@ -23,7 +23,7 @@ size_t Pool::compact(size_t max_bytes) noexcept {
     size_t moved = 0;
     for (uint32_t index = 0; index < kClasses; ++index) {
         while (true) {
-            const Guard guard(lock_);  // for one block: others come in between
+            const Guard guard(lock_);  // for one block: other threads run in between
             Slab* slab = heap_.sparsest(index);
             if (!slab || slab->used > slab->blocks / 2 || moved + slab->block_bytes > max_bytes) break;
             const size_t bytes = evacuate_one(slab);
@@ -34,7 +34,7 @@ size_t Pool::compact(size_t max_bytes) noexcept {
     return moved;
 }
 
-// Moves a block that may move out of *slab*, which is given back with its last one; the bytes moved.
+// Move one movable block out of *slab*, which is freed with its last block; return the bytes moved.
 size_t Pool::evacuate_one(Slab* slab) {
     const size_t bytes = slab->block_bytes;
     for (uint32_t block = 0; block < slab->fresh; ++block) {
@@ -87,7 +87,7 @@ double Pool::fragmentation() const noexcept {
 std::vector<Segment> Pool::segments() {
     std::vector<Segment> found;
     uint32_t index = 0;
-    while (true) {  // in steps, without memory from the system under the lock
+    while (true) {  // in steps: no allocation under the lock
         constexpr uint32_t kStep = 512;
         Segment step[kStep];
         size_t count = 0;

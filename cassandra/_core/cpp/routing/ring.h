@@ -1,4 +1,4 @@
-// The vnode ring as numbers: sorted tokens and a bisection. Who owns a token is for the caller to map.
+// The vnode ring as numbers: sorted tokens and a bisection. The caller maps tokens to owners.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ public:
         size_t length = tokens_.size();
         while (length > 1) {
             const size_t half = length / 2;
-            base += half & -static_cast<size_t>(base[half - 1] < token);  // a branch would be guessed wrong half the time
+            base += half & -static_cast<size_t>(base[half - 1] < token);  // branchless: half would be mispredicted
             length -= half;
         }
         const size_t found = static_cast<size_t>(base - tokens_.data()) + (*base < token);

@@ -1,4 +1,4 @@
-// What a route plan needs beside rings and tablets: lists of host positions by range, and cheap random numbers.
+// Helpers of route plans besides rings and tablets: lists of host positions by range, and cheap random numbers.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace fastcql {
 
-// Positions of hosts by range of a ring, filled in as ranges are asked for. Guarded by its owner.
+// Positions of hosts by range of a ring, filled in on demand. Guarded by its owner.
 class RangeLists {
 public:
     explicit RangeLists(size_t ranges = 0) : starts_(ranges, 0), numbers_(1, 0) {}
@@ -23,16 +23,16 @@ public:
     }
 
 private:
-    std::vector<uint32_t> starts_;   // in numbers_; 0: not known
-    std::vector<uint16_t> numbers_;  // the first one is nobody's
+    std::vector<uint32_t> starts_;   // in numbers_; 0: not filled in
+    std::vector<uint16_t> numbers_;  // the first one is unused
 };
 
-// Numbers to spread load by (splitmix64): quick and even, nothing to keep secrets with. Guarded by its owner.
+// Random numbers for load balancing (splitmix64): fast and uniform, not for cryptography. Guarded by its owner.
 class Dice {
 public:
     explicit Dice(uint64_t seed = 0) noexcept : state_(seed) {}
 
-    // Evenly one of 0 … count - 1.
+    // Uniformly one of 0 to count - 1.
     size_t below(size_t count) noexcept {
         uint64_t mixed = (state_ += 0x9E3779B97F4A7C15u);
         mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9u;

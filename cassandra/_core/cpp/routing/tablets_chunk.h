@@ -1,7 +1,7 @@
 // A run of tablets of one table, sorted and immutable: parallel arrays in one block of memory.
 //
-// A tablet covers (first, last]. One whose first token is not below its last one wraps around the end of the ring; a
-// table has at most one of them, and it is the first by last token.
+// A tablet covers (first, last]. A tablet whose first token is not below its last one wraps around the end of the ring;
+// a table has at most one of them, and it is the first by last token.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +19,15 @@ inline uint16_t replica_host(Replica replica) noexcept { return static_cast<uint
 inline uint16_t replica_shard(Replica replica) noexcept { return static_cast<uint16_t>(replica); }
 
 constexpr size_t kMaxReplicas = 255;
-constexpr size_t kFewReplicas = 6;  // nearly all tablets have no more: as many may always be copied, there or not
+constexpr size_t kFewReplicas = 6;  // the maximum of nearly all tablets: copying this many is always safe, used or not
 
 enum TabletFlags : uint8_t {
     kHasVersion = 1,
-    kNoReplicas = 2,  // the Python object had None, not an empty tuple
-    kUnsigned = 4,    // the version was given, and is shown, as a number of 64 bits without a sign
+    kNoReplicas = 2,  // the Python object has None, not an empty tuple
+    kUnsigned = 4,    // the version was given, and is returned, as an unsigned 64-bit number
 };
 
-// One tablet; the replicas belong to somebody else.
+// One tablet; the replicas are owned elsewhere.
 struct TabletRow {
     int64_t first;
     int64_t last;
@@ -45,7 +45,7 @@ inline size_t lower_bound(const int64_t* values, size_t size, int64_t key) {
     const int64_t* base = values;
     while (size > 1) {
         const size_t half = size / 2;
-        base += half & -static_cast<size_t>(base[half - 1] < key);  // a branch would be guessed wrong half the time
+        base += half & -static_cast<size_t>(base[half - 1] < key);  // branchless: half would be mispredicted
         size -= half;
     }
     return static_cast<size_t>(base - values) + (*base < key);
@@ -53,7 +53,7 @@ inline size_t lower_bound(const int64_t* values, size_t size, int64_t key) {
 
 class Chunk {
 public:
-    static constexpr size_t kMax = 256;  // tablets; what an added tablet copies, against the size of the directory
+    static constexpr size_t kMax = 256;  // tablets; copies per added tablet against the size of the directory
 
     size_t size() const { return size_; }
     const int64_t* lasts() const { return reinterpret_cast<const int64_t*>(this + 1); }
@@ -96,7 +96,7 @@ static_assert(sizeof(Chunk) == 8, "the arrays after it are aligned");
 
 using OwnedChunk = std::unique_ptr<const Chunk, Chunk::Free>;
 
-// What a chunk is made of: tablets of an older chunk, or a single new one.
+// A source of a chunk: tablets of an older chunk, or a single new one.
 struct Piece {
     const Chunk* chunk;  // null: *row
     const TabletRow* row;
@@ -109,7 +109,7 @@ struct Piece {
     size_t size() const { return end - begin; }
 };
 
-// A chunk of *count* pieces in their order. Throws bad_alloc.
+// Return a chunk of *count* pieces in their order. Throws bad_alloc.
 OwnedChunk make_chunk(const Piece* pieces, size_t count);
 
 }  // namespace fastcql

@@ -20,7 +20,7 @@ uint64_t mix(uint64_t hash, std::string_view text) {
         hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
         hash ^= hash >> 32;
     }
-    word = left;  // tells the end of one name from the beginning of the next
+    word = left;  // separates the end of one name from the beginning of the next
     if (left & 4) {
         uint32_t part;
         std::memcpy(&part, at, 4);
@@ -117,7 +117,7 @@ const char* TabletMap::learn(const TableName& name, const uint8_t* payload, size
         for (const PayloadReplica& replica : payload_.replicas)
             replicas[count++] = make_replica(hosts_->intern(replica.host), replica.shard);
     } catch (const std::overflow_error&) {
-        return "it is on more hosts than the map can hold";
+        return "the map cannot hold more hosts";
     }
     const TabletRow row = {payload_.first,
                            payload_.last,
@@ -174,7 +174,7 @@ void TabletMap::release(TabletTable* table) noexcept {
     if (--table->holders_ > 0 || table->has_tablets()) return;
     try {
         remove_unused();
-    } catch (const std::bad_alloc&) {  // then it goes with the next one
+    } catch (const std::bad_alloc&) {  // removed with the next one
     }
 }
 
@@ -190,7 +190,7 @@ std::vector<TabletMap::Copy> TabletMap::copy(uint64_t& changes) const {
         copy.rows.reserve(snapshot->tablets());
         size_t replicas = 0;
         for (size_t i = 0; i < snapshot->chunks(); ++i) replicas += snapshot->chunk(i)->size() * snapshot->chunk(i)->stride();
-        copy.replicas.reserve(replicas);  // never moves while rows point into it
+        copy.replicas.reserve(replicas);  // it must not move while rows point into it
         for (size_t i = 0; i < snapshot->chunks(); ++i) {
             for (size_t j = 0; j < snapshot->chunk(i)->size(); ++j) {
                 TabletRow row = snapshot->chunk(i)->row(j);
@@ -224,7 +224,7 @@ TabletTable* TabletMap::table_for(const TableName& name) {
     return table.release();
 }
 
-// Whatever can fail has been done before.
+// All steps that can fail are done before.
 void TabletMap::publish(TabletTable* table, Change& change) noexcept {
     const Snapshot* before = std::exchange(table->current_, change.commit());
     ++changes_;
@@ -239,7 +239,7 @@ void TabletMap::clear(TabletTable* table) {
     publish(table, nothing);
 }
 
-// Tables without tablets that nobody holds.
+// Remove tables without tablets and holders.
 void TabletMap::remove_unused() {
     std::vector<TabletTable*> kept, gone;
     for (TabletTable* table : tables_) {

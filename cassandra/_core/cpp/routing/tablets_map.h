@@ -1,8 +1,8 @@
-// The tablets of all tables, and the hosts they are on. Names and host ids are bytes here; nothing knows Python.
+// The tablets of all tables, and their hosts. Names and host ids are bytes here; no code here depends on Python.
 //
-// Guarded by its owner: the GIL, which everybody holds who calls anything here. No call gives it up or runs foreign code,
-// so each is one step to all others, and a snapshot that was replaced is freed at once: nobody is reading it. (Readers
-// without the GIL would need a way to tell writers what they read. There are none, and no lock is quicker than that.)
+// Guarded by its owner: the GIL, which every caller holds. No call releases it or runs foreign code, so each call is
+// atomic for other threads, and a replaced snapshot is freed at once: it has no readers. (Readers without the GIL would
+// have to announce to writers which snapshot they read. There are none, and no lock is quicker than that.)
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ struct TableName {
     std::string_view table;
 };
 
-// A table's current snapshot. Lives as long as it has tablets or somebody holds it.
+// A table's current snapshot. Lives as long as it has tablets or holders.
 class TabletTable {
 public:
     const std::string keyspace;
@@ -45,7 +45,7 @@ private:
     size_t holders_ = 0;
 };
 
-// Tables by name: a hash table, made anew when tables come and go.
+// Tables by name: a hash table, rebuilt when tables are added or removed.
 class TableNames {
 public:
     static uint64_t hash(const TableName& name);
@@ -57,14 +57,14 @@ private:
     size_t mask_;
 };
 
-// Numbers of hosts: given on first sight, never given to another.
+// Numbers of hosts: assigned on first sight, never reassigned.
 class TabletHosts {
 public:
     static constexpr size_t kMax = 65535;
 
-    // The number of *id*, a new one if it has none. Throws overflow_error when there are too many.
+    // The number of *id*, a new one if it has none. Throws overflow_error if there are too many.
     uint16_t intern(const HostId& id);
-    uint16_t add(const HostId& id);  // without looking for it: ids that only the caller knows
+    uint16_t add(const HostId& id);  // without a look-up, for ids outside the table of UUIDs
     bool look_up(const HostId& id, uint16_t& host) const noexcept;
     HostId id(size_t host) const noexcept { return ids_[host]; }
 
@@ -89,21 +89,21 @@ public:
         return table && table->find(token, found);
     }
     bool has_tablets(const TableName& name) const noexcept;
-    // How many tables are known, with tablets or without.
+    // Number of known tables, with tablets or without.
     size_t tables() const noexcept { return tables_.size(); }
-    // Goes up with every change.
+    // Increases with every change.
     uint64_t changes() const noexcept { return changes_; }
 
-    // Writers. All throw bad_alloc and change nothing then.
+    // Writers. All throw bad_alloc and change nothing in that case.
     void add(const TableName& name, const TabletRow& row);
-    // Null, or what is wrong with the payload; *added* says whether it had replicas.
+    // Returns null, or the error in the payload; *added* is true if it had replicas.
     const char* learn(const TableName& name, const uint8_t* payload, size_t size, bool& added);
     void replace(const TableName& name, const std::vector<TabletRow>& rows);
     void drop(const TableName& name);
     void drop_keyspace(const std::string& keyspace);
     void drop_host(uint16_t host);
 
-    // A table that stays valid, empty or not, until it is released as often as it was held.
+    // Return a table that stays valid, empty or not, until it is released as often as it was held.
     TabletTable* hold(const TableName& name);
     void release(TabletTable* table) noexcept;
 
@@ -112,7 +112,7 @@ public:
         std::vector<TabletRow> rows;  // replicas point into replicas below
         std::vector<Replica> replicas;
     };
-    // All tables that have tablets, and the count of changes they belong to.
+    // Return all tables that have tablets, and the change count of this state.
     std::vector<Copy> copy(uint64_t& changes) const;
     // Memory of all snapshots.
     size_t bytes() const noexcept;
@@ -127,7 +127,7 @@ private:
     uint64_t changes_ = 0;
     std::vector<TabletTable*> tables_;
     const std::shared_ptr<TabletHosts> hosts_;
-    TabletPayload payload_;  // here for its memory
+    TabletPayload payload_;  // a member so that its memory is reused
 };
 
 }  // namespace fastcql

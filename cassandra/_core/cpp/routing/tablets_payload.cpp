@@ -9,7 +9,7 @@ namespace fastcql {
 
 namespace {
 
-// Takes values, each with its length in front, off the bytes that are left.
+// Reads length-prefixed values from the remaining bytes.
 class Reader {
 public:
     Reader(const uint8_t* data, size_t size) : at_(data), left_(size) {}
@@ -21,7 +21,7 @@ public:
         skip(4);
         return true;
     }
-    // The next value; one that is null has no bytes.
+    // The next value; a null one has no bytes.
     bool value(const uint8_t*& data, size_t& size) {
         int32_t length = 0;
         if (!number(length)) return false;
@@ -64,7 +64,7 @@ const char* parse_replicas(Reader list, std::vector<PayloadReplica>& replicas) {
         std::memcpy(parsed.host.data(), host, 16);
         parsed.shard = static_cast<uint16_t>(number);
     }
-    return list.empty() ? nullptr : "bytes are left behind the last replica";
+    return list.empty() ? nullptr : "extra bytes behind the last replica";
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ const char* parse_tablet(const uint8_t* data, size_t size, TabletPayload& parsed
     parsed.last = load_i64(last);
     if (!tuple.empty()) {
         if (!tuple.fixed(version, 8)) return "the version is not a bigint";
-        if (!tuple.empty()) return "bytes are left behind the version";
+        if (!tuple.empty()) return "extra bytes behind the version";
         parsed.version = load_i64(version);
         parsed.has_version = true;
     }

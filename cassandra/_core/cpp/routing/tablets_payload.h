@@ -1,4 +1,4 @@
-// What a ScyllaDB server says about a tablet: the values of the custom payload keys tablets-routing-v1,
+// A tablet as described by a ScyllaDB server: the values of the custom payload keys tablets-routing-v1,
 // tuple<bigint, bigint, list<tuple<uuid, int>>>, and tablets-routing-v2, which has the version as a fourth bigint.
 #pragma once
 
@@ -24,7 +24,7 @@ struct TabletPayload {
     std::vector<PayloadReplica> replicas;
 };
 
-// Null, or what is wrong with the bytes. Throws bad_alloc.
+// Return null, or the error in the bytes. Throws bad_alloc.
 const char* parse_tablet(const uint8_t* data, size_t size, TabletPayload& parsed);
 
 }  // namespace fastcql

@@ -19,17 +19,17 @@ bool overlap(const TabletRow& a, const TabletRow& b) {
     return a.first < b.last && b.first < a.last;
 }
 
-// Whether *rows*, sorted by last token, overlap nowhere.
+// True if no two of *rows*, sorted by last token, overlap.
 bool disjoint(const std::vector<TabletRow>& rows) {
     for (size_t i = 1; i < rows.size(); ++i)
         if (rows[i].wraps() || rows[i].first < rows[i - 1].last) return false;
     return rows.empty() || !rows[0].wraps() || rows.size() == 1 || rows.back().last <= rows[0].first;
 }
 
-// Tokens that are covered by any of the tablets put in.
+// The set of tokens covered by the added tablets.
 class Covered {
 public:
-    // Whether none of the tokens of *row* was covered. They are from now on.
+    // Cover the tokens of *row*; true if none of them was covered before.
     bool put(const TabletRow& row) {
         if (!row.wraps()) return put(row.first + 1, row.last);
         const bool low = put(INT64_MIN, row.last);
@@ -93,7 +93,7 @@ const Snapshot* Change::commit() {
     return std::exchange(next, nullptr);
 }
 
-// Makes fresh from *pieces*: one chunk if they fit, else evenly filled ones with room to grow.
+// Build fresh from *pieces*: one chunk if they fit, else evenly filled ones with room to grow.
 void Change::put_chunks(const Pieces& pieces) {
     size_t total = 0;
     for (const Piece& piece : pieces) total += piece.size();
@@ -124,7 +124,7 @@ void Change::put_chunks(const Pieces& pieces) {
     }
 }
 
-// Makes next: *before* with fresh in place of its chunks [begin, end).
+// Build next: *before* with fresh in place of its chunks [begin, end).
 void Change::link(const Snapshot* before, size_t begin, size_t end) {
     const size_t old = before ? before->chunks() : 0;
     const size_t count = old - (end - begin) + fresh.size();
@@ -153,7 +153,7 @@ void Change::link(const Snapshot* before, size_t begin, size_t end) {
     next = made;
 }
 
-// Everything anew: *pieces* in place of *before*.
+// Replace all of *before* by *pieces*.
 Change Change::rebuild(const Snapshot* before, const Pieces& pieces) {
     Change change;
     change.put_chunks(pieces);
@@ -181,8 +181,8 @@ Change Change::add(const Snapshot* before, const TabletRow& row) {
         return rebuild(before, pieces);
     }
 
-    // What it overlaps is one run: from the first tablet that ends behind its first token to the last one that begins
-    // before its last token.
+    // The overlapped tablets are one run: from the first tablet that ends behind its first token to the last one that
+    // begins before its last token.
     const size_t count = before->chunks();
     size_t begin = std::min(upper_bound(before->lasts(), count, row.first), count - 1);
     size_t end = std::min(lower_bound(before->lasts(), count, row.last), count - 1) + 1;
@@ -193,7 +193,7 @@ Change Change::add(const Snapshot* before, const TabletRow& row) {
 
     Piece pieces[5];
     size_t used = 0, total = keep + 1 + right->size() - resume;
-    const auto fits = [&](size_t other) {  // a chunk that got small takes a neighbour in
+    const auto fits = [&](size_t other) {  // a small chunk is merged with a neighbour
         return total < Chunk::kMax / 4 && total + before->chunk(other)->size() <= Chunk::kMax / 2;
     };
     if (begin > 0 && fits(begin - 1)) {
@@ -215,7 +215,7 @@ Change Change::add(const Snapshot* before, const TabletRow& row) {
 }
 
 Change Change::without_host(const Snapshot& before, uint16_t host) {
-    Pieces pieces;  // of everything that stays
+    Pieces pieces;  // of the remaining tablets
     bool found = false;
     for (size_t i = 0; i < before.chunks(); ++i) {
         const Chunk* chunk = before.chunk(i);
@@ -234,7 +234,8 @@ Change Change::without_host(const Snapshot& before, uint16_t host) {
     return found ? rebuild(&before, pieces) : Change();
 }
 
-// A row stays if no later one overlaps it, not even one that has to go itself: so says adding one after the other.
+// Keep a row if no later one overlaps it, even one that is removed itself: the result equals adding one after the
+// other.
 Change Change::all_of(const std::vector<TabletRow>& rows) {
     std::vector<TabletRow> sorted(rows);
     const auto by_last = [](const TabletRow& a, const TabletRow& b) { return a.last < b.last; };

@@ -1,7 +1,7 @@
 // All tablets of one table at one moment: chunks, and a directory of their last tokens. Immutable.
 //
-// A change makes a new snapshot that shares the untouched chunks with the old one, so that a change which fails has
-// changed nothing. Who publishes it owns the old directory and the chunks it replaced.
+// A change makes a new snapshot that shares the untouched chunks with the old one, so that a failed change has changed
+// nothing. The publisher owns the old directory and the chunks that the new one replaces.
 #pragma once
 
 #include <cstring>
@@ -27,9 +27,9 @@ struct FoundTablet {
         version = row.version;
         count = row.count;
         flags = row.flags;
-        if (row.count) std::memcpy(replicas, row.replicas, row.count * sizeof(Replica));  // without any it may be null
+        if (row.count) std::memcpy(replicas, row.replicas, row.count * sizeof(Replica));  // may be null without any
     }
-    // Tablet *i* of *chunk*. A copy of fixed size is quicker than one of the right size.
+    // Tablet *i* of *chunk*. A copy of fixed size is faster than one of the exact size.
     void copy(const Chunk& chunk, size_t i) noexcept {
         first = chunk.firsts()[i];
         last = chunk.lasts()[i];
@@ -49,7 +49,7 @@ public:
     const int64_t* lasts() const { return reinterpret_cast<const int64_t*>(this + 1); }  // of each chunk
     const Chunk* const* all() const { return reinterpret_cast<const Chunk* const*>(lasts() + chunks_); }
     const Chunk* chunk(size_t i) const { return all()[i]; }
-    // Whether the first tablet wraps around.
+    // True if the first tablet wraps around.
     bool wraps() const { return chunk(0)->row(0).wraps(); }
     size_t bytes() const;
 
@@ -57,7 +57,7 @@ public:
         size_t at = lower_bound(lasts(), chunks_, token), i = 0;
         if (at < chunks_) {
             i = lower_bound(chunk(at)->lasts(), chunk(at)->size(), token);
-        } else {  // behind the last tablet: only one that wraps around can cover the token
+        } else {  // behind the last tablet: only a wrapping one can cover the token
             at = 0;
             if (!wraps()) return false;
         }
@@ -75,11 +75,11 @@ private:
     size_t chunks_ = 0;
 };
 
-// A snapshot that is not published yet. What it does not take over from *before* belongs to it until then.
+// A snapshot that is not published yet. Until then it owns its parts that are not shared with *before*.
 struct Change {
-    const Snapshot* next = nullptr;   // null: no tablets are left
-    std::vector<OwnedChunk> fresh;    // chunks of next that are not in the one before
-    std::vector<const Chunk*> gone;   // chunks of the one before that are not in next
+    const Snapshot* next = nullptr;   // null: no tablets remain
+    std::vector<OwnedChunk> fresh;    // chunks of next that are not in the old snapshot
+    std::vector<const Chunk*> gone;   // chunks of the old snapshot that are not in next
 
     Change() = default;
     Change(Change&& other) noexcept
@@ -91,10 +91,10 @@ struct Change {
     static Change add(const Snapshot* before, const TabletRow& row);
     // *before* without the tablets on *host*; its gone is empty if there are none.
     static Change without_host(const Snapshot& before, uint16_t host);
-    // *rows* in the given order, a later one in place of earlier ones that it overlaps.
+    // *rows* in the given order, a later one in place of the earlier ones that it overlaps.
     static Change all_of(const std::vector<TabletRow>& rows);
 
-    // next is published: it owns its chunks now. Gives it.
+    // Called when next is published: it owns its chunks now. Returns next.
     const Snapshot* commit();
 
 private:

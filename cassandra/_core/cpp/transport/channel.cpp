@@ -35,7 +35,7 @@ void Channel::start(const ConnectStep& step) {
     {
         Lock lock(mutex_);
         fd_ = step.fd;
-        scan_at = scan_at_ = std::min(scan_at_, connect_deadline_);  // a request may have come early
+        scan_at = scan_at_ = std::min(scan_at_, connect_deadline_);  // a request may have been submitted before
     }
     interest_ = kWritable;
     if (!reactor_->poller().add(fd_, interest_, this)) {
@@ -73,10 +73,10 @@ void Channel::become_open() {
     }
     update_interest();
     reactor_->runtime_connected(*this);
-    reactor_->mark_dirty(*this);  // requests may have come early
+    reactor_->mark_dirty(*this);  // requests may have been submitted before
 }
 
-// True when a request would be given up.
+// True if a request would expire.
 bool Channel::has_due(Nanos now) {
     Lock lock(mutex_);
     return in_flight() > 0 && std::any_of(entries_.begin(), entries_.end(), [now](const StreamEntry& entry) {
@@ -105,8 +105,8 @@ void Channel::on_ready(uint32_t readiness) {
     }
 }
 
-// Interest follows the state: to learn of a finished connect, of input unless paused, and of room for more output if it
-// ran out.
+// Interest follows the state: completion of the connect, input unless paused, and room for more output if there was
+// none.
 void Channel::update_interest() {
     uint32_t wanted = paused_.load(std::memory_order_relaxed) ? 0U : uint32_t{kReadable};
     {
@@ -118,7 +118,7 @@ void Channel::update_interest() {
     const uint32_t before = std::exchange(interest_, wanted);
     Poller& poller = reactor_->poller();
     if (wanted == 0) {
-        poller.remove(fd_);  // pollers tell of a broken connection whatever the interest is
+        poller.remove(fd_);  // pollers report a broken connection with any interest
     } else if (before != 0) {
         poller.modify(fd_, wanted, this);
     } else if (!poller.add(fd_, wanted, this)) {
@@ -149,7 +149,7 @@ void Channel::on_attention() {
     }
     if (closed()) return;
     if (wanted & kWriteFailed) {
-        receive_rest();  // the peer may have said why before it closed
+        receive_rest();  // the peer may have sent an error before it closed
         end_input(Reason::Kind::System, "send", write_error);
         return;
     }
@@ -159,9 +159,9 @@ void Channel::on_attention() {
     if (wanted & kFlush) reactor_->mark_dirty(*this);
 }
 
-// Unlocks, and tells the role holder if something is to be looked at.
+// Unlocks, and notifies the role holder if there is work for it.
 void Channel::leave(Lock& lock) {
-    if (!lock.owns_lock()) return;  // a child that was forked meanwhile
+    if (!lock.owns_lock()) return;  // a child forked meanwhile
     const bool post = wanted_attention_ != 0 && !attention_posted_;
     if (post) attention_posted_ = true;
     const bool watch = std::exchange(watch_wanted_, false);
@@ -184,8 +184,7 @@ void Channel::begin_closing(Ref<Reason> reason) {
     ask(kClose);
 }
 
-// By the role holder. Without effect when somebody closed the channel already: the command to clean up is on
-// its way.
+// By the role holder. Without effect if the channel was closed already: the command to clean up is scheduled.
 void Channel::fail(Reason::Kind kind, std::string message, int error) {
     {
         Lock lock(mutex_);
@@ -202,7 +201,7 @@ void Channel::stop() {
         if (state() == State::Closed) return;
         state_.store(State::Closing, std::memory_order_release);
         reason = std::move(reason_);
-        wanted_attention_ = 0;  // the command to clean up may be refused by now, or comes too late
+        wanted_attention_ = 0;  // the command to clean up may be refused, or run too late
     }
     if (!reason)
         reason = Ref<Reason>::adopt(new Reason(Reason::Kind::Stopped, "the driver was shut down"));
@@ -239,7 +238,7 @@ void Channel::finish_close(Ref<Reason> reason) {
         promised_ = false;
         queue_ = WriteQueue();
     }
-    // Nothing of these is needed while somebody keeps a closed channel.
+    // A closed channel that is still referenced needs none of these.
     stash_.clear();
     stash_end_ = nullptr;
     splitter_ = Splitter();
@@ -249,8 +248,8 @@ void Channel::finish_close(Ref<Reason> reason) {
     reactor_->forget(*this);
 }
 
-// Locked. A sender without the lock keeps the descriptor until it is back: the number must not be reused
-// under it.
+// Locked. A sender without the lock keeps the descriptor until it returns: the number must not be reused while it
+// sends.
 void Channel::close_descriptor() {
     close_fd_wanted_ = writing_;
     if (writing_ || fd_ < 0) return;
@@ -259,20 +258,20 @@ void Channel::close_descriptor() {
     ::close(fd);
 }
 
-// The connection itself, and what the parent's poller knows of it, stay as they are.
+// The connection itself, and its entry in the parent's poller, stay unchanged.
 void Channel::close_copy() noexcept {
     const int fd = std::exchange(fd_, -1);
     if (fd >= 0) ::close(fd);
 }
 
-// Inside the runtime lock: the peer learns that this is the end, if the socket takes it at once and nobody is just sending.
-// What it sent meanwhile is thrown away: closed with unread input, a socket is reset, and our last bytes may be lost on
-// the way.
+// Inside the runtime lock: sends the peer the end of the stream, if the socket takes it at once and no thread is
+// sending. Input received meanwhile is discarded: a socket closed with unread input is reset, and our last bytes may be
+// lost on the way.
 void Channel::end_filter() {
     constexpr int kDrainRounds = 256;
     {
         Lock lock(mutex_);
-        if (writing_) return close_descriptor();  // by the one who writes, when he is through
+        if (writing_) return close_descriptor();  // the writer closes it when it has finished
         writing_ = true;
     }
     reactor_->runtime().filter_end(filter, wire_);
@@ -311,16 +310,15 @@ bool Channel::socket_name(bool peer, SocketAddress* address) noexcept {
 }
 
 void Channel::on_scan(Nanos now) {
-    // Deadlines are met with this precision, so that scanning many streams stays cheap whatever their
-    // deadlines are.
+    // Deadlines are met with this precision, so that scanning many streams stays cheap for any deadlines.
     constexpr Nanos kPrecision = 5 * kMillisecond;
     constexpr Nanos kInputPatience = 100 * kMillisecond;
     armed_scan_ = kNever;
     if (state() == State::Open && !scan_waits_ && has_due(now)) {
-        receive_rest();  // an answer that has arrived is not late, however late it is read
+        receive_rest();  // a response that has arrived is not late, even if it is read late
         if (closed()) return;
         scan_waits_ = listed_runtime_input || input_lent_;
-        if (scan_waits_) return reactor_->arm_scan(*this, now + kInputPatience);  // after_input() looks before
+        if (scan_waits_) return reactor_->arm_scan(*this, now + kInputPatience);  // after_input() scans earlier
     }
     scan_waits_ = false;
     std::vector<EndedRequest> expired;
@@ -343,7 +341,7 @@ void Channel::on_scan(Nanos now) {
         outcome.attempt = one.attempt;
         outcome.arrived = now;
         outcome.elapsed = one.elapsed;
-        outcome.failure.reset(new Failure{FailureKind::TimedOut, one.sent, "no answer in time", nullptr});
+        outcome.failure.reset(new Failure{FailureKind::TimedOut, one.sent, "no response in time", nullptr});
         reactor_->deliver(one.operation, std::move(outcome));
     }
     if (opening && connect_deadline_ <= now) {

@@ -6,25 +6,26 @@
 //   Filtering    the byte filter (TLS) shakes hands
 //   Open         frames flow
 //   Closing      no more requests; the role holder cleans up
-//   Closed       out of the poller; every request has its outcome on the way
+//   Closed       removed from the poller; every request has its outcome scheduled
 //
-// Who may touch what:
+// Ownership:
 //   mutex_       guards the state, streams and the write queue. Held for short steps only, never over a system
 //                call.
 //   writing_     (guarded by mutex_) its setter owns wire_ and the filter, and may call send() without the mutex.
-//                Whoever comes in the meantime leaves its frame in the queue; the owner looks again before it stops.
-//                So no thread waits for another one's system call, and frames that meet there go out together. A
-//                role holder with input for the filter leaves it in the stash, and is told when the owner is through.
-//   role holder  the thread that runs the reactor just now: everything about receiving, and the poller.
+//                Other threads put their frames into the queue meanwhile; the owner checks the queue again before it
+//                stops. So no thread waits for another thread's system call, and frames that meet there are sent
+//                together. A role holder with input for the filter leaves it in the stash, and is notified when the
+//                owner has finished.
+//   role holder  the thread that runs the reactor at present: owns all receiving, and the poller.
 //
-// What has to be encrypted or compressed needs the runtime lock: the role holder does that in a task of the reactor; any
-// other thread, which comes from the runtime, takes the lock itself.
+// Data that has to be encrypted or compressed needs the runtime lock: the role holder does that in a task of the
+// reactor; any other thread, which comes from the runtime, takes the lock itself.
 //
-// What is queued is sent: unsent.h has the invariant and why it holds. An answer that has arrived has arrived: its time
-// is that of the read which brought it (Outcome::arrived), and before a request is given up for its deadline everything
-// that the socket has was read (on_scan), however long the client itself was held up.
+// Queued frames are always sent: unsent.h has the invariant and the argument. A response counts from its arrival: its
+// time is that of the read which received it (Outcome::arrived), and before a request fails at its deadline all bytes
+// available on the socket are read (on_scan), even if the client itself was delayed.
 //
-// All transitions are made by the role holder, except the one to Closing, which is anybody's.
+// All transitions are made by the role holder, except the one to Closing, which any thread may make.
 #pragma once
 
 #include <atomic>
@@ -48,7 +49,7 @@ struct ChannelClosing;
 
 enum class SubmitStatus : uint8_t { Accepted, Busy, Closed, NoMemory };
 
-// A request that ended without an answer. The operation comes with its reference.
+// A request that ended without a response. The operation comes with its reference.
 struct EndedRequest {
     Operation* operation;
     uint32_t attempt;
@@ -56,7 +57,7 @@ struct EndedRequest {
     Nanos elapsed;
 };
 
-// A request that was sent. The operation is nobody's: it is valid as long as the caller holds the runtime lock.
+// A request that was sent. The operation is borrowed: it is valid as long as the caller holds the runtime lock.
 struct WaitingRequest {
     Operation* operation;
     uint32_t attempt;
@@ -84,15 +85,15 @@ public:
     // --- any thread ---
 
     // Sends a frame (header and body, its length checked) under a free stream. Takes over a reference of the
-    // operation's runtime object if accepted. *later*: it may wait for others, see unsent.h. Where needs_runtime_output() the
-    // caller has the runtime lock, or may take it. Only Accepted changes anything.
+    // operation's runtime object if accepted. *later*: it may be coalesced with others, see unsent.h. If
+    // needs_runtime_output() the caller has the runtime lock, or may take it. Only Accepted changes any state.
     Submitted submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
                      double timeout, bool later = false) noexcept;
-    // Sends what waits; by whoever took the channel from the list of the unsent.
+    // Sends the queue; called by the thread that took the channel from the list of the unsent.
     void send_queued();
-    // Gives a request up, and the channel with it if nobody can know any more which keyspace it uses; the
-    // caller drops the stream's reference. False if it was answered already: by now
-    // the stream may carry another one, so it is compared.
+    // Orphans a request, and closes the channel if its current keyspace becomes unknown by that; the caller drops the
+    // stream's reference. False if the response has arrived already: the stream may carry another request by now, so
+    // the operation is compared.
     bool orphan(int stream, const Operation* operation, uint32_t attempt) noexcept;
     // *reason* is taken only if the channel was not closing yet.
     void close(Ref<Reason> reason) noexcept;
@@ -103,25 +104,26 @@ public:
     int orphaned() const noexcept { return orphaned_.load(std::memory_order_relaxed); }
     int max_requests() const noexcept { return max_requests_.load(std::memory_order_relaxed); }
     void set_max_requests(int limit) noexcept { max_requests_.store(limit, std::memory_order_relaxed); }
-    // Before the first request that is to count.
+    // Called before the first request that counts.
     void set_limit(Ref<Limit> limit) noexcept;
-    // Runtime::quiet is called when a request that was sent waits and nothing was received for *patience*: see
-    // channel_quiet.cpp. Before the first request that is to count.
+    // Runtime::quiet is called when a sent request waits and no bytes were received for *patience*: see
+    // channel_quiet.cpp. Called before the first request that counts.
     void watch_quiet(Nanos patience) noexcept;
     void waiting(std::vector<WaitingRequest>& found);
-    // While more than a few requests are on their way to the peer: how many bytes it has taken so far. Else 0.
+    // While more than a few requests are on their way to the peer: the number of bytes it has taken so far. Else 0.
     uint64_t uploaded() noexcept;
-    // For those in line: tell *waiter* when something changed, unless there is a free stream (or the channel
-    // is closed). The limit is asked separately.
+    // For requests in the admission queue: notify *waiter* when the state changes, unless there is a free stream (or
+    // the channel is closed). The limit is checked separately.
     Wait wait_for_stream(Operation* waiter) noexcept;
     void end_line() noexcept;
-    // Between the two no request is taken but the driver's own: the keyspace of the session is about to change. They nest.
+    // Between the two only the driver's own requests are accepted: the keyspace of the session is about to change. They
+    // nest.
     void hold() noexcept;
     void let_go() noexcept;
     bool held() noexcept;
     uint64_t bytes_sent() const noexcept { return bytes_sent_.load(std::memory_order_relaxed); }
     uint64_t bytes_received() const noexcept { return bytes_received_.load(std::memory_order_relaxed); }
-    // Now, while it is us who do not read: the peer is not silent.
+    // The present time while this side has paused reading: the peer is not silent then.
     Nanos last_received() const noexcept {
         return paused_.load(std::memory_order_relaxed) ? monotonic_now()
                                                        : last_received_.load(std::memory_order_relaxed);
@@ -138,7 +140,7 @@ public:
     bool compressed() const noexcept { return compressed_.load(std::memory_order_acquire); }
     bool needs_runtime_output() const { return filter || compressed(); }
 
-    // In a forked child, whose only thread this is: gives up its copy of the parent's socket.
+    // In a forked child, whose only thread this is: closes its copy of the parent's socket.
     void close_copy() noexcept;
 
     // Called by the reactor.
@@ -146,9 +148,9 @@ public:
     void on_ready(uint32_t readiness);
     void on_attention();
     void on_scan(Nanos now);
-    // Whether there is a request in flight that somebody other than a waiter is to be called for.
+    // True if a request is in flight whose observer is not a waiter.
     bool anybody_called();
-    // The reactor keeps one moment for the next scan; an earlier one replaces it.
+    // The reactor keeps one time for the next scan; an earlier one replaces it.
     bool rearm(Nanos due) {
         if (due >= armed_scan_) return false;
         armed_scan_ = due;
@@ -156,24 +158,24 @@ public:
     }
     bool stale(Nanos due) const { return due != armed_scan_; }
     void flush();
-    // For a paused one: how much memory it waits for, and whether it got it (or needs none any more).
+    // For a paused channel: the size of the memory it waits for, and true if it got it (or needs none any more).
     size_t wanted() const;
     bool resume();
     // Inside the runtime lock.
     void runtime_input();
-    // On interruptible threads, where what came for the filter is filtered without the role; see channel_filter.cpp.
+    // On interruptible threads, where input of the filter is filtered without the role; see channel_filter.cpp.
     bool lends() const { return lends_ && !stash_end_; }
     bool lend();
     bool feed_filter();
     void filtered();
     void post_input();
-    // What this thread was lent, as it is in the handler of a signal that is about to wait. Inside the runtime lock.
+    // Returns the filter lent to this thread, in a signal handler that is about to wait. Inside the runtime lock.
     static void give_back() noexcept;
     static bool borrows() noexcept { return borrowed_ != nullptr; }
     void runtime_flush();
     void runtime_closed(ChannelClosing& closing);
     void fail(Reason::Kind kind, std::string message, int error = 0);
-    // The reactor stops: closes at once, also what somebody is about to close.
+    // The reactor stops: closes at once, also channels that are about to be closed.
     void stop();
 
     // Position in the reactor's registry, and whether a list of it holds the channel; the reactor's.
@@ -186,7 +188,7 @@ public:
 
 private:
     using Lock = std::unique_lock<std::mutex>;
-    // What the role holder is asked to look at.
+    // Tasks requested from the role holder.
     enum Attention : uint32_t {
         kClose = 1,
         kInterest = 2,
@@ -239,14 +241,14 @@ private:
     bool take_input();
     void after_input();
     void settle();
-    // While the runtime is asked for something that may be interrupted.
+    // Held during a call of the runtime that may be interrupted.
     class Lease {
     public:
         explicit Lease(Channel& channel);
         ~Lease();
         Lease(const Lease&) = delete;
         Lease& operator=(const Lease&) = delete;
-        bool lost() const;  // nothing may be touched any more
+        bool lost() const;  // no state may be accessed any more
 
     private:
         Channel& channel_;
@@ -278,7 +280,7 @@ private:
     bool close_fd_wanted_ = false;
     uint32_t wanted_attention_ = 0;
     bool attention_posted_ = false;
-    bool watch_wanted_ = false;  // a request came that somebody is to be called for
+    bool watch_wanted_ = false;  // a request was submitted that has an observer
     Ref<Reason> reason_;
     StreamIds ids_;
     std::vector<StreamEntry> entries_;
@@ -286,12 +288,12 @@ private:
     int held_ = 0;
     Ref<Limit> limit_;
     Nanos scan_at_ = kNever;
-    static constexpr Nanos kPatient = kNever / 2;  // nobody is told; a moment this much later is one, too
+    static constexpr Nanos kPatient = kNever / 2;  // off: no call is made; half of kNever, so that sums do not overflow
     Nanos patience_ = kPatient;
     WriteQueue queue_;
-    bool promised_ = false;  // in the list of the unsent, or taken from it by who will send
+    bool promised_ = false;  // in the list of the unsent, or taken from it by a sender
     bool writing_ = false;
-    bool input_waits_ = false;  // for writing_, with something for the filter
+    bool input_waits_ = false;  // for writing_, with input for the filter
     bool blocked_ = false;  // the socket takes no more; the poller waits for it
     int write_error_ = 0;
     size_t wire_sent_ = 0;
@@ -308,23 +310,23 @@ private:
     std::atomic<uint64_t> bytes_sent_{0};
     std::atomic<uint64_t> bytes_received_{0};
     std::atomic<Nanos> last_received_{0};
-    std::atomic<bool> paused_{false};  // not read from, for want of memory; changed by the role holder
+    std::atomic<bool> paused_{false};  // reading is paused for lack of memory; changed by the role holder
 
-    // The role holder's.
+    // Owned by the role holder.
     const Nanos connect_deadline_;
     uint32_t interest_ = 0;
     bool registered_ = false;
     Nanos armed_scan_ = kNever;
-    uint64_t taken_ = 0;  // of an upload, when it was looked at last
-    Nanos told_at_ = 0;  // when the runtime was told that it is quiet
+    uint64_t taken_ = 0;  // of an upload, at the last check
+    Nanos told_at_ = 0;  // time of the last Runtime::quiet
     Splitter splitter_;
     std::unique_ptr<SegmentDecoder> decoder_;
     Peek peek_ = Peek::Nothing;
-    // Outgoing frames become segments, or come as compressed ones; set once, read by senders too.
+    // Outgoing frames become segments, or compressed segments; set once, read by senders too.
     std::atomic<bool> segmented_{false};
     std::atomic<bool> compressed_{false};
     bool filter_started_ = false;
-    bool scan_waits_ = false;  // until what was received went through the filter or the decompressor
+    bool scan_waits_ = false;  // until received bytes have passed the filter or the decompressor
     // Input that waits for the runtime lock.
     struct InputEnd {
         Reason::Kind kind;
@@ -338,8 +340,8 @@ private:
     };
     std::vector<Chunk> stash_;
     bool input_lent_ = false;
-    std::atomic<bool> lends_{false};  // the filter is one that may be interrupted; set once, read by senders too
-    std::unique_ptr<InputEnd> stash_end_;  // what came after it
+    std::atomic<bool> lends_{false};  // the filter may be interrupted; set once, read by senders too
+    std::unique_ptr<InputEnd> stash_end_;  // the end that follows the stash
     // See channel_filter.cpp.
     std::vector<Chunk> feeding_;
     size_t fed_ = 0;
@@ -350,7 +352,7 @@ private:
     Counted<&Counters::channels> counted_;
 };
 
-// What is left to do for a closed channel inside the runtime lock.
+// Remaining work for a closed channel inside the runtime lock.
 struct ChannelClosing {
     Ref<Reason> reason;
     std::vector<EndedRequest> requests;

@@ -1,14 +1,14 @@
-// What goes through the runtime on its way in: a byte filter (TLS), a decompressor.
+// Input that passes through the runtime: a byte filter (TLS), a decompressor.
 //
-// The filter, and what is on its way through it (feeding_, plain_, fault_, wire_), belong to the setter of writing_: the
-// role holder for input, whoever sends for output. plain_ and fault_ pass to the role holder when that is over.
+// The filter, and the data in it (feeding_, plain_, fault_, wire_), belong to the setter of writing_: the role holder
+// for input, the sender for output. plain_ and fault_ pass to the role holder when that is finished.
 //
-// Where the runtime interrupts threads it may run foreign code, the handlers of signals, at the end of what a filter is asked
-// on them. Such a thread does without the role meanwhile (lend): whatever a handler does, and for how long, the reactor goes
-// on. A handler that waits for an operation gives the filter back before (give_back); who called it finds lease_ changed, and
-// returns without touching anything. So does the child if the handler forks. A handler that waits for something else
-// keeps the filter until it is through, like one that works for long: then requests on this connection end by their
-// deadlines, and the runtime is told that it is quiet.
+// A runtime that interrupts threads may run foreign code, signal handlers, at the end of a call of the filter. Such a
+// thread releases the role meanwhile (lend): the reactor continues, regardless of the handler and its duration. A
+// handler that waits for an operation gives the filter back before (give_back); its caller finds lease_ changed, and
+// returns without access to any state. So does the child if the handler forks. A handler that waits for anything else
+// keeps the filter until it returns, like one that works for long: then requests on this connection end at their
+// deadlines, and the runtime is notified that it is quiet.
 #include <utility>
 
 #include "transport/channel.h"
@@ -24,7 +24,7 @@ constexpr int kInputBatches = 2;  // of requests that were queued while input we
 
 thread_local Channel* Channel::borrowed_ = nullptr;
 
-// Inside the runtime lock: what arrived for a filter or a decompressor.
+// Inside the runtime lock: processes input for a filter or a decompressor.
 void Channel::runtime_input() {
     if (closed()) return;
     if (filter) {
@@ -53,8 +53,8 @@ void Channel::after_input() {
     if (scan_waits_) on_scan(monotonic_now());
 }
 
-// By the role holder: the filter is this thread's, with all that came for it. False while another thread has it: the
-// reactor is told when that is through.
+// By the role holder: gives this thread the filter, with all its input. False while another thread has it: the reactor
+// is notified when that thread has finished.
 bool Channel::take_input() {
     Lock lock(mutex_);
     input_waits_ = writing_;
@@ -67,13 +67,14 @@ bool Channel::take_input() {
 
 bool Channel::lend() { return !closed() && (input_lent_ = take_input()); }
 
-// Inside the runtime lock, with the filter, which it gives up; by the role holder, or without the role where it was lent. What
-// came out before a reason is to be delivered. False: the filter was given back, and whatever there is is another's.
+// Inside the runtime lock, with the filter, which it releases; by the role holder, or without the role if the filter
+// was lent. Output before a reason is to be delivered. False: the filter was given back, and its data belong to another
+// thread.
 bool Channel::feed_filter() {
     const Runtime& runtime = reactor_->runtime();
     const Lease lease(*this);
     if (!std::exchange(filter_started_, true)) fault_ = Ref<Reason>::adopt(runtime.filter_start(filter, wire_));
-    bool more = std::exchange(unread_, false);  // of what it was fed before
+    bool more = std::exchange(unread_, false);  // of earlier input
     while (!fault_ && !closed() && (more || fed_ < feeding_.size())) {
         const Chunk chunk = more ? Chunk{} : std::move(feeding_[fed_++]);
         more = false;
@@ -90,12 +91,12 @@ bool Channel::feed_filter() {
     return !reactor_->foreign();
 }
 
-// By the role holder, inside the runtime lock: delivers what came out of the filter.
+// By the role holder, inside the runtime lock: delivers the output of the filter.
 void Channel::filtered() {
     input_lent_ = false;
     if (closed()) return;
     Ref<Reason> failed = std::exchange(fault_, nullptr);
-    const bool good = !failed || !plain_.empty();  // what came before a fault is good
+    const bool good = !failed || !plain_.empty();  // output before a fault is valid
     if (good && state() == State::Filtering && reactor_->runtime().filter_established(filter)) become_open();
     if (!plain_.empty()) {
         if (!lends_) lends_ = reactor_->runtime().filter_lends(filter);
@@ -106,7 +107,7 @@ void Channel::filtered() {
     after_input();
 }
 
-// After feed_filter(), by who does not get the role again.
+// After feed_filter(), by a thread that does not get the role again.
 void Channel::post_input() {
     Lock lock(mutex_);
     ask(kInput);
@@ -128,7 +129,7 @@ void Channel::give_back() noexcept {
     channel->settle();
 }
 
-// Inside the runtime lock, in a handler that interrupted the owner of the filter: completes what that was at.
+// Inside the runtime lock, in a handler that interrupted the owner of the filter: completes the interrupted call.
 void Channel::settle() {
     ++lease_;
     Ref<Reason> failed;

@@ -1,12 +1,12 @@
-// Whether the peer is silent: requests that were sent wait, and nothing comes. The runtime is told once per silence, and
-// finds out what that means.
+// Detection of a silent peer: sent requests wait, and no bytes arrive. The runtime is notified once per silence, and
+// finds out the cause.
 //
-// A request that is answered late is not a silent peer, but nobody can tell the two apart by looking. So the runtime, when
-// it is told, asks something that is answered at once; what arrives then is a sign of life for every request that was
-// sent before (*told_at_*), and those are looked at again only after the longer kLongPatience.
+// A request with a late response does not mean a silent peer, but both look the same. So the notified runtime sends a
+// request that is answered at once; its response is a sign of life for every request sent before (*told_at_*), and
+// those are checked again only after the longer kLongPatience.
 //
-// Nothing of this is paid by requests: the first one of a busy time arms the channel's scan a little sooner than its
-// deadline would, and the scan looks at the moments that are noted anyway.
+// Requests do not pay for this: the first one of a busy time arms the channel's scan a little sooner than its deadline
+// would, and the scan reads times that are recorded anyway.
 #include <algorithm>
 #include <cerrno>
 #include <sys/ioctl.h>
@@ -33,7 +33,7 @@ void Channel::watch_quiet(Nanos patience) noexcept {
     patience_ = std::min(patience, kPatient);
 }
 
-// Locked; the role holder. When it will have been quiet for too long, as far as one can tell now.
+// Locked; the role holder. Returns the time at which the silence becomes too long, by the present state.
 Nanos Channel::quiet_at(Nanos now) {
     if (patience_ >= kPatient || in_flight() == 0 || state() != State::Open) return kNever;
     const Nanos heard = last_received();
@@ -42,7 +42,7 @@ Nanos Channel::quiet_at(Nanos now) {
     for (const StreamEntry& entry : entries_) {
         if (entry.state != StreamState::Waiting) continue;
         if (queue_.still_queued(entry.position)) {
-            unsent = true;  // it is we who are late
+            unsent = true;  // the delay is on this side
         } else if (entry.started <= told_at_) {
             told = true;
         } else {
@@ -55,8 +55,8 @@ Nanos Channel::quiet_at(Nanos now) {
     return at;
 }
 
-// The role holder, when quiet_at() has come. False if there is something to read after all: it is we who were busy, or
-// did not run at all. Nor is a peer silent that takes an upload.
+// The role holder, when quiet_at() is reached. False if there is input after all: this process was busy, or did not run
+// at all. A peer that takes an upload is not silent either.
 bool Channel::is_quiet() {
     if (!stash_.empty()) return false;
     uint8_t byte;

@@ -1,4 +1,4 @@
-// Input of a channel: from the socket to the requests it answers.
+// Input of a channel: from the socket to the waiting requests.
 #include <algorithm>
 #include <cerrno>
 #include <sys/uio.h>
@@ -14,7 +14,7 @@ constexpr int kReceiveRounds = 4;  // per turn, so that a busy peer does not sta
 
 }  // namespace
 
-// True if there may be more.
+// True if there may be more input.
 bool Channel::receive() {
     for (int round = 0; round < kReceiveRounds && !closed() && !paused_; ++round) {
         Intake& intake = reactor_->intake();
@@ -59,7 +59,7 @@ void Channel::received(size_t size) {
     last_received_.store(monotonic_now(), std::memory_order_relaxed);
 }
 
-// At the limit of a strict pool: only more of what has its memory, else the channel is paused.
+// At the limit of a strict pool: receives only more of a body that has its memory, else the channel is paused.
 bool Channel::receive_held() {
     if (splitter_.waiting() || !(splitter_.holds() || (decoder_ && decoder_->missing()))) {
         pause();
@@ -93,7 +93,7 @@ bool Channel::receive_held() {
     return !closed() && !paused_;
 }
 
-// recv() gave an error or the end.
+// recv() returned an error or the end.
 void Channel::end_of_receiving(ssize_t result) {
     if (result == 0) return end_input(Reason::Kind::Eof, "closed by the server");
     if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
@@ -127,15 +127,15 @@ bool Channel::resume() {
     return true;
 }
 
-// All that the socket has, when nothing more is to come: answers that arrived are not lost with the
-// connection. Bounded, as the peer may go on.
+// Receives all remaining input of the socket at the end: responses that have arrived are not lost with the connection.
+// Bounded, as the peer may go on sending.
 void Channel::receive_rest() {
     constexpr int kCalls = 64;
     for (int call = 0; call < kCalls && receive(); ++call) {
     }
 }
 
-// What needs the runtime, and all that comes after it, waits for the runtime lock.
+// Input that needs the runtime, and all input after it, waits for the runtime lock.
 void Channel::accept_bytes(const uint8_t* data, size_t size, Block* owner) {
     if (!filter && stash_.empty()) {
         const size_t used = decode(data, size, owner, nullptr);
@@ -147,7 +147,7 @@ void Channel::accept_bytes(const uint8_t* data, size_t size, Block* owner) {
     reactor_->runtime_input(*this);
 }
 
-// Nothing comes after what was received. A filter sees that first: it may know better why.
+// Handles the end of input. A filter sees it first: it may give a better reason.
 void Channel::end_input(Reason::Kind kind, const char* message, int error) {
     if (closed()) return;
     if (!filter && stash_.empty()) return fail(kind, message, error);
@@ -155,8 +155,8 @@ void Channel::end_input(Reason::Kind kind, const char* message, int error) {
     reactor_->runtime_input(*this);
 }
 
-// Frames that were complete before a fault are delivered; then the channel fails with it. Returns the bytes it took:
-// without *context* it stops before what is to be decompressed.
+// Frames that were complete before a fault are delivered; then the channel fails with it. Returns the number of bytes
+// taken: without *context* it stops before data that needs decompression.
 size_t Channel::decode(const uint8_t* data, size_t size, Block* owner, void* context) {
     std::vector<Frame>& frames = reactor_->frames;
     size_t used = size;

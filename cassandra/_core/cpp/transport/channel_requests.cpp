@@ -1,4 +1,4 @@
-// Streams of a channel: what waits for an answer, and how it stops waiting.
+// Streams of a channel: requests in flight, and the ways in which they end.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -10,8 +10,7 @@ namespace fastcql {
 
 namespace {
 
-// Whether a request is a QUERY that says USE. (One that is prepared, or hides behind a comment, is known by
-// its answer.)
+// True if a request is a QUERY with USE. (A prepared one, or one behind a comment, is detected by its response.)
 bool says_use(const uint8_t* frame, size_t size) {
     constexpr uint8_t kQuery = 0x07;
     size_t at = 9 + 4;  // header and length of the text
@@ -32,12 +31,12 @@ bool sets_keyspace(const Frame& frame) {
 
 Ref<Reason> unknown_keyspace() {
     return Ref<Reason>::adopt(new Reason(
-        Reason::Kind::Keyspace, "a USE was given up: nobody knows which keyspace the connection uses"));
+        Reason::Kind::Keyspace, "a USE was abandoned: the keyspace of the connection is unknown"));
 }
 
 }  // namespace
 
-// Locked. The stream, or -1 when none is free.
+// Locked. Returns the stream, or -1 if none is free.
 int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, bool uses) {
     const auto lowest = static_cast<size_t>(ids_.lowest());
     if (lowest >= entries_.size() && lowest < kMaxStreams) entries_.resize(std::max<size_t>(16, 2 * entries_.size()));
@@ -63,8 +62,8 @@ int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, bo
     return stream;
 }
 
-// Locked. A stream id, and a place in the limit if there is one; -1 when either is missing, or meant for those
-// who wait.
+// Locked. Takes a stream id, and a place in the limit if there is one; -1 if either is missing, or reserved for
+// waiters.
 int Channel::acquire(Right right) {
     if (right == Right::Driver) return ids_.acquire(kMaxStreams);
     if (held_ > 0 || (line_.formed && right != Right::InLine)) return -1;
@@ -127,7 +126,7 @@ void Channel::take_waiters(std::vector<Operation*>& waiters) {
     if (limit_) limit_->tell(waiters);
 }
 
-// By the role holder: those who wait for room look again.
+// By the role holder: notifies those that wait for room.
 void Channel::tell(const std::vector<Operation*>& waiters) {
     for (Operation* waiter : waiters) {
         Outcome outcome;
@@ -142,7 +141,7 @@ bool Channel::unsent(const StreamEntry& entry) const {
     return queue_.unsent(entry.position, wire_sent_, !segmented_.load(std::memory_order_relaxed));
 }
 
-// Locked; leave() must follow. The entry's operation is the caller's from here on.
+// Locked; leave() must follow. The caller owns the entry's operation from here on.
 void Channel::give_up(StreamEntry& entry) {
     if (queue_.still_queued(entry.position)) {
         entry.state = StreamState::Withdrawn;
@@ -151,7 +150,7 @@ void Channel::give_up(StreamEntry& entry) {
         entry.state = StreamState::Orphaned;
         orphaned_.fetch_add(1, std::memory_order_relaxed);
         if (entry.uses) begin_closing(unknown_keyspace());
-        // So many may have been given up that the connection is to be replaced.
+        // The number of orphaned requests may require that the connection is replaced.
         if (line_.waiter || (entry.limited && limit_->has_waiter())) ask(kRoom);
     }
     entry.operation = nullptr;
@@ -159,7 +158,7 @@ void Channel::give_up(StreamEntry& entry) {
     FASTCQL_COUNT(requests, -1);
 }
 
-// Nothing else is caught: while the runtime ends it may end a thread in the middle of a call, by unwinding its stack.
+// No other exception is caught: a runtime that ends may end a thread in the middle of a call, by unwinding its stack.
 Submitted Channel::submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
                           double timeout, bool later) noexcept try {
     return try_submit(frame, size, operation, attempt, timeout, later);
@@ -169,7 +168,7 @@ Submitted Channel::submit(const uint8_t* frame, size_t size, Operation* operatio
 
 Submitted Channel::try_submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
                               double timeout, bool later) {
-    // More than this is not worth waiting for company.
+    // Larger queues are sent at once instead of being coalesced.
     constexpr size_t kEnough = 64 << 10;
     Lock lock(mutex_);
     if (state() >= State::Closing) return {SubmitStatus::Closed, -1, 0};
@@ -188,7 +187,7 @@ Submitted Channel::try_submit(const uint8_t* frame, size_t size, Operation* oper
     return {SubmitStatus::Accepted, stream, now};
 }
 
-// The stream may carry another request by now: only the attempt it was given to is given up.
+// The stream may carry another request by now: only the attempt that it was allocated for is orphaned.
 bool Channel::orphan(int stream, const Operation* operation, uint32_t attempt) noexcept {
     Lock lock(mutex_);
     if (stream < 0 || static_cast<size_t>(stream) >= entries_.size()) return false;
@@ -200,7 +199,7 @@ bool Channel::orphan(int stream, const Operation* operation, uint32_t attempt) n
     return true;
 }
 
-// Locked; leave() must follow. Collects what timed out; the next deadline.
+// Locked; leave() must follow. Collects expired requests; returns the next deadline.
 Nanos Channel::expire(Nanos now, std::vector<EndedRequest>& expired) {
     Nanos next = kNever;
     if (in_flight() == 0) return next;
@@ -233,7 +232,7 @@ void Channel::take_requests(ChannelClosing& closing) {
     orphaned_.store(0, std::memory_order_relaxed);
 }
 
-// Locked. Finds what *frame* answers and appends it to the reactor's list; false if that is nothing.
+// Locked. Finds the request of *frame* and appends it to the reactor's list; false if there is none.
 bool Channel::resolve(const Frame& frame, Fault* fault) {
     const auto stream = static_cast<size_t>(frame.stream);
     StreamEntry* entry = stream < entries_.size() ? &entries_[stream] : nullptr;
@@ -246,7 +245,7 @@ bool Channel::resolve(const Frame& frame, Fault* fault) {
         orphaned_.fetch_sub(1, std::memory_order_relaxed);
         if (sets_keyspace(frame)) begin_closing(unknown_keyspace());
     } else {
-        std::string text = "answer on stream " + std::to_string(frame.stream) + ", which has no request";
+        std::string text = "response on stream " + std::to_string(frame.stream) + ", which has no request";
         if (frame.opcode == kError) text += "; it is an error: " + error_text(frame);
         *fault = Fault::protocol(std::move(text));
         return false;

@@ -1,4 +1,4 @@
-// Output of a channel: who sends, and when.
+// Output of a channel: the sending thread, and the time of sending.
 #include <cerrno>
 #include <new>
 #include <sys/socket.h>
@@ -16,13 +16,13 @@ namespace fastcql {
 namespace {
 
 constexpr size_t kKeepCapacity = 256 << 10;
-// Empty for the next use; a connection that once sent much does not keep the memory.
+// Clears a buffer for the next use; a connection that once sent much does not keep the memory.
 void recycle(Buffer& buffer) {
     buffer.clear();
     if (buffer.capacity() > kKeepCapacity) Buffer().swap(buffer);
 }
 
-constexpr int kCallerBatches = 2;  // a caller sends for others this often, then the role holder takes over
+constexpr int kCallerBatches = 2;  // sent by a caller, then the role holder takes over
 constexpr int kRoleBatches = 8;
 // A request or two with short values: LZ4 saves a few bytes of a packet, if any.
 constexpr size_t kWorthCompressing = 128;
@@ -33,9 +33,8 @@ Ref<Reason> out_of_memory() {
 
 }  // namespace
 
-// After something was queued; unlocks. What is queued in a turn of the reactor goes out together at its end.
-// Any other thread sends itself unless somebody else is at it: the answer to a single request then costs no
-// thread switch.
+// After a frame was queued; unlocks. Frames queued in a turn of the reactor are sent together at its end. Any other
+// thread sends itself unless another one is sending: the response to a single request then costs no thread switch.
 void Channel::send_or_hand_over(Lock& lock) {
     if (state() == State::Open) {
         if (reactor_->on_role()) {
@@ -51,11 +50,11 @@ void Channel::send_or_hand_over(Lock& lock) {
 void Channel::send_queued() {
     Lock lock(mutex_);
     promised_ = false;
-    if (queue_.empty()) return;  // somebody else's submit took it along
+    if (queue_.empty()) return;  // another thread's submit has sent it
     send_or_hand_over(lock);
 }
 
-// The role holder sends what there is; what needs the runtime lock first, in a task that has it.
+// The role holder sends the queue; if that needs the runtime lock, in a task that has it.
 void Channel::flush() {
     Lock lock(mutex_);
     if (!writing_ && !blocked_ && state() < State::Closing) pump(lock, kRoleBatches, RuntimeLock::None);
@@ -71,8 +70,8 @@ void Channel::runtime_flush() {
     leave(lock);
 }
 
-// Locked, nobody else writing. Sends what is left of the last batch, then up to *batches* more. Not locked any more in a
-// child that was forked meanwhile.
+// Locked, with no other writer. Sends the rest of the last batch, then up to *batches* more. Not locked afterwards in a
+// child forked meanwhile.
 void Channel::pump(Lock& lock, int batches, RuntimeLock runtime) {
     writing_ = true;
     const int fd = fd_;
@@ -138,7 +137,7 @@ void Channel::stop_writing() {
     if (std::exchange(input_waits_, false)) ask(kInput);
 }
 
-// Locked, by the one who writes. Withdrawn requests are left out and their streams freed.
+// Locked, by the writer. Withdrawn requests are left out and their streams freed.
 void Channel::take_queue(Buffer& batch) {
     released_.clear();
     queue_.take(batch, released_, [this](int stream) {
@@ -147,7 +146,7 @@ void Channel::take_queue(Buffer& batch) {
     for (int stream : released_) release_stream(stream);
 }
 
-// By the one who writes, unlocked: batch_ becomes what goes over the wire, wire_. A reason closes the channel.
+// By the writer, unlocked: encodes batch_ into wire_, the bytes to send. A reason closes the channel.
 Ref<Reason> Channel::encode(RuntimeLock runtime) try {
     if (batch_.empty()) return nullptr;
     if (!needs_runtime_output()) {
@@ -173,7 +172,7 @@ Ref<Reason> Channel::encode(RuntimeLock runtime) try {
     return out_of_memory();
 }
 
-// Inside the runtime lock. The filter is gone when the channel was closed meanwhile.
+// Inside the runtime lock. The filter is gone if the channel was closed meanwhile.
 Ref<Reason> Channel::encode_with_runtime() {
     Buffer* encoded = &batch_;
     if (segmented_.load(std::memory_order_relaxed)) {
@@ -191,8 +190,8 @@ Ref<Reason> Channel::encode_with_runtime() {
     return nullptr;
 }
 
-// Inside the runtime lock: compressed segments. One that would not become smaller goes as it is; where that is to be expected
-// nobody tries.
+// Inside the runtime lock: encodes compressed segments. A payload that would not become smaller is sent uncompressed;
+// small ones are not tried.
 Ref<Reason> Channel::compress(const Buffer& frames, Buffer& out) {
     Ref<Reason> failed;
     for_each_payload(frames.data(), frames.size(), [&](const uint8_t* payload, size_t size, bool self_contained) {

@@ -1,5 +1,5 @@
-// Live native objects, counted so that tests can assert that nothing leaks. Objects made per connection are
-// always counted; those made per request only in CQL_DEBUG builds, where a few nanoseconds do not matter.
+// Live native objects, counted so that tests can detect leaks. Objects made per connection are always counted; those
+// made per request only in CQL_DEBUG builds, where a few nanoseconds do not matter.
 #pragma once
 
 #include <atomic>

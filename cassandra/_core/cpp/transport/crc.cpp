@@ -30,8 +30,8 @@ constexpr std::array<uint32_t, 256> make_crc24_table() {
     return table;
 }
 
-// Slicing by eight: table[k][b] is the effect of byte b seen k bytes before the end of a block of eight.
-// About 2 GB/s, anywhere.
+// Slicing by eight: table[k][b] is the effect of byte b at k bytes before the end of a block of eight. About 2 GB/s, on
+// any CPU.
 constexpr std::array<std::array<uint32_t, 256>, 8> make_crc32_tables() {
     std::array<std::array<uint32_t, 256>, 8> tables{};
     for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -55,7 +55,7 @@ constexpr uint32_t crc32_byte(uint32_t crc, uint8_t byte) {
     return (crc >> 8) ^ kCrc32Tables[0][(crc ^ byte) & 0xFF];
 }
 
-// The register after the four bytes every payload checksum starts with.
+// The register after the four bytes with which every payload checksum starts.
 constexpr uint32_t kCrc32Start =
     crc32_byte(crc32_byte(crc32_byte(crc32_byte(0xFFFFFFFF, 0xFA), 0x2D), 0x55), 0xCA);
 
@@ -73,11 +73,12 @@ uint32_t sliced(uint32_t crc, const uint8_t* data, size_t size) {
 
 #if FASTCQL_CARRY_LESS
 
-// By carry-less multiplication, six times as fast. Data is a polynomial whose remainder by the generator is wanted.
-// 16 bytes that are followed by n bits have the remainder of another 16 bytes in the place of the last ones of those:
-// of their upper and lower half, each multiplied with the remainder of the power of x that lies between. So four
-// registers run over the data, 64 bytes at a time; then they become one; and its 16 bytes go through the tables.
-// After Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009.
+// By carry-less multiplication, six times as fast. Data is a polynomial; the checksum is its remainder by the
+// generator. 16 bytes that are followed by n bits can be replaced by another 16 bytes with the same remainder in place
+// of the last ones of those: the sum of their upper and lower half, each multiplied with the remainder of the power of
+// x between. So four registers run over the data, 64 bytes at a time; then they become one; and its 16 bytes go through
+// the tables. After Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel,
+// 2009.
 
 // The remainder of x^n, bits reversed as in the register, and one up, as a product of reversed numbers is one short.
 constexpr long long remainder_of_x(int n) {

@@ -12,7 +12,7 @@ uint32_t crc24(uint64_t bytes, int length);
 // CRC32 (ISO-HDLC, as zlib's) of the bytes FA 2D 55 CA followed by *data*.
 uint32_t segment_crc32(const uint8_t* data, size_t size);
 
-// The same, of data that comes in pieces.
+// The same for data that arrives in pieces.
 class SegmentCrc32 {
 public:
     SegmentCrc32();

@@ -85,7 +85,7 @@ std::string error_text(const Frame& frame) {
     const uint8_t* at = frame.body;
     const uint8_t* const end = at + frame.length;
     const auto left = [&] { return static_cast<size_t>(end - at); };
-    // What *n* bytes more begin with, null when they are not there.
+    // Skip *n* bytes; return their beginning, null if there are fewer.
     const auto pass = [&](size_t n) -> const uint8_t* {
         if (n > left()) return nullptr;
         return std::exchange(at, at + n);
@@ -116,24 +116,24 @@ Fault EnvelopeRules::check(const Header& header) const {
         if (header.version == 0x15 || header.version == 0x16) hint = " (the peer seems to speak TLS)";
         if (header.version == 'H') hint = " (the peer seems to speak HTTP)";
         return Fault::protocol(
-            format("frame starts with byte 0x%02x, which is no response header%s", header.version, hint));
+            format("frame starts with byte 0x%02x, which is not a response header%s", header.version, hint));
     }
     const uint8_t received = header.version & 0x7f;
-    if (received < 3) {  // has a shorter header: nothing that follows can be read
+    if (received < 3) {  // its header is shorter: the rest cannot be read
         return Fault::protocol(
-            format("answer of protocol version %u; the oldest spoken here is 3", received));
+            format("response of protocol version %u; the oldest supported version is 3", received));
     }
     if (version != 0 && received != version) {
         return Fault::protocol(
-            format("answer carries protocol version %u on a connection of version %u", received, version));
+            format("response has protocol version %u on a connection of version %u", received, version));
     }
-    if (version == 0 && !is_response(header.opcode)) {  // later that is a message which its request cannot use
-        return Fault::protocol(format("answer with opcode 0x%02x, which is no response", header.opcode));
+    if (version == 0 && !is_response(header.opcode)) {  // later its request handles it as an unexpected message
+        return Fault::protocol(format("invalid opcode of a response: 0x%02x", header.opcode));
     }
-    if (header.length < 0) return Fault::protocol(format("answer with negative length %d", header.length));
+    if (header.length < 0) return Fault::protocol(format("response with negative length %d", header.length));
     if ((header.opcode == kEvent) != (header.stream < 0) && header.opcode != kError) {
         return Fault::protocol(
-            format("answer with opcode 0x%02x on stream %d", header.opcode, static_cast<int>(header.stream)));
+            format("response with opcode 0x%02x on stream %d", header.opcode, static_cast<int>(header.stream)));
     }
     return {};
 }
@@ -204,7 +204,7 @@ Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& aren
     return {};
 }
 
-// *complete*: all of the body is here already, or comes in any case.
+// *complete*: the whole body is present already, or arrives in any case.
 void Splitter::open_partial(const Header& header, Arena& arena, bool complete, std::vector<Frame>& frames) {
     const auto length = static_cast<size_t>(header.length);
     BlockRef block = BlockRef::adopt(complete ? arena.allocate(length, Arena::AtLimit::Exceed)
@@ -220,12 +220,12 @@ void Splitter::open_partial(const Header& header, Arena& arena, bool complete, s
     filled_ = 0;
 }
 
-// Bytes that the memory of the body has left.
+// Return the bytes that are free in the memory of the body.
 size_t Splitter::room() const {
     return std::min<size_t>(partial_.length, partial_.block->capacity) - filled_;
 }
 
-// The memory is full and the body goes on: twice as much.
+// The memory is full and the body continues: double it.
 void Splitter::make_room(Arena& arena, std::vector<Frame>& frames) {
     Block* const block = partial_.block.detach();
     const size_t wanted = std::min<size_t>(partial_.length, 2 * filled_);
@@ -239,7 +239,7 @@ void Splitter::make_room(Arena& arena, std::vector<Frame>& frames) {
     partial_ = Frame{};
 }
 
-// The body of *head* is not kept. *rest* bytes of it are still to come.
+// Emit the frame of *head* without its body. *rest* bytes of the body are still to come.
 void Splitter::skip(const Frame& head, size_t rest, std::vector<Frame>& frames) {
     static const uint8_t nothing = 0;
     Frame frame = head;
@@ -256,7 +256,7 @@ void Splitter::close_partial(std::vector<Frame>& frames) {
     partial_ = Frame{};
 }
 
-// Bytes that came although the memory for their frame did not.
+// Store bytes that arrived without memory for their frame.
 Fault Splitter::feed_aside(const uint8_t* data, size_t size, Arena& arena, std::vector<Frame>& frames) {
     aside_.insert(aside_.end(), data, data + size);
     if (aside_.size() < partial_.length) return {};

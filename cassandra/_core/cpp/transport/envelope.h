@@ -46,8 +46,8 @@ struct Header {
     }
 };
 
-// One response. The body lies in *block*, which the frame keeps alive. A body that was *skipped* is not there, and its
-// length is 0.
+// One response. The body lies in *block*, which the frame keeps alive. A *skipped* body is missing, and its length is
+// 0.
 struct Frame {
     uint8_t version = 0;
     uint8_t flags = 0;
@@ -56,10 +56,10 @@ struct Frame {
     uint32_t length = 0;
     const uint8_t* body = nullptr;
     BlockRef block;
-    uint32_t skipped = 0;  // bytes that the server announced
+    uint32_t skipped = 0;  // length announced by the server
 };
 
-// What is wrong with received bytes; the channel closes with it.
+// An error in received bytes; the channel closes with it.
 struct Fault {
     enum class Kind : uint8_t { None, Protocol, Crc, Memory };
     Kind kind = Kind::None;
@@ -75,15 +75,14 @@ struct Fault {
     }
 };
 
-// How a compressed v3/v4 body is to be looked into.
+// The way to read the result kind of a compressed v3/v4 body.
 enum class Peek : uint8_t { Nothing, Lz4, Snappy };
 
-// True for answers that need nobody but the caller: VOID or ROWS without tracing id, payload or warnings.
-// Every other answer changes state (keyspace, schema, prepared statements, routing) or is an error, and is
-// handled at once.
+// True for responses that concern only the caller: VOID or ROWS without tracing id, payload or warnings. Every other
+// response changes state (keyspace, schema, prepared statements, routing) or is an error, and is handled at once.
 bool is_hot(const Frame& frame, Peek peek) noexcept;
 
-// The message of an ERROR frame (spec 9): what the server has to say; "no message" if there is none that can be read.
+// The server's message in an ERROR frame (spec 9); "no message" if none can be read.
 std::string error_text(const Frame& frame);
 
 // Rules for response headers on one connection.
@@ -94,15 +93,15 @@ struct EnvelopeRules {
     Fault check(const Header& header) const;
 };
 
-// Splits a byte stream into envelopes. Large bodies that lie in one chunk are referenced in place, small ones
-// copied so that they never pin a slab, straddling ones assembled in a block of their own. That has at most
-// FrameArena::kAtOnce bytes because a server announced them; it grows as bytes arrive.
+// Splits a byte stream into envelopes. Large bodies that lie in one chunk are referenced in place, small ones copied so
+// that they never pin a slab, straddling ones assembled in a block of their own. At most FrameArena::kAtOnce bytes of
+// it are allocated on a server's announcement; it grows as bytes arrive.
 //
-// A body that is longer than the limit, or that there is no memory for, is skipped: its frame is there at once, without it,
-// and what comes of it is dropped. The next envelope begins behind it.
+// A body that exceeds the limit or the memory is skipped: its frame is emitted at once, without it, and its bytes are
+// dropped as they arrive. The next envelope begins behind it.
 //
-// A strict pool may have no memory for the body of a straddling one: then the splitter waits. What it is fed meanwhile,
-// which has been received already, it keeps aside; nothing more should be received until ask_again() got the memory.
+// A strict pool may have no memory for a straddling body: then the splitter waits. It keeps aside bytes that it is fed
+// meanwhile, which have been received already; nothing more should be received until ask_again() got the memory.
 class Splitter {
 public:
     // Bodies from this size on stay in the slab.
@@ -110,25 +109,25 @@ public:
 
     EnvelopeRules rules;
 
-    // Appends what *data* completes to *frames*; on a fault these stay valid and come before it. *owner*
-    // holds the bytes, or is null when they are gone after the call. *more* bytes are to come in any case: for a body
-    // that ends in them nobody waits.
+    // Appends the frames that *data* completes to *frames*; on a fault these stay valid and come before it. *owner*
+    // holds the bytes, or is null if they are gone after the call. *more* bytes follow in any case: a body that ends in
+    // them does not wait for memory.
     Fault feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, std::vector<Frame>& frames,
                size_t more = 0);
 
     // Room for the rest of a large body, so that it can be received where it stays; null if there is none.
     uint8_t* direct(size_t* size);
-    // *size* bytes were received there.
+    // Reports that *size* bytes were received there.
     void direct_filled(size_t size, std::vector<Frame>& frames);
 
-    // The same for any body, for when there is no other memory to receive into.
+    // The same for any body, for use when there is no other memory to receive into.
     uint8_t* direct_any(size_t* size);
 
     // True between envelopes.
     bool idle() const { return head_size_ == 0 && !partial_.block && !waiting_ && skip_ == 0; }
-    // It has memory for what it is in the middle of.
+    // True if it has memory for the body in progress.
     bool holds() const { return static_cast<bool>(partial_.block); }
-    // It needs memory for this many bytes, to go on.
+    // True if it needs memory for wanted() bytes to continue.
     bool waiting() const { return waiting_; }
     size_t wanted() const { return partial_.length; }
     Fault ask_again(Arena& arena);

@@ -47,7 +47,7 @@ void Intake::pause(Channel& channel) {
     }
     paused_.push_back(Ref<Channel>(&channel));
     paused_count_.store(static_cast<int64_t>(paused_.size()), std::memory_order_relaxed);
-    nudge();  // memory may have come back before we wait for it
+    nudge();  // memory may have been returned before wait_for()
 }
 
 void Intake::memory_returned() {
@@ -58,7 +58,7 @@ void Intake::memory_returned() {
 std::string Intake::turn() {
     std::string text;
     if (arena_->strict) {
-        drop_slab();  // what waits for nothing holds nothing that others wait for
+        drop_slab();  // between turns it holds no memory that others wait for
         if (!paused_.empty()) {
             if (news_.exchange(false, std::memory_order_seq_cst)) resume();
             const Nanos now = warn_at_ == kNever ? 0 : monotonic_now();
@@ -77,7 +77,7 @@ std::string Intake::turn() {
 void Intake::resume() {
     size_t wanted = SIZE_MAX;
     for (const Ref<Channel>& channel : paused_) wanted = std::min(wanted, channel->wanted());
-    arena_->wait_for(wanted, *this);  // first this, then try
+    arena_->wait_for(wanted, *this);  // wait first, then try
     const auto gone_on = [](const Ref<Channel>& channel) { return channel->resume(); };
     const auto left = std::remove_if(paused_.begin(), paused_.end(), gone_on);
     const bool some = left != paused_.end();
@@ -96,7 +96,7 @@ std::string Intake::warning(Nanos now) const {
     char text[240];
     std::snprintf(text, sizeof text,
                   "%zu connections have not been read from for %.1f s: the strict memory pool of %zu bytes is full. "
-                  "Results that are kept, or blocks of the application, have to be released",
+                  "Release kept results or blocks of the application",
                   paused_.size(), static_cast<double>(now - paused_since_) / static_cast<double>(kSecond),
                   arena_->max_bytes);
     return text;

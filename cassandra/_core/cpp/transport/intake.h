@@ -1,8 +1,8 @@
-// What a reactor's channels receive into: the arena of its thread in a memory pool, and the block for the next bytes.
-// The role holder's, but for what says otherwise.
+// The receive buffer of a reactor's channels: the arena of its thread in a memory pool, and the block for the next
+// bytes. Owned by the role holder, unless stated otherwise.
 //
-// At the limit of a strict pool channels are paused: nothing is read from them until memory came back. Only what has its
-// memory already is received to its end, so that no one waits for another who waits.
+// At the limit of a strict pool channels are paused: they are not read from until memory was returned. Only bodies that
+// have their memory already are received to their end, so that no waiter waits for another waiter.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ class Reactor;
 
 class Intake final : public Arena::Listener {
 public:
-    // *warn_after*: how long channels are paused before somebody should know.
+    // *warn_after*: time for which channels are paused before a warning is logged.
     Intake(Reactor& reactor, Arena* arena, Nanos warn_after);
     Intake(const Intake&) = delete;
     Intake& operator=(const Intake&) = delete;
@@ -38,7 +38,7 @@ public:
     void used(size_t size) { used_ += size; }
 
     Arena& arena() { return *arena_; }
-    // False: channels should not begin to receive anything new.
+    // False: channels should not begin to receive new bodies.
     bool admits() const { return !arena_->strict || arena_->would_fit(slab_ ? kMinRoom : kFresh); }
     // The channel was paused, or a paused one was closed.
     void pause(Channel& channel);
@@ -49,13 +49,13 @@ public:
     void memory_returned() override;
     int64_t paused() const { return paused_count_.load(std::memory_order_relaxed); }
 
-    // Paused ones may go on: the next turn must come at once.
+    // Paused channels may continue: the next turn must come at once.
     bool news() const { return news_.load(std::memory_order_seq_cst); }
     Nanos next_due() const { return warn_at_; }
-    // Once per turn, at its end. A warning, when it is time for one.
+    // Once per turn, at its end. Returns a warning when one is due.
     std::string turn();
 
-    // Drops what it holds; the reactor closes the arena, when nobody can ask for its usage any more.
+    // Drops its memory; the reactor closes the arena later, when its usage can no longer be read.
     void finish();
     Arena* detach() { return std::exchange(arena_, nullptr); }
     const Arena* attached() const { return arena_; }

@@ -1,13 +1,11 @@
-// Limits on requests in flight that several channels share, and the line of those who wait where one is
-// reached.
+// Limits on requests in flight that several channels share, and the admission queue of a limit that is reached.
 //
-// A request takes one place in its channel's limit and in those above it (a node's, then the session's), or
-// none at all. It keeps them as long as its stream: a request that was given up still counts, because the
-// server may be busy with it, until its late answer comes or the channel closes. Without limits a channel has
-// a null pointer.
+// A request takes one place in its channel's limit and in those above it (a node's, then the session's), or none at
+// all. It keeps them as long as its stream: an orphaned request still counts, because the server may be busy with it,
+// until its late response arrives or the channel closes. Without limits a channel has a null pointer.
 //
-// Locks: the channel's mutex, then the limit's, then those of the limits above it. A sum that is read without
-// them is for people.
+// Locks: the channel's mutex, then the limit's, then those of the limits above it. A sum read without them is only
+// informative.
 #pragma once
 
 #include <atomic>
@@ -20,18 +18,18 @@
 
 namespace fastcql {
 
-// Where requests wait for room: at a channel, or at a limit. The runtime keeps the line itself; here is who is
-// told that there may be room, and that newcomers have to go to the end of the line, or they would take every
-// place before the first in line wakes up.
+// An admission queue, at a channel or at a limit. The runtime keeps the queue itself; here is the waiter that is
+// notified of room, and the flag that sends newcomers to the end of the queue: otherwise they would take every place
+// before the first in the queue wakes up.
 struct Line {
-    Operation* waiter = nullptr;  // told once; holds a reference of its runtime object
+    Operation* waiter = nullptr;  // notified once; holds a reference of its runtime object
     bool formed = false;
 };
 
 enum class Wait : uint8_t {
-    Room,   // there is some, and it is for those in line: do not wait
-    Known,  // somebody was to be told before; no reference was taken
-    Armed,  // the waiter will be told; its reference was taken
+    Room,   // there is some, and it is for the queue: do not wait
+    Known,  // a waiter was set before; no reference was taken
+    Armed,  // the waiter will be notified; its reference was taken
 };
 
 class Limit final : public RefCounted<Limit> {
@@ -42,16 +40,16 @@ public:
     int in_flight() const noexcept { return taken_.load(std::memory_order_relaxed); }
 
     bool take(Right right);
-    // True if somebody waits here or above: tell() is to follow.
+    // True if there is a waiter here or above: tell() must follow.
     bool give();
     bool has_waiter();
-    // Whoever waits here or above, with their references.
+    // Appends the waiters here and above, with their references.
     void tell(std::vector<Operation*>& waiters);
 
-    // For those in line, who have a line from here on: tell *waiter* when something changed, unless there is room
-    // here. The limits above are asked separately.
+    // For queued requests; a queue exists from here on: notify *waiter* when the state changes, unless there is room
+    // here. The limits above are checked separately.
     Wait wait(Operation* waiter) noexcept;
-    // Nobody is in line any more, as far as the runtime knows.
+    // The runtime's queue is empty.
     void end_line() noexcept;
 
 private:

@@ -13,13 +13,13 @@ using Guard = std::lock_guard<SmallLock>;
 Operation::Operation() { FASTCQL_COUNT(operations, 1); }
 Operation::~Operation() { FASTCQL_COUNT(operations, -1); }
 
-// An outcome is waiting that somebody is to be called for. Locked.
+// True if an outcome waits that has an observer. Locked.
 bool Operation::wants_dispatch() const {
     return has_first_ && (eager_ || queue_ || cold_ > 0);
 }
 
-// Something happened. True: unpark_all() must follow, outside the lock; once for any number of outcomes that come
-// before the waiter looked. Locked.
+// Signals a change. True: unpark_all() must follow, outside the lock; once for any number of outcomes that arrive
+// before the waiter checks. Locked.
 bool Operation::signal() {
     signal_.fetch_add(1, std::memory_order_seq_cst);
     if (leader_ && !leader_->on_role()) leader_->interrupt();
@@ -27,8 +27,8 @@ bool Operation::signal() {
     return std::exchange(asleep_, 0) > 0;
 }
 
-// Takes the references from the outcomes that are still there: whoever asks has the runtime lock and a reference
-// of his own, so that an outcome nobody ever takes leaves no cycle behind. Locked.
+// Takes the references from the remaining outcomes: the caller has the runtime lock and its own reference, so that an
+// outcome that is never taken leaves no cycle behind. Locked.
 int Operation::release_references() {
     int count = 0;
     if (has_first_ && std::exchange(first_.holds_reference, false)) ++count;
@@ -38,13 +38,13 @@ int Operation::release_references() {
     return count;
 }
 
-// Whether a dispatch may be scheduled. One that waits in the queue of an event loop is no obstacle if the I/O thread has to
+// True if a dispatch may be scheduled. An entry in the queue of an event loop is no obstacle if the I/O thread has to
 // decide: the loop may be busy, stopped or closed. It finds nothing to do, then. Locked.
 bool Operation::may_schedule() const {
     return dispatching_ == Dispatching::Idle || (dispatching_ == Dispatching::Queued && must_decide());
 }
 
-// Who is called has changed: the call under way may leave an outcome that came before to another one. Locked.
+// The processing thread has changed: the call in progress may leave an earlier outcome to another thread. Locked.
 void Operation::run_again() {
     if (dispatching_ == Dispatching::Running) dispatching_ = Dispatching::RunningAgain;
 }
@@ -72,8 +72,7 @@ Next Operation::deliver(Outcome&& outcome, Ref<LoopQueue>* queue, std::atomic<ui
         };
         if (finished_.load(std::memory_order_relaxed)) {
             unwanted = std::move(outcome);
-            // Already listed: the reference must go somewhere, and a runtime thread looks at the operation
-            // anyway.
+            // Already listed: the reference must be passed on, and a runtime thread handles the operation anyway.
             if (in_drop_list_) {
                 next = Next::Dispatch;
             } else {
@@ -206,7 +205,7 @@ Operation::Sleep::Sleep(Operation& operation, std::atomic<int>* sleepers) : oper
     needed_ = operation.pending();
     if (!needed_) return;
     ++operation.asleep_;
-    // Waiters of one operation count in one place, the first one's.
+    // Waiters of one operation count in one counter, the first one's.
     counted_ = sleepers && (operation.counted_ == 0 || operation.sleepers_ == sleepers);
     if (!counted_) return;
     operation.sleepers_ = sleepers;
@@ -217,7 +216,7 @@ Operation::Sleep::Sleep(Operation& operation, std::atomic<int>* sleepers) : oper
 Operation::Sleep::~Sleep() {
     if (!needed_) return;
     Guard guard(operation_.lock_);
-    if (operation_.signalled(ticket_)) return;  // that took it off the counts
+    if (operation_.signalled(ticket_)) return;  // signal() has removed it from the counts
     --operation_.asleep_;
     if (!counted_) return;
     --operation_.counted_;
@@ -290,7 +289,7 @@ Next Operation::set_eager(Ref<LoopQueue>* queue) noexcept {
 Next Operation::attach(Ref<LoopQueue> new_queue, Ref<LoopQueue>* target) noexcept {
     Guard guard(lock_);
     const bool moved = dispatching_ == Dispatching::Queued && new_queue.get() != queue_.get();
-    std::swap(queue_, new_queue);  // the old one is let go of after the lock
+    std::swap(queue_, new_queue);  // the old one is released after the lock
     calls_.store(eager_ || queue_, std::memory_order_relaxed);
     if ((moved || may_schedule()) && unattended() && wants_dispatch()) return route(target);
     return Next::Nothing;
@@ -299,7 +298,7 @@ Next Operation::attach(Ref<LoopQueue> new_queue, Ref<LoopQueue>* target) noexcep
 Operation::Begun Operation::begin_dispatch(bool on_loop) noexcept {
     Guard guard(lock_);
     const bool queued = dispatching_ == Dispatching::Queued;
-    if (!queued && (on_loop || dispatching_ != Dispatching::Scheduled)) return Begun::Nothing;  // another one came before
+    if (!queued && (on_loop || dispatching_ != Dispatching::Scheduled)) return Begun::Nothing;  // another was first
     if (!has_first_) {
         dispatching_ = Dispatching::Idle;
         return Begun::Nothing;

@@ -1,22 +1,21 @@
-// One request over all its attempts: collects outcomes and decides who processes them.
+// One request over all its attempts: collects outcomes and selects the thread that processes them.
 //
-// An Operation lives inside an object of the runtime's language. Every attempt in flight, and every outcome that
-// nobody took yet, may hold one reference of that object; `self` leads to it. The rules who drops it, when,
-// are here:
+// An Operation lives inside an object of the runtime's language. Every attempt in flight, and every outcome that was
+// not taken yet, may hold one reference of that object; `self` leads to it. The rules for dropping it are here:
 //
 //   submit            the runtime adds a reference, the stream entry holds it
-//   deliver           the entry's reference passes to the outcome, or along with what deliver() returns
+//   deliver           the entry's reference passes to the outcome, or along with the result of deliver()
 //   take/leave_wait   the outcome's reference passes to the caller, who has the runtime lock and drops it
 //
-// so that the I/O thread never needs the runtime lock for an answer that somebody waits for, or that nobody
-// asked for yet.
+// so that the I/O thread never needs the runtime lock for a response that has a waiter, or that was not requested yet.
 //
-// Who is called for an outcome of an operation whose driver decides: a thread that waits, or an event loop by its queue, if
-// all outcomes are plain results (hot) and there are no callbacks (eager); else the I/O thread, also if threads wait:
-// they sleep until finish(). Nothing is forgotten between the two, as each change of who is called (set_eager, attach,
-// a waiter that leaves, put_back) looks for an outcome under the same lock. What waits in the queue of an event loop does
-// not count as seen to once the I/O thread has to decide, or another loop awaits: the loop may be busy, stopped or closed.
-// So an operation may be in several queues; who comes first finds it Queued or Scheduled and begins, the others do nothing.
+// Outcomes of an operation whose driver decides are processed by a waiting thread, or by an event loop through its
+// queue, if all outcomes are plain results (hot) and there are no callbacks (eager); else by the I/O thread, also if
+// threads wait: they sleep until finish(). No outcome is lost between the two, as each change of the processing thread
+// (set_eager, attach, a waiter that leaves, put_back) checks for an outcome under the same lock. An entry in the queue
+// of an event loop does not count as handled once the I/O thread has to decide, or another loop awaits: the loop may be
+// busy, stopped or closed. So an operation may be in several queues; the first one that finds it Queued or Scheduled
+// begins, the others do nothing.
 #pragma once
 
 #include <atomic>
@@ -38,13 +37,13 @@ struct Outcome {
     uint32_t attempt = 0;
     bool hot = false;
     bool holds_reference = false;
-    Nanos arrived = 0;  // when the read that brought it was made, or it failed; whoever asks later for it does not count
+    Nanos arrived = 0;  // time of the read that received it, or of its failure, not of the take
     Nanos elapsed = 0;
     Frame frame;  // when failure is null
     std::unique_ptr<Failure> failure;
 };
 
-// Outcomes that were taken together, oldest first.
+// Outcomes taken together, oldest first.
 struct Batch {
     Outcome first;
     std::vector<Outcome> rest;
@@ -55,8 +54,8 @@ struct Batch {
     Outcome& at(size_t index) noexcept { return index == 0 ? first : rest[begin + index - 1]; }
 };
 
-// What the caller of deliver() and friends has to do next, after all locks are free. Anything but Nothing
-// passes one reference of the runtime object along.
+// The next step of the caller of deliver() and others, after all locks are released. Every value except Nothing passes
+// one reference of the runtime object along.
 enum class Next : uint8_t {
     Nothing,
     Drop,      // drop the reference some time soon
@@ -64,11 +63,11 @@ enum class Next : uint8_t {
     Enqueue,   // push to queue(): the loop thread dispatches
 };
 
-// How a request stands to limits on requests in flight (limits.h).
+// The right of a request to places in limits on requests in flight (limits.h).
 enum class Right : uint8_t {
-    Ordinary,  // waits behind those who wait
-    InLine,    // was first in line
-    Driver,    // the driver's own, without which nothing works: not limited, not counted
+    Ordinary,  // waits behind the queue
+    InLine,    // was first in the queue
+    Driver,    // the driver's own, which must always work: not limited, not counted
 };
 
 enum class Waited : uint8_t { Ready, TimedOut, Interrupted, NeedsRuntime };
@@ -83,41 +82,41 @@ public:
     // Set once, before the operation is used. The runtime object; not a reference.
     void* self = nullptr;
 
-    // What it submits as; not changed while it does.
+    // The right it submits with; unchanged during a submit.
     Right right = Right::Ordinary;
 
-    // True: a waiter and an event loop take plain results only (RESULT with rows or void, without anything beside, of an
-    // operation without callbacks); the I/O thread takes all else, also if threads wait. False: the one thread that waits takes
-    // all outcomes. Set before the operation is used.
+    // True: waiters and event loops take plain results only (RESULT with rows or void, without anything beside, of an
+    // operation without callbacks); the I/O thread takes all others, also if threads wait. False: the one waiting
+    // thread takes all outcomes. Set before the operation is used.
     bool driver_decides = false;
 
     // Any thread. Takes over one reference of the runtime object. *queue* is set with Next::Enqueue. With *sleeper* the
-    // caller wakes the waiter, if that is set, when he is through with all he delivers.
+    // caller wakes the waiter, if that is set, after all its deliveries.
     Next deliver(Outcome&& outcome, Ref<LoopQueue>* queue, std::atomic<uint32_t>** sleeper = nullptr);
-    // Any thread: the oldest outcome. outcome->holds_reference tells the caller to drop one.
+    // Any thread: takes the oldest outcome. If outcome->holds_reference the caller must drop one.
     bool take(Outcome* outcome) noexcept;
-    // Any thread: all of them; false when there are none. The caller drops batch->references and then gives the
+    // Any thread: takes all of them; false if there are none. The caller drops batch->references and then gives the
     // batch back, which keeps its memory for the next one.
     bool take_all(Batch* batch) noexcept;
     void give_back(Batch&& batch) noexcept;
     // As take_all, for a waiter or an event loop: false, and nothing is taken, if the I/O thread has to decide.
     bool take_plain(Batch* batch) noexcept;
-    // Any thread: outcomes that were taken are for the I/O thread to decide. The caller adds a reference for what is
-    // returned, and the outcome holds none.
+    // Any thread: hands taken outcomes to the I/O thread, which has to decide. The caller adds a reference for the
+    // returned step, and the outcome holds none.
     Next put_back(Outcome&& outcome);
     bool ready() noexcept;
 
-    // The waiting side. enter_wait() is false when there is nothing to wait for; else sleep, or lead the reactor's
-    // turns, as often as still_waiting(), then leave_wait(), whatever happened. *references* is the number the caller
-    // must drop (he has another one himself). An abandoned wait hands an outcome that it leaves behind to whoever
-    // would have got it without the waiter; the caller adds a reference for that.
+    // The waiting side. enter_wait() is false if there is no need to wait; else sleep, or lead the reactor's turns, as
+    // often as still_waiting(), then always leave_wait(). *references* is the number that the caller must drop (it has
+    // another one itself). An abandoned wait passes a remaining outcome to the thread that would process it without the
+    // waiter; the caller adds a reference for that.
     bool enter_wait() noexcept;
     bool still_waiting(uint32_t* ticket = nullptr) noexcept;
     Waited sleep(Nanos deadline) noexcept;  // for a waiter without a reactor
     Next leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queue) noexcept;
 
-    // A thread that sleeps until there is something. Until then it counts in *sleepers* (if not null), which must live
-    // as long as this.
+    // A thread that sleeps until an outcome arrives. Until then it counts in *sleepers* (if not null), which must
+    // outlive this object.
     class Sleep {
     public:
         Sleep(Operation& operation, std::atomic<int>* sleepers);
@@ -125,7 +124,7 @@ public:
         Sleep(const Sleep&) = delete;
         Sleep& operator=(const Sleep&) = delete;
 
-        bool needed() const { return needed_; }  // false: there is something already
+        bool needed() const { return needed_; }  // false: there is an outcome already
         Parked sleep(Nanos timeout) noexcept { return park(operation_.signal_, ticket_, timeout); }
 
     private:
@@ -135,45 +134,42 @@ public:
         bool counted_ = false;
     };
 
-    // The thread that polls for the operation: it is not woken for what it delivers itself, and by *reactor* for
-    // anything else. begin_lead() is false when there is something already, or another thread does that.
+    // The thread that polls for the operation: it is not woken for its own deliveries, and by *reactor* for all others.
+    // begin_lead() is false if there is an outcome already, or if another thread polls for it.
     bool begin_lead(Reactor* reactor, uint32_t* ticket);
     bool signalled(uint32_t ticket) const { return signal_.load(std::memory_order_seq_cst) != ticket; }
     void end_lead();
 
-    // Whether somebody other than a waiter is to be called for outcomes.
+    // True if outcomes have an observer other than a waiter.
     bool calls() const { return calls_.load(std::memory_order_relaxed); }
 
     void finish() noexcept;
-    // Back to pending, when nobody waits. Outcomes that nobody took are forgotten; returns the references to
-    // drop.
+    // Back to pending, without waiters. Outcomes that were not taken are dropped; returns the references to drop.
     int rearm() noexcept;
     bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
 
-    // Change who is called. For an outcome that is there already the caller adds a reference and does what is
-    // returned.
+    // Change the processing thread. For an outcome that is present already the caller adds a reference and performs the
+    // returned step.
     Next set_eager(Ref<LoopQueue>* queue) noexcept;
     Next attach(Ref<LoopQueue> queue, Ref<LoopQueue>* target) noexcept;
 
-    // Around a call of _on_outcome. begin is Nothing when there is nothing left to process, and Elsewhere on the thread of
-    // an event loop when the I/O thread has to decide: dispatch there, the reference passes on. end may ask for
-    // another dispatch; then the dispatcher's own reference passes on with it. *references* as with
-    // leave_wait().
+    // Around a call of _on_outcome. begin is Nothing if there is nothing left to process, and Elsewhere on the thread
+    // of an event loop if the I/O thread has to decide: dispatch there, the reference passes on. end may request
+    // another dispatch; then the dispatcher's own reference passes on with it. *references* as with leave_wait().
     enum class Begun : uint8_t { Nothing, Here, Elsewhere };
     Begun begin_dispatch(bool on_loop) noexcept;
     Next end_dispatch(int* references, Ref<LoopQueue>* queue) noexcept;
 
-    // A list of references to be dropped, see DropList. Returns the number to drop, that of the list
-    // included.
+    // A list of references to be dropped, see DropList. Returns the number to drop, including that of the list.
     Operation* next_drop = nullptr;
     int left_drop_list() noexcept;
 
-    // In a forked child, which nobody else has the operation in: as new. What was under way is the parent's, and
-    // not even freed: a thread of the parent may have been in the middle of changing it.
+    // In a forked child, without other users of the operation: as new. Its state is the parent's, and not even freed: a
+    // thread of the parent may have been in the middle of changing it.
     void leave_to_parent() noexcept;
 
 private:
-    // Queued: for an event loop; Scheduled: for the I/O thread. References are as many as calls to come; the first one
+    // Queued: for an event loop; Scheduled: for the I/O thread. There is one reference per call to come; the first call
     // that finds its state begins, the others find another state and do nothing.
     enum class Dispatching : uint8_t { Idle, Queued, Scheduled, Running, RunningAgain };
 
@@ -182,7 +178,7 @@ private:
     void run_again();
     bool must_decide() const { return driver_decides && (eager_ || cold_ > 0); }
     bool takeable() const { return has_first_ && !must_decide(); }  // by a waiter
-    bool unattended() const { return waiters_ == 0 || must_decide(); }  // no waiter will take what is there
+    bool unattended() const { return waiters_ == 0 || must_decide(); }  // no waiter will take the outcome
     bool pending() const { return !takeable() && !finished_.load(std::memory_order_relaxed); }
     bool signal();
     void take_locked(Batch* batch) noexcept;
@@ -211,8 +207,8 @@ private:
     std::vector<Outcome> spare_;  // empty; its memory is for the next batch
 };
 
-// References to runtime objects that may be dropped by whoever has the runtime lock next. Push from any thread,
-// lock-free; a consumer takes everything, so that there is no ABA.
+// References to runtime objects, to be dropped by the next thread with the runtime lock. Push from any thread,
+// lock-free; a consumer takes the whole list, so that there is no ABA.
 class DropList {
 public:
     void push(Operation* operation) {
@@ -233,22 +229,22 @@ public:
 
 private:
     std::atomic<Operation*> head_{nullptr};
-    std::atomic<size_t> size_{0};  // roughly
+    std::atomic<size_t> size_{0};  // approximate
 };
 
-// Operations of one asyncio loop that have outcomes, and one descriptor that says so.
+// Operations of one asyncio loop that have outcomes, and a descriptor that signals them.
 class LoopQueue : public RefCounted<LoopQueue> {
 public:
     bool open() noexcept { return bell_.open(); }
     int fd() const noexcept { return bell_.fd(); }
 
-    // Takes over a reference of the operation's runtime object. False when closed: nothing was taken.
-    // *notify*: ring() must follow, once for any number of pushes.
+    // Takes over a reference of the operation's runtime object. False if closed: nothing was taken. *notify*: ring()
+    // must follow, once for any number of pushes.
     bool push(Operation* operation, bool* notify) noexcept;
     void ring() noexcept;
-    // There is something beside operations. False when closed.
+    // Signals an event other than operations. False if closed.
     bool alert() noexcept;
-    // Loop thread: everything queued, in order.
+    // Loop thread: takes all queued operations, in order.
     void take_all(std::vector<Operation*>& operations) noexcept;
     void close(std::vector<Operation*>& operations) noexcept;
     bool closed();

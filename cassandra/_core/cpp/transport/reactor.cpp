@@ -1,5 +1,4 @@
-// Reactor: creation, its thread, commands from other threads, stopping. The loop itself is in
-// reactor_turn.cpp.
+// Reactor: creation, its thread, commands from other threads, stopping. The loop itself is in reactor_turn.cpp.
 #include "transport/reactor.h"
 
 #include <cerrno>
@@ -51,7 +50,7 @@ Reactor::~Reactor() {
 
 bool Reactor::start() {
     if (!bell_.open() || !poller_->add(bell_.fd(), kReadable, nullptr)) return false;
-    // Signals are for the runtime's threads: a handler must interrupt their waits, not ours.
+    // Signals are for the runtime's threads: a handler must interrupt their waits, not this thread's.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -119,8 +118,8 @@ bool Reactor::post(Command&& command) {
     return true;
 }
 
-// The role holder announces that it sleeps, then looks for commands; we leave a command, then look whether it
-// sleeps. The same goes for the one who leaves the role.
+// The role holder announces that it sleeps, then checks for commands; this thread has posted a command, then checks
+// whether the holder sleeps. The same holds for a thread that leaves the role.
 void Reactor::wake_locked() {
     interrupt();
     role_.claim();
@@ -151,7 +150,7 @@ bool Reactor::dispatch_later(Operation* operation) noexcept {
     return post({Command::Kind::Dispatch, nullptr, nullptr, operation, {}});
 }
 
-// Cannot fail. After the last turn it is without effect: the channel was stopped.
+// Cannot fail. No effect after the last turn: the channel was stopped.
 void Reactor::attend(Channel& channel) {
     std::lock_guard<std::mutex> guard(commands_mutex_);
     if (!accepting_) return;
@@ -161,11 +160,11 @@ void Reactor::attend(Channel& channel) {
     if (!on_role()) wake_locked();
 }
 
-// If nobody has the role the I/O thread naps for a tick at most, and then looks.
+// If the role is free the I/O thread sleeps for a tick at most, and then checks.
 void Reactor::send_soon(Channel& channel, Nanos now) {
     channel.retain();
     if (unsent_.add(&channel, now) && !on_role()) interrupt();
-    if (stopping_.load(std::memory_order_seq_cst)) send_unsent();  // nobody may come to do it
+    if (stopping_.load(std::memory_order_seq_cst)) send_unsent();  // there may be no more turn
 }
 
 Channel* Reactor::send_with_runtime(Channel* list) noexcept {
@@ -231,14 +230,14 @@ ReactorStats Reactor::stats() noexcept {
     return stats;
 }
 
-// The last turns: everything is closed, which leaves work for the runtime; when that is done the thread ends.
+// The last turns: all channels are closed, which leaves work for the runtime; when that is done the thread ends.
 void Reactor::begin_stop() {
-    // From the back: one that is forgotten is replaced by the last.
+    // From the back: a removed entry is replaced by the last.
     for (size_t i = channels_.size(); i-- > 0;) channels_[i]->stop();
 }
 
 void Reactor::finish_stop() {
-    constexpr int kPatience = 16;  // callbacks may go on calling for more; then that is refused
+    constexpr int kPatience = 16;  // callbacks may post more work; after this it is refused
     {
         std::lock_guard<std::mutex> guard(commands_mutex_);
         const bool idle = commands_.empty() && !attended_ && runtime_tasks_.empty() && filter_tasks_.empty() &&
@@ -249,7 +248,7 @@ void Reactor::finish_stop() {
     stopped_ = true;
     send_unsent();  // closed channels: only their references
     intake_.finish();
-    // Timers that are not due any more: their callbacks go unused.
+    // Timers that will not fire any more: their callbacks are dropped.
     std::vector<void*> callbacks;
     while (const Ref<Timer> timer = timers_.pop(kNever)) {
         if (void* callback = timer->take_callback()) callbacks.push_back(callback);

@@ -1,14 +1,14 @@
 // The event loop: a poller, timers, an arena of a memory pool, and the channels that live in it.
 //
-// Whatever one turn of the loop touches belongs to the holder of the reactor's role (role.h): the I/O thread, or a
-// thread that blocks for its own answer. Other threads leave commands and ring a bell.
+// State used in a turn of the loop belongs to the holder of the reactor's role (role.h): the I/O thread, or a thread
+// that blocks for its own response. Other threads post commands and ring a bell.
 //
-// One turn: wait; work natively on what is ready (receive, split, complete, time out); wake the threads and ring the
-// loop queues that got something; send what was coalesced; then, only if there is something for it, take the runtime lock
-// once and run everything that needs it. Users' callbacks run on no other thread than the I/O thread: a caller that
-// finds some hands the role over. What a filter or a compressor needs the runtime for is every role holder's.
+// One turn: wait; process ready connections natively (receive, split, complete, time out); wake the threads and ring
+// the loop queues that got outcomes; send coalesced requests; then, only if there is work for it, take the runtime lock
+// once and run all tasks that need it. Users' callbacks run on no other thread than the I/O thread: a caller that finds
+// some hands the role over. Calls of the runtime for a filter or a compressor are made by any role holder.
 //
-// Time: timers and deadlines are looked at only after all that was ready has been read, see run_due().
+// Time: timers and deadlines are checked only after all ready input has been read, see run_due().
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ struct ReactorStats {
 
 class Reactor final : public RefCounted<Reactor> {
 public:
-    // Null: errno says why.
+    // On failure returns null and sets errno.
     static Ref<Reactor> create(const Runtime& runtime, const char* backend, const char* name,
                                memory::FramePool& pool, Nanos warn_after = 5 * kSecond);
     ~Reactor();
@@ -45,46 +45,48 @@ public:
     // --- any thread ---
 
     const char* backend() const noexcept { return backend_; }
-    // True while this thread holds the role: where nothing may block.
+    // True while this thread holds the role: it must not block.
     bool on_role() const noexcept { return current_ == this && !foreign(); }
-    // The process was forked since: the thread and the sockets are the parent's.
+    // True if the process was forked since: the thread and the sockets are the parent's.
     bool foreign() const noexcept { return generation_ != fork_generation(); }
 
-    // False after stop(); nothing is taken then.
+    // False after stop(); no reference is taken then.
     bool open(const Ref<Channel>& channel, const ConnectSpec& spec);
     bool call_soon(void* callback) noexcept;
     bool add_timer(const Ref<Timer>& timer) noexcept;
     bool dispatch_later(Operation* operation) noexcept;
     void attend(Channel& channel);
     void wake();
-    // What was submitted *later*, see unsent.h. send_soon() has seen to it that it is sent, send_unsent() does it now.
+    // Requests submitted *later*, see unsent.h. send_soon() schedules the send, send_unsent() sends now.
     void send_soon(Channel& channel, Nanos now);
-    // The lists are linked by next_unsent, with their references. send_with_runtime() sends what needs the runtime lock, which the
-    // caller has, and returns the rest.
+    // The lists are linked by next_unsent, with their references. send_with_runtime() sends those that need the runtime
+    // lock, which the caller has, and returns the rest.
     void send_unsent() { send(unsent_.take()); }
     Channel* take_unsent() noexcept { return unsent_.take(); }
     Channel* send_with_runtime(Channel* list) noexcept;
     void send(Channel* list) noexcept;
 
-    // Waits until *operation* has an outcome or is finished, at most until *deadline*, and polls meanwhile if nobody
-    // else does. The caller is one of the operation's waiters. Interrupted: look for signals and come again. NeedsRuntime:
-    // this thread has the role, and input that needs the runtime; it must take the runtime lock, call run_input() and come again.
+    // Waits until *operation* has an outcome or is finished, at most until *deadline*, and polls meanwhile if no other
+    // thread does. The caller is one of the operation's waiters. Interrupted: check for signals and call again.
+    // NeedsRuntime: this thread has the role, and input that needs the runtime; it must take the runtime lock, call
+    // run_input() and call again.
     Waited await(Operation& operation, Nanos deadline) noexcept;
-    // A caller who takes answers again and again would poll for them himself, though some are there just now.
+    // Requests the role for a caller that takes responses repeatedly and would poll itself, though some are present
+    // now.
     void ask() noexcept {
         if (callers_lead_ && role_.is_io()) role_.ask();
     }
-    // Inside the runtime lock. Gives up the role.
+    // Inside the runtime lock. Releases the role.
     void run_input() noexcept;
-    // Somebody is to be called for a request that is in flight: the I/O thread sees to it if nobody polls.
+    // A request in flight has an observer: the I/O thread polls if no other thread does.
     void watch() noexcept;
-    // The thread that polls looks around.
+    // Interrupts the poll of the polling thread.
     void interrupt() {
         if (sleeping_.exchange(false, std::memory_order_seq_cst)) bell_.ring();
     }
 
-    // Closes every channel, runs the last callbacks and waits for the thread (unless this is it). False: not
-    // done in *timeout*.
+    // Closes every channel, runs the last callbacks and waits for the thread (unless this is it). False: not finished
+    // within *timeout*.
     bool stop(Nanos timeout) noexcept;
     ReactorStats stats() noexcept;
 
@@ -108,7 +110,7 @@ public:
     void arm_scan(Channel& channel, Nanos due);
     void forget(Channel& channel);
 
-    // Scratch space of one completion, here so that idle channels own none.
+    // Scratch space of one completion, here so that idle channels have none.
     struct Resolved {
         Operation* operation;
         uint32_t attempt;
@@ -155,7 +157,7 @@ private:
     void run_lent(Channel& channel);
     void end_led(Reactor* outer);
     bool may_lead() const;
-    // Refused: another thread polls for this operation, or there is something already.
+    // Refused: another thread polls for this operation, or there is an outcome already.
     enum class Led : uint8_t { On, Done, HandedOver, Refused, NeedsRuntime };
     Led lead(Operation& operation, Nanos deadline, Waited* waited);
     Led lead_turn(Operation& operation, Nanos deadline, uint32_t* ticket, Waited* waited);
@@ -181,14 +183,14 @@ private:
     const Runtime* const runtime_;
     const std::string name_;
     const uint32_t generation_;
-    // Gone when the thread ends, however long somebody keeps the reactor.
+    // Destroyed when the thread ends, even if the reactor is still referenced.
     std::unique_ptr<Poller> poller_;
     const char* const backend_;
     Intake intake_;  // its arena is detached with commands_mutex_ held
     Bell bell_;  // rung with commands_mutex_ held, so that it is not closed meanwhile
 
     Role role_;
-    // Not with FASTCQL_LEAD=0 in the environment: for measuring what it is worth (benchmarks/bench_lead.py).
+    // False with FASTCQL_LEAD=0 in the environment: to measure its effect (benchmarks/bench_lead.py).
     const bool callers_lead_;
     std::mutex commands_mutex_;
     std::vector<Command> commands_;
@@ -197,10 +199,10 @@ private:
     std::atomic<bool> has_commands_{false};
     std::atomic<bool> sleeping_{false};
     std::atomic<bool> stopping_{false};
-    std::atomic<bool> watched_{false};    // watch() was called since the last time that nothing was in flight
+    std::atomic<bool> watched_{false};    // watch() was called since no request was in flight
     Unsent unsent_;
 
-    // The role holder's.
+    // Owned by the role holder.
     std::vector<Command> running_commands_;
     std::vector<ReadyEvent> events_;
     std::vector<Ref<Channel>> channels_;
@@ -210,13 +212,13 @@ private:
     std::vector<Ref<LoopQueue>> touched_queues_;
     std::vector<std::atomic<uint32_t>*> sleepers_;  // to wake; addresses only, the operation may be gone
     std::vector<RuntimeTask> runtime_tasks_;
-    std::vector<RuntimeTask> filter_tasks_;  // those that any role holder may run
+    std::vector<RuntimeTask> filter_tasks_;  // tasks that any role holder may run
     std::vector<RuntimeTask> running_tasks_;
     std::vector<RuntimeTask> running_filters_;
     DueHeap<Timer> timers_;
     DueHeap<Channel> scans_;
     Nanos drop_due_ = kNever;
-    size_t full_batches_ = 0;  // of events, one after the other
+    size_t full_batches_ = 0;  // of events, consecutive
     int stop_turns_ = 0;
     bool stopped_ = false;
 

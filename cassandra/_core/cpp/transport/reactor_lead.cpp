@@ -1,4 +1,4 @@
-// Threads that wait for their own answers, and run turns of the reactor meanwhile; see role.h.
+// Threads that wait for their own responses, and run turns of the reactor meanwhile; see role.h.
 #include "transport/reactor.h"
 
 #include <utility>
@@ -7,8 +7,8 @@ namespace fastcql {
 
 bool Reactor::may_lead() const { return callers_lead_ && !on_role() && !foreign(); }
 
-// With the role: whether what waits for the runtime is this thread's. On an interruptible one, what one filter at most is to be
-// asked, and only if that lends itself to it.
+// With the role: true if this thread may run the tasks that wait for the runtime. On an interruptible one at most one
+// filter's, and only if that filter can be lent.
 bool Reactor::may_run_input() const {
     if (!runtime_->interruptible()) return true;
     int filters = 0;
@@ -30,7 +30,7 @@ Waited Reactor::await(Operation& operation, Nanos deadline) noexcept {
         }
         Operation::Sleep sleep(operation, &role_.sleepers);
         if (!sleep.needed()) return Waited::Ready;
-        if (role_.is_free()) {  // who had it left before we were counted
+        if (role_.is_free()) {  // the holder left before this sleeper was counted
             if (!refused && may_lead()) continue;
             role_.claim();
         }
@@ -43,8 +43,8 @@ Waited Reactor::await(Operation& operation, Nanos deadline) noexcept {
     }
 }
 
-// With the role, which it gives up, unless it needs the runtime. The runtime lock is not taken here: where the runtime is going
-// away a thread may end in the attempt.
+// With the role, which it releases, unless it needs the runtime. The runtime lock is not taken here: while the runtime
+// shuts down a thread may end in the attempt.
 Reactor::Led Reactor::lead(Operation& operation, Nanos deadline, Waited* waited) {
     uint32_t ticket;
     Led led = Led::Refused;
@@ -102,7 +102,7 @@ Ref<Channel> Reactor::take_lent() {
     return nullptr;
 }
 
-// Inside the runtime lock, without the role until that is done which a handler may interrupt.
+// Inside the runtime lock, without the role during the part that a handler may interrupt.
 void Reactor::run_lent(Channel& channel) {
     if (!channel.feed_filter()) return;
     if (!role_.retake()) return channel.post_input();
@@ -119,14 +119,14 @@ void Reactor::end_led(Reactor* outer) {
     leave_role();
 }
 
-// With the role: there is work that a caller must not do, or somebody else to see to.
+// With the role: true if there is work that a caller must not do, or work for other threads.
 bool Reactor::for_io() {
     if (drops.empty()) drop_due_ = kNever;
     return stopping_.load(std::memory_order_seq_cst) || !runtime_tasks_.empty() || !filter_tasks_.empty() ||
            intake_.paused() > 0 || drops_due();
 }
 
-// With the role: somebody is called for requests that are in flight.
+// With the role: true if requests in flight have observers.
 bool Reactor::watched() {
     if (!watched_.load(std::memory_order_relaxed)) return false;
     watched_.exchange(false, std::memory_order_seq_cst);
@@ -143,8 +143,8 @@ void Reactor::watch() noexcept {
     if (role_.is_free()) role_.claim();
 }
 
-// The next caller takes the role, unless there is something that cannot wait for him. The I/O thread, which naps from now on,
-// wakes in time for what is queued; who queued it is about to send it, as a rule.
+// The next caller takes the role, unless there is work that cannot wait for it. The I/O thread, which sleeps from now
+// on, wakes in time for queued frames; as a rule the thread that queued them is about to send them.
 void Reactor::leave_role() {
     if (for_io() || (!role_.is_io() && !unsent_.empty()) || role_.crowded() || watched()) {
         role_.hand_over();

@@ -8,8 +8,8 @@ namespace fastcql {
 
 namespace {
 
-// References of operations that nobody waits for are dropped by the next thread that submits something, or
-// after this time by the reactor itself; at once if there are very many.
+// References of operations without waiters are dropped by the next thread that submits a request, or after this time by
+// the reactor itself; at once if there are very many.
 constexpr Nanos kDropDelay = 50 * kMillisecond;
 constexpr size_t kDropsAtOnce = 4096;
 // Rounds of runtime callbacks in a turn, so that callbacks which schedule callbacks do not starve the sockets.
@@ -19,7 +19,7 @@ constexpr int kRuntimeRounds = 16;
 
 // By the I/O thread.
 void Reactor::run_turn() {
-    current_ = this;  // nothing else runs on this thread
+    current_ = this;  // the thread runs only this reactor
     poll(kNever, nullptr, 0);
     run_native();
     run_runtime();
@@ -31,7 +31,7 @@ void Reactor::run_turn() {
     current_ = nullptr;
 }
 
-// False when a signal interrupted it.
+// False if a signal interrupted it.
 bool Reactor::poll(Nanos limit, const Operation* operation, uint32_t ticket) {
     const Nanos deadline = std::min(limit, announce_sleep());
     const bool signalled = operation && operation->signalled(ticket);
@@ -50,7 +50,7 @@ void Reactor::run_native() {
     flush_dirty();
 }
 
-// From here until the wait ends other threads ring the bell. Returns when the wait must end.
+// From here until the wait ends other threads ring the bell. Returns the time at which the wait must end.
 Nanos Reactor::announce_sleep() {
     sleeping_.store(true, std::memory_order_seq_cst);
     const bool busy = has_commands_.load(std::memory_order_seq_cst) ||
@@ -93,7 +93,7 @@ void Reactor::run_command(Command& command) {
         case Command::Kind::Open:
             command.channel->registry_index = channels_.size();
             channels_.push_back(command.channel);
-            // Whoever submits must not fail for want of memory when it is queued already.
+            // A submit must not fail for lack of memory after the request was queued.
             for (auto* list : {&dirty_, &flushing_}) list->reserve(channels_.capacity());
             for (auto* list : {&filter_tasks_, &running_filters_}) list->reserve(2 * channels_.capacity());
             channel_count_.fetch_add(1, std::memory_order_relaxed);
@@ -124,8 +124,8 @@ void Reactor::run_events() {
     }
 }
 
-// Who is late is asked when everybody was heard: not after a batch of events that was full, as there may be more.
-// Bounded, as peers may go on for ever; by then each had its turn.
+// Deadlines are checked after all input was read: not after a full batch of events, as there may be more. Bounded, as
+// peers may go on sending; by then each had its turn.
 void Reactor::run_due() {
     send(unsent_.tick());
     if (events_.size() >= Poller::kBatch && ++full_batches_ <= channels_.size() / Poller::kBatch + 1) return;
@@ -148,7 +148,7 @@ bool Reactor::drops_due() const {
            (drops.size() >= kDropsAtOnce || (drop_due_ != kNever && monotonic_now() >= drop_due_));
 }
 
-// Everything for filters and compressors; by any role holder.
+// Runs all tasks of filters and compressors; by any role holder.
 // Inside the runtime lock.
 void Reactor::run_filter_tasks() {
     for (int round = 0; round < kRuntimeRounds && !filter_tasks_.empty(); ++round) {
@@ -165,7 +165,7 @@ void Reactor::run_runtime() {
     }
     void* token;
     if (!runtime_->enter(&token)) {
-        // What they refer to is the runtime's, which is going away.
+        // The objects of the tasks belong to the runtime, which shuts down.
         for (RuntimeTask& task : runtime_tasks_) static_cast<void>(task.closing.release());
         runtime_tasks_.clear();
         filter_tasks_.clear();
@@ -177,13 +177,13 @@ void Reactor::run_runtime() {
         running_tasks_.swap(runtime_tasks_);
         for (RuntimeTask& task : running_tasks_) {
             run_runtime_task(task);
-            if (foreign()) {  // that was a fork, and this is the child: the rest is the parent's
+            if (foreign()) {  // the callback forked, and this is the child: the other tasks are the parent's
                 runtime_->leave(token);
                 return;
             }
         }
         running_tasks_.clear();
-        run_commands();  // what the callbacks asked for
+        run_commands();  // commands of the callbacks
         run_filter_tasks();
     }
     drop_references();
@@ -245,7 +245,7 @@ void Reactor::flush_dirty() {
     }
 }
 
-// Once for all outcomes of the turn: whoever waits for many requests takes them together.
+// Once for all outcomes of the turn: a waiter for many requests takes them together.
 void Reactor::notify() {
     for (std::atomic<uint32_t>* sleeper : sleepers_) unpark_all(sleeper);
     sleepers_.clear();

@@ -1,4 +1,4 @@
-// Why a channel closed and why an attempt ended without an answer.
+// Reasons of a channel's end, and of an attempt's end without a response.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace fastcql {
 
-// Shared by the channel's closing and the failures of its requests. Touched only with the runtime lock held (the
-// GIL), as *object* belongs to the runtime language.
+// Shared by the channel's closing and the failures of its requests. Accessed only with the runtime lock (the GIL), as
+// *object* belongs to the runtime language.
 struct Reason : RefCounted<Reason> {
     enum class Kind : uint8_t {
         Local,     // close() without an error
@@ -20,7 +20,7 @@ struct Reason : RefCounted<Reason> {
         Protocol,  // malformed input
         Crc,       // a checksum did not match
         Stopped,   // the reactor was stopped
-        Keyspace,  // which keyspace it uses is not known any more
+        Keyspace,  // its current keyspace became unknown
     };
 
     Reason(Kind kind, std::string message, int error = 0)
@@ -32,7 +32,7 @@ struct Reason : RefCounted<Reason> {
     const Kind kind;
     const int error;
     const std::string message;
-    void* object = nullptr;  // the exception, once the runtime made one; a reference
+    void* object = nullptr;  // the exception, once the runtime has made one; a reference
     void (*drop)(void*) = nullptr;
 };
 

@@ -77,7 +77,7 @@ void Role::rest(const Unsent& unsent) {
             state != kIo && (nap <= 0 || park(rest_, led_long ? kAsleep : kNapping, nap) == Parked::TimedOut);
         rest_.store(kAwake, std::memory_order_seq_cst);
         const int64_t now = leads();
-        const bool led = now != seen;  // and thus saw to what was due then
+        const bool led = now != seen;  // the leader handled the work that was due then
         if (over && (!led || due(unsent) <= monotonic_now()) && take_back()) break;
         led_long = over && !led;
         seen = now;

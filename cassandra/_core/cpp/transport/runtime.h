@@ -1,9 +1,9 @@
-// What the reactor asks of the language it is embedded in. A table of functions, so that the C++ part knows
-// nothing of Python and its tests bring a runtime of their own.
+// The reactor's interface to the language in which it is embedded. A table of functions, so that the C++ part does not
+// depend on Python and its tests bring their own runtime.
 //
-// All but enter, leave and thread_ending are called between enter and leave; by the holder of the reactor's role, but
-// for filter_send and compress, which whoever sends calls. Locks: a thread that holds the runtime lock (the GIL) may take
-// native locks; no thread asks for the runtime lock while it holds a native one.
+// All functions except enter, leave and thread_ending are called between enter and leave; by the holder of the
+// reactor's role, except filter_send and compress, which the sending thread calls. Locks: a thread that holds the
+// runtime lock (the GIL) may take native locks; no thread takes the runtime lock while it holds a native one.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@ namespace fastcql {
 class Channel;
 
 struct Runtime {
-    // Takes the runtime lock; false when the runtime is going away: nothing of it may be touched any more.
+    // Takes the runtime lock; false if the runtime shuts down: its objects must not be accessed any more.
     bool (*enter)(void** token);
     void (*leave)(void* token);
-    // Whether signal handlers of the runtime run on this thread, so that what it is asked may be interrupted. A filter that
-    // does not lend itself to that is left to the I/O thread then.
+    // True if signal handlers of the runtime run on this thread, so that calls may be interrupted. A filter that does
+    // not support that is left to the I/O thread then.
     bool (*interruptible)();
     void (*thread_ending)();  // last call of a reactor's own thread, without the lock
 
@@ -34,24 +34,24 @@ struct Runtime {
     void (*drop_object)(void* object);
     void (*warn)(const char* text);
 
-    // Handler calls. A reason (null: all is well), the caller's from then on, closes the channel. closed()
+    // Handler calls. A returned reason (null: success), owned by the caller from then on, closes the channel. closed()
     // makes reason.object, if it was an error, and gives back channel.self.
     Reason* (*connected)(Channel& channel);
     Reason* (*event)(Channel& channel, Frame& frame);
     void (*closed)(Channel& channel, Reason& reason);
-    void (*quiet)(Channel& channel);  // nothing comes though requests wait
+    void (*quiet)(Channel& channel);  // no bytes arrive although requests wait
 
-    // Byte filters (channel.filter), compressors and decompressors. Output is appended, and counts also where there is a
-    // reason.
+    // Byte filters (channel.filter), compressors and decompressors. Output is appended, and is valid also if a reason
+    // is returned.
     Reason* (*filter_start)(void* filter, Buffer& wire);
     Reason* (*filter_receive)(void* filter, const uint8_t* data, size_t size, Buffer& plain, Buffer& wire);
     Reason* (*filter_send)(void* filter, const uint8_t* data, size_t size, Buffer& wire);
     Reason* (*filter_eof)(void* filter);
-    void (*filter_end)(void* filter, Buffer& wire);  // once, before closed(), however it came to that
+    void (*filter_end)(void* filter, Buffer& wire);  // once, before closed(), for any reason
     bool (*filter_established)(void* filter);
-    // On an interruptible thread: whether handlers run only when a call is complete; asked when there was data. Settle, from
-    // within a handler, does what the call that it interrupted has still to do; of the input there may be more then,
-    // for a call of filter_receive without data.
+    // On an interruptible thread: true if handlers run only when a call is complete; called after the first data.
+    // Settle, called within a handler, completes the interrupted call; some of the input may remain then, for a call of
+    // filter_receive without data.
     bool (*filter_lends)(void* filter);
     Reason* (*filter_settle)(void* filter, Buffer& plain, Buffer& wire);
     Reason* (*compress)(void* compressor, const uint8_t* data, size_t size, Buffer& out);

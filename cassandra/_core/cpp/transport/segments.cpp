@@ -33,7 +33,7 @@ void append_plain_segment(const uint8_t* payload, size_t size, bool self_contain
     append_segment(size | static_cast<uint64_t>(self_contained) << kLengthBits, 3, payload, size, out);
 }
 
-// Whether *computed* is what the checksum after a payload says.
+// Compare *computed* with the checksum after a payload.
 Fault checked(const uint8_t* trailer, uint32_t computed) {
     const auto expected = static_cast<uint32_t>(load_le(trailer, kTrailerSize));
     if (computed == expected) return {};
@@ -93,7 +93,7 @@ Fault SegmentDecoder::unpack(const SegmentHeader& header, const uint8_t* payload
     return header.self_contained && !splitter.idle() ? unfinished() : Fault{};
 }
 
-// A segment that goes on in the next chunk.
+// Begin a segment that continues in the next chunk.
 Fault SegmentDecoder::begin(Arena& arena, const Splitter& splitter) {
     left_ = header_.size + kTrailerSize;
     if (header_.plain_size > 0) {
@@ -105,7 +105,7 @@ Fault SegmentDecoder::begin(Arena& arena, const Splitter& splitter) {
     return {};
 }
 
-// The next *size* of the bytes that are left.
+// Process the next *size* of the remaining bytes.
 void SegmentDecoder::stream(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter) {
     const size_t payload = left_ > kTrailerSize ? std::min(size, left_ - kTrailerSize) : 0;
     left_ -= payload;

@@ -16,7 +16,7 @@ constexpr size_t kTrailerSize = 4;
 using Buffer = std::vector<uint8_t>;
 
 // Calls *visit* (payload, size, self contained) for the payloads of segments that carry whole envelopes: small ones
-// together in one that is self-contained, one that is larger than a payload over several.
+// together in one self-contained segment, one that is larger than a payload over several.
 template <class Visit>
 void for_each_payload(const uint8_t* envelopes, size_t size, Visit visit) {
     while (size > 0) {
@@ -46,12 +46,12 @@ void encode_segments(const uint8_t* envelopes, size_t size, Buffer& out);
 void encode_compressed_segment(const uint8_t* payload, size_t size, size_t plain_size, bool self_contained,
                                Buffer& out);
 
-// Turns received bytes into checked payloads and these into envelopes.
+// Decodes received bytes into checked payloads and these into envelopes.
 //
-// A segment that lies in one chunk is checked and then split. Of one that straddles chunks every piece goes to the
-// splitter as it comes, so that no byte is copied more than once, and the rest of a large body not even that (direct());
-// the frames are kept back until the checksum was seen, and what the splitter finds wrong is only said if the checksum is
-// right. A compressed one that straddles is put together first.
+// A segment that lies in one chunk is checked and then split. The parts of one that straddles chunks go to the splitter
+// as they arrive, so that no byte is copied more than once, and the rest of a large body not at all (direct()); the
+// frames are held back until the checksum was verified, and errors of the splitter are reported only if the checksum is
+// right. A compressed segment that straddles chunks is assembled first.
 class SegmentDecoder {
 public:
     // Decompresses *size* bytes into *out* (resized to *plain_size*). Returns a fault or none.
@@ -60,18 +60,17 @@ public:
 
     explicit SegmentDecoder(Decompress decompress) : decompress_(decompress) {}
 
-    // Bytes to come of the segment that it is in the middle of.
+    // Bytes to come of the segment in progress.
     size_t missing() const { return left_; }
 
-    // As Splitter::feed; *context* is for the decompressor, *scratch* for what it makes. Without a context it stops before
-    // a segment that is to be decompressed, when that is complete. *used*: bytes that it took; all, where nothing can be
-    // compressed.
+    // As Splitter::feed; *context* is for the decompressor, *scratch* for its output. Without a context it stops before
+    // a complete compressed segment. *used*: number of bytes taken; all if there is no compression.
     Fault feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter,
                std::vector<Frame>& frames, Buffer& scratch, void* context, size_t* used = nullptr);
-    // A compressed segment that straddled chunks is complete; feed() with a context goes on.
+    // True if a compressed segment that straddled chunks is complete; feed() with a context continues.
     bool ready() const { return whole_; }
 
-    // As Splitter::direct, for what this segment has of the body.
+    // As Splitter::direct, for this segment's part of the body.
     uint8_t* direct(Splitter& splitter, size_t* room);
     void direct_filled(size_t size, const uint8_t* data, Splitter& splitter);
 
@@ -100,7 +99,7 @@ private:
     size_t left_ = 0;
     bool headed_ = false;  // header_ was read, its payload comes next
     bool whole_ = false;   // compressed_ is complete
-    BlockRef compressed_;  // the payload, if it is to be decompressed
+    BlockRef compressed_;  // the payload, if it is compressed
     SegmentCrc32 crc_;
     uint8_t trailer_[kTrailerSize];
     Fault fault_;

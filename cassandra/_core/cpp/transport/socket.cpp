@@ -95,7 +95,7 @@ ConnectStep start_connect(const ConnectSpec& spec) {
     }
     if (spec.local.length > 0 && ::bind(step.fd, spec.local.get(), spec.local.length) != 0)
         return failed("bind");
-    // An interrupted connect goes on by itself, like one in progress.
+    // An interrupted connect continues by itself, like one in progress.
     const int result = ::connect(step.fd, spec.address.get(), spec.address.length);
     if (result != 0 && errno != EINPROGRESS && errno != EINTR) return failed("connect");
     return step;
@@ -106,8 +106,8 @@ int finish_connect(int fd) {
     socklen_t size = sizeof error;
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
     if (error != 0) return error;
-    // A port in the ephemeral range that nobody listens on may be given to the connecting socket itself,
-    // which then talks to its own echo.
+    // The kernel may assign a port in the ephemeral range without a listener to the connecting socket itself, which is
+    // then connected to itself.
     sockaddr_storage local{}, remote{};
     socklen_t local_size = sizeof local, remote_size = sizeof remote;
     if (getpeername(fd, reinterpret_cast<sockaddr*>(&remote), &remote_size) != 0) return errno;

@@ -1,4 +1,4 @@
-// Sockets of channels: what to connect to, and the first non-blocking steps.
+// Sockets of channels: addresses, and the first non-blocking steps.
 #pragma once
 
 #include <string>
@@ -16,12 +16,12 @@ struct SocketAddress {
     const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-// A numeric address; false if it is none of *family* (AF_INET, AF_INET6; scope ids are understood).
+// Parses a numeric address; false if it is not one of *family* (AF_INET, AF_INET6; scope ids are supported).
 bool parse_address(int family, const char* host, int port, SocketAddress* address) noexcept;
 // False if the path is too long. A leading NUL is Linux's abstract name space.
 bool parse_unix_path(const std::string& path, SocketAddress* address);
 
-// Host and port in numbers, or false and a path.
+// Returns host and port in numeric form, or false and a path.
 bool describe_address(const SocketAddress& address, std::string* host, int* port);
 
 struct SocketOption {

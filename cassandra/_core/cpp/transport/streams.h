@@ -1,4 +1,4 @@
-// Stream ids of one connection: which are in use, and what waits on each.
+// Stream ids of one connection: the set of used ids, and the request of each.
 #pragma once
 
 #include <cstdint>
@@ -49,12 +49,12 @@ private:
     uint64_t free_[kMaxStreams / 64];
 };
 
-// Where a request is on its way. Only Free ids are handed out.
+// State of a request's stream. Only Free ids are handed out.
 enum class StreamState : uint8_t {
     Free,
     Waiting,    // holds an operation
-    Orphaned,   // given up after it may have been sent: its late answer frees it
-    Withdrawn,  // given up before it was sent: frees itself when the write queue gets to it
+    Orphaned,   // abandoned after it may have been sent: its late response frees it
+    Withdrawn,  // abandoned before it was sent: freed when the write queue reaches it
 };
 
 struct StreamEntry {

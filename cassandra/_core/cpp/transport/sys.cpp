@@ -31,7 +31,7 @@ timespec timespec_of(Nanos time) {
 
 #ifdef FASTCQL_FUTEX
 
-// A span of time to FUTEX_WAIT is by the monotonic clock.
+// FUTEX_WAIT measures a relative timeout by the monotonic clock.
 
 Parked park(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout) {
     static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
@@ -56,9 +56,9 @@ void unpark_all(std::atomic<uint32_t>* word) {
 
 #else
 
-// A parking lot: words hash to a fixed set of condition variables that live for ever. A condition variable
-// does not report signals, so sleeps are sliced and reported as interruptions: the caller looks for signals
-// and sleeps again.
+// A parking lot: words hash to a fixed set of condition variables that are never destroyed. A condition variable does
+// not report signals, so sleeps are sliced and reported as interruptions: the caller checks for signals and sleeps
+// again.
 namespace {
 
 struct Lot {
@@ -68,14 +68,14 @@ struct Lot {
     Lot() {
         pthread_condattr_t attributes;
         pthread_condattr_init(&attributes);
-#ifndef __APPLE__  // which can wait for a span of time instead
+#ifndef __APPLE__  // it has a relative wait instead
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 #endif
         pthread_cond_init(&condition, &attributes);
         pthread_condattr_destroy(&attributes);
     }
 
-    // By a clock that nobody sets: 0, or ETIMEDOUT.
+    // Uses a monotonic clock; returns 0 or ETIMEDOUT.
     int wait(Nanos nap) {
 #ifdef __APPLE__
         const timespec span = timespec_of(nap);
@@ -158,7 +158,7 @@ void Bell::close() {
 void Bell::ring() {
     const uint64_t one = 1;
     const size_t size = write_fd_ == read_fd_ ? sizeof one : 1;
-    // A full pipe or counter rings already; nothing else can fail here.
+    // A full pipe or counter rings already; no other error is possible here.
     while (::write(write_fd_, &one, size) < 0 && errno == EINTR) {
     }
 }

@@ -18,16 +18,15 @@ inline Nanos monotonic_now() noexcept {
     return static_cast<Nanos>(ts.tv_sec) * kSecond + ts.tv_nsec;
 }
 
-// A moment *seconds* from *now*; far (or not finite) ones become kNever.
+// The time *seconds* after *now*; large (or not finite) values become kNever.
 inline Nanos deadline_after(Nanos now, double seconds) noexcept {
     if (!(seconds < 3e8)) return kNever;
     if (seconds <= 0) return now;
     return now + static_cast<Nanos>(seconds * 1e9);
 }
 
-// Parking: sleep while *word* holds *expected*. A wake-up may be spurious. Waking touches only the address,
-// never the memory, so the word may be gone by then; a lock or signal can therefore live in an object its
-// waiter destroys.
+// Parking: sleep while *word* holds *expected*. A wake-up may be spurious. Waking uses only the address, never the
+// memory, so the word may be freed by then; a lock or signal can therefore live in an object that its waiter destroys.
 enum class Parked { Woken, TimedOut, Interrupted };
 Parked park(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout);
 void unpark_one(std::atomic<uint32_t>* word);
@@ -46,11 +45,10 @@ public:
 
 private:
     void lock_slow();
-    std::atomic<uint32_t> word_{0};  // 0 free, 1 held, 2 held and somebody may sleep
+    std::atomic<uint32_t> word_{0};  // 0 free, 1 held, 2 held and a thread may sleep
 };
 
-// A descriptor that makes a poller return: eventfd where there is one, else a pipe. Many rings are one
-// wake-up.
+// A descriptor that makes a poller return: eventfd if available, else a pipe. Many rings are one wake-up.
 class Bell {
 public:
     Bell() = default;
@@ -58,7 +56,7 @@ public:
     Bell& operator=(const Bell&) = delete;
     ~Bell() { close(); }
 
-    bool open();  // false: errno says why
+    bool open();  // on failure false and errno
     void close();
     int fd() const { return read_fd_; }
     void ring();
@@ -69,7 +67,7 @@ private:
     int write_fd_ = -1;
 };
 
-// Changes in every forked child, so that objects can tell that their thread stayed in the parent.
+// Changes in every forked child, so that objects can detect that their thread stayed in the parent.
 uint32_t fork_generation() noexcept;
 
 }  // namespace fastcql

@@ -1,4 +1,4 @@
-// One-shot timers, and the heap that a reactor keeps them in. The heap is the role holder's; any thread may
+// One-shot timers, and the heap in which a reactor keeps them. The heap is owned by the role holder; any thread may
 // cancel.
 #pragma once
 
@@ -19,7 +19,7 @@ public:
 
     const Nanos due;
 
-    // The callback, for whoever ends the timer: the reactor when it fires, or cancel(). Null when it ended
+    // Returns the callback to the thread that ends the timer: the reactor when it fires, or cancel(). Null if it ended
     // before.
     void* take_callback() noexcept { return callback_.exchange(nullptr, std::memory_order_acq_rel); }
     bool stale(Nanos) const { return callback_.load(std::memory_order_acquire) == nullptr; }
@@ -29,8 +29,8 @@ private:
     Counted<&Counters::timers> counted_;
 };
 
-// Things that are due at some moment, earliest first. Entries are not removed when they become pointless:
-// T::stale(due) tells, and such entries go when they are due or when they could be half of the heap.
+// Items by due time, earliest first. Obsolete entries stay until then: T::stale(due) detects them, and they are removed
+// when they are due or when they could be half of the heap.
 template <class T>
 class DueHeap {
 public:
@@ -62,7 +62,7 @@ public:
 private:
     struct Entry {
         Nanos due;
-        uint64_t sequence;  // what is due at the same moment comes in the order it was added
+        uint64_t sequence;  // items with the same due time keep the order of insertion
         Ref<T> item;
     };
     static bool later(const Entry& a, const Entry& b) {

@@ -1,9 +1,9 @@
-// Bytes of one channel on their way to the socket, and the answer to "was any of this request sent?".
+// Bytes of one channel on their way to the socket, and the check whether any byte of a request was sent.
 //
-// Frames are appended to a queue. A sender takes the whole queue, turns it into what goes over the wire (as
-// it is, as segments, encrypted) and sends that. A position counts the bytes ever appended; a request is
-// known by the position of its first byte. Requests that are given up while they are still queued are left
-// out when the queue is taken, so that what was reported as unsent is never sent later.
+// Frames are appended to a queue. A sender takes the whole queue, encodes it for the wire (unchanged, as segments,
+// encrypted) and sends the result. A position counts the bytes ever appended; a request is identified by the position
+// of its first byte. Requests that are abandoned while they are still queued are left out when the queue is taken, so
+// that a request reported as unsent is never sent later.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ public:
     uint64_t position() const { return queued_; }
     size_t queued_bytes() const { return queue_.size(); }
 
-    // Room for one more request, so that append() cannot fail. Throws std::bad_alloc.
+    // Reserves room for one more request, so that append() cannot fail. Throws std::bad_alloc.
     void reserve(size_t size) {
         if (queue_.capacity() - queue_.size() < size) queue_.reserve(std::max(2 * queue_.capacity(), queue_.size() + size));
         if (records_.capacity() == records_.size()) records_.reserve(std::max<size_t>(16, 2 * records_.size()));
@@ -63,8 +63,8 @@ public:
     // Every byte of the last batch reached the socket.
     void batch_sent() { batch_start_ = batch_end_; }
 
-    // True if it is certain that no byte of the request at *position* reached the socket. *sent*: bytes of
-    // the last batch that did; *plain*: the batch went out byte by byte as it was queued.
+    // True if it is certain that no byte of the request at *position* reached the socket. *sent*: bytes of the last
+    // batch that did; *plain*: the batch was sent unchanged, byte by byte.
     bool unsent(uint64_t position, size_t sent, bool plain) const {
         if (position >= batch_end_) return true;
         return plain && exact_ ? position >= batch_start_ + sent : sent == 0 && position >= batch_start_;
@@ -79,7 +79,7 @@ private:
     Buffer queue_;
     std::vector<Record> records_;
     uint64_t queued_ = 0;       // position after the last byte of queue_
-    uint64_t batch_start_ = 0;  // the batch that was taken last
+    uint64_t batch_start_ = 0;  // the last batch taken
     uint64_t batch_end_ = 0;
     uint32_t withdrawn_ = 0;
     bool exact_ = true;
