@@ -441,6 +441,10 @@ class Writes(Operation):
         """First row, number of rows, attempts, token and age in seconds of a write; None if it is over."""
     def orphan(self, number: int) -> bool:
         """Give up the attempt of a write in flight, which is held then. False if its outcome is on its way."""
+    def doubt(self, number: int) -> None:
+        """An attempt of a held write may have been executed: one that was sent and got no answer is noted by itself."""
+    def is_in_doubt(self, number: int) -> bool:
+        """Whether an attempt of a held write may have been executed."""
     def unfinished(self) -> list[int]:
         """The numbers of the rows that were taken and are not over."""
     def window_sizes(self) -> dict[Any, int] | None:

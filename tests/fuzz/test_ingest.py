@@ -295,5 +295,7 @@ def test_a_report_has_the_rows_that_were_not_written(
         written = {row for row in range(count) if report.is_done(row)}
         assert report.rows == len(written)
         assert all(there[row] == f"v{row}" for row in written)
-        assert set(there) == written, report.errors
+        assert written <= set(there)
+        in_doubt = {row for row, error in report.errors.items() if error.maybe_executed}  # type: ignore[attr-defined]
+        assert set(there) - written <= in_doubt, report.errors
         assert report.reached == count or stops

@@ -299,6 +299,7 @@ class Writing(Writes):
         try:
             message = way.connection.decode(outcome, self._compiled.result_plan)
         except Exception as broken:  # not to be understood
+            self.doubt(number)
             self._fail(number, broken)
             return
         log_server_warnings(message.warnings)
@@ -311,6 +312,8 @@ class Writing(Writes):
         else:
             verdict = of_error(message, attempts)
             executed = isinstance(message, MAYBE_EXECUTED)
+            if executed:
+                self.doubt(number)
             annotate(verdict.error, host=way.host, attempts=attempts, elapsed=age, maybe_executed=executed)
             if count > 1 and not verdict.again:
                 self._go_on_alone(number, count)
@@ -362,8 +365,10 @@ class Writing(Writes):
         self.close(number, self._known(number)[1])
 
     def _fail(self, number: int, error: Exception) -> None:
-        """Its rows were not written."""
+        """Its rows were not written, as far as is known."""
         row, count = self._known(number)[:2]
+        if self.is_in_doubt(number):
+            annotate(error, maybe_executed=True)
         for failed in range(row, row + count):
             self._note(failed, error)
         self.close(number, 0)
@@ -419,11 +424,15 @@ class Writing(Writes):
             row, _, attempts, _, age = self._known(number)
             if error is not None:
                 alone.attempts += 1
+                if getattr(error, "maybe_executed", None):
+                    self.doubt(number)
                 verdict = of_error(error, attempts + alone.attempts)
                 going = not (self._session.is_shutdown or self._session._draining)
                 if verdict.again and going and age <= PATIENCE:
                     heapq.heappush(self._due, (monotonic() + delay_before(alone.attempts), number, index))
                     continue
+                if self.is_in_doubt(number):
+                    annotate(verdict.error, maybe_executed=True)
                 self._note(row + index, verdict.error)
                 alone.failed += 1
             alone.left -= 1
