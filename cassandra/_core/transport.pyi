@@ -525,6 +525,10 @@ class Writes(Operation):
         """Give up the attempt of a write in flight, which is held then. False if its outcome is on its way."""
     def congested(self, number: int) -> None:
         """The host of a held write has more load than it can take."""
+    def doubt(self, number: int) -> None:
+        """Note that an attempt of a held write may have been executed; done natively for one without a response."""
+    def is_in_doubt(self, number: int) -> bool:
+        """Return True if an attempt of a held write may have been executed."""
     def unfinished(self) -> list[int]:
         """The numbers of the rows that were taken and are not over."""
     def window_sizes(self) -> dict[Any, int] | None:

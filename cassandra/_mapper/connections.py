@@ -126,6 +126,7 @@ class Connection(ConnectionFields):
             session = made.connect()
             adopted = self._adopt(made, session, lazily)
         except BaseException:
+            self._give_back(made, lazily)
             made.shutdown()
             self._failed()
             raise
@@ -138,6 +139,7 @@ class Connection(ConnectionFields):
             session = await made.connect_async()
             adopted = self._adopt(made, session, lazily)
         except BaseException:
+            self._give_back(made, lazily)
             await made.shutdown_async()
             self._failed()
             raise
@@ -161,6 +163,12 @@ class Connection(ConnectionFields):
             self.setup_session()
             self.lazy_connect = False
         return True
+
+    def _give_back(self, made: Cluster, lazily: bool) -> None:
+        """*made* is shut down: adopting it was interrupted, by the handler of a signal say, or did not begin."""
+        if self.cluster is made:
+            self.lazy_connect = lazily
+            self.cluster = self.session = None
 
     def _failed(self) -> None:
         if self.retry_connect:

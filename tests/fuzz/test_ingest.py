@@ -138,8 +138,9 @@ def _piece(random: Random, batch: pa.RecordBatch) -> Any:
 
 def _by_polars(table: pa.Table) -> Any:
     """Buffers of another library, where it has these types and keeps what they hold."""
-    nested = (pa.types.is_nested, pa.types.is_dictionary, pa.types.is_run_end_encoded, pa.types.is_decimal)
-    if any(is_one(field.type) for field in table.schema for is_one in nested):
+    others = (pa.types.is_nested, pa.types.is_dictionary, pa.types.is_run_end_encoded, pa.types.is_decimal)
+    others += (pa.types.is_interval,)  # at which Polars panics
+    if any(is_one(field.type) for field in table.schema for is_one in others):
         return table
     try:
         return pl.from_arrow(table)
@@ -295,5 +296,7 @@ def test_a_report_has_the_rows_that_were_not_written(
         written = {row for row in range(count) if report.is_done(row)}
         assert report.rows == len(written)
         assert all(there[row] == f"v{row}" for row in written)
-        assert set(there) == written, report.errors
+        assert written <= set(there)
+        in_doubt = {row for row, error in report.errors.items() if error.maybe_executed}  # type: ignore[attr-defined]
+        assert set(there) - written <= in_doubt, report.errors
         assert report.reached == count or stops

@@ -239,7 +239,10 @@ class Shadow:
         self.now: dict[str, Any] = {}
         for one in table.fields.values():
             start = one.default if one.default is not None else one.kind.empty()
-            self.now[one.name] = copy.deepcopy(values.get(one.name, start))
+            value = values.get(one.name, start)
+            if value is None and one.kind.shape != "scalar":  # a constructor makes it an empty container
+                value = one.kind.empty()
+            self.now[one.name] = copy.deepcopy(value)
         self.instance: Any = None
 
     def key_now(self) -> Key:
@@ -309,7 +312,11 @@ class Shadow:
         """It is a new one with the same values."""
         fields = self.table.fields.values()
         self.key, self.known = None, {}
-        self.given = {one.name for one in fields if not self.is_null(one) or one.kind.shape != "scalar" or one.default}
+        self.given = {
+            one.name
+            for one in fields
+            if not self.is_null(one) or one.kind.shape != "scalar" or one.default is not None
+        }
 
 
 # ---- the work

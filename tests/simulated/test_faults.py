@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from cassandra import ConsistencyLevel, OperationTimedOut, RateLimitReached, Unavailable, WriteTimeout
+from cassandra import ConsistencyLevel, OperationTimedOut, RateLimitReached, Unauthorized, Unavailable, WriteTimeout
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable, Session
 from cassandra.connection import ConnectionException
-from cassandra.policies import FallthroughRetryPolicy
+from cassandra.policies import ConstantSpeculativeExecutionPolicy, FallthroughRetryPolicy
 from cassandra.protocol import OverloadedErrorMessage, ProtocolException
 from cassandra.query import SimpleStatement
 from cassandra.testing import SimulatedCluster, errors
@@ -186,6 +186,27 @@ def test_who_asks_for_no_pages_gets_none(one: Session) -> None:
     with one.simulated.inject(Pages((1,)), query="SELECT id"):
         result = one.execute(SimpleStatement("SELECT id FROM t", fetch_size=None))
         assert len(result.current_rows) == 10
+
+
+@pytest.mark.parametrize("executed", [True, False])
+def test_an_error_while_another_attempt_is_in_flight(
+    simulated: SimulatedCluster, connect: Connect, executed: bool
+) -> None:
+    """It says that the statement may have been executed; one alone that is refused says that it was not."""
+    simulated.execute("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}")
+    simulated.execute("CREATE TABLE ks.other (id int PRIMARY KEY)")
+    profile = ExecutionProfile(speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.05, 1))
+    session = connect(simulated, "ks", execution_profiles={EXEC_PROFILE_DEFAULT: profile})
+    statement = SimpleStatement("INSERT INTO other (id) VALUES (1)", is_idempotent=True)
+    refuse = Fail(errors.Unauthorized("no"))
+    with (
+        simulated.inject(Drop(executed=True), query="INSERT", times=1, when=lambda _: executed) as first,
+        simulated.inject(refuse, query="INSERT", when=lambda _: first.hits > 0 or not executed),
+        pytest.raises(Unauthorized) as caught,
+    ):
+        session.execute(statement)
+    assert caught.value.maybe_executed is executed
+    assert bool(simulated.execute("SELECT * FROM ks.other")) is executed
 
 
 def test_conditions(simulated: SimulatedCluster, session: Session) -> None:

@@ -113,6 +113,25 @@ def test_no_answer_in_time(table: Session, simulated: SimulatedCluster, connect:
     assert all_there(simulated, 500)
 
 
+@pytest.mark.parametrize("first", [Drop(executed=True), Close(executed=True), Fail(WRITE_TIMEOUT, executed=True)])
+@pytest.mark.parametrize("batch_rows", [1, 20])
+def test_a_row_of_which_an_attempt_was_executed(
+    table: Session, simulated: SimulatedCluster, connect: Connect, first: Any, batch_rows: int
+) -> None:
+    """Its error says so, whatever the last attempt ended with."""
+    session = connect(simulated, execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(request_timeout=0.3)})
+    with (
+        simulated.inject(first, opcode="EXECUTE" if batch_rows == 1 else "BATCH", times=1) as executed,
+        simulated.inject(Fail(errors.Unauthorized("no")), query="INSERT", when=lambda _: executed.hits > 0),
+    ):
+        report = session.ingest("ks.events", events(20), on_error="collect", batch_rows=batch_rows)
+    there = {row["at"] for row in simulated.execute("SELECT at FROM ks.events")}
+    written = {row for row in range(20) if report.is_done(row)}
+    assert there - written
+    assert all(report.errors[row].maybe_executed for row in there - written)  # type: ignore[attr-defined]
+    assert written <= there
+
+
 def test_patience_has_an_end(table: Session, simulated: SimulatedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "PATIENCE", 0.3)
     with simulated.inject(Fail(WRITE_TIMEOUT), opcode="EXECUTE", query="INSERT", when=lambda _: True):

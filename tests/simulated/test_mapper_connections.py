@@ -16,6 +16,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, N
 from cassandra.cqlengine import CQLEngineException, connection, models
 from cassandra.query import dict_factory, tuple_factory
 from cassandra.testing import SimulatedCluster
+from tests.interrupts import interrupted_everywhere
 
 NOWHERE = ["127.0.0.250"]
 
@@ -236,6 +237,25 @@ class TestLazy:
             by_task, by_thread = asyncio.run(use())
         assert by_task is by_thread is connection.get_session("x")
         assert [cluster.is_shutdown for cluster in made].count(False) == 1
+
+    def test_interrupted_at_any_moment(self, server: SimulatedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As by the handler of a signal: no cluster is left running, and the next use connects."""
+        made: list[Cluster] = []
+        monkeypatch.setattr("cassandra._mapper.connections.Cluster", lambda *hosts, **options: made[-1])
+
+        def lazily() -> connection.Connection:
+            made.append(Cluster(server.contact_points, port=server.port))
+            return connection.register_connection("x", server.contact_points, lazy_connect=True)
+
+        registered = lazily()
+        for _ in interrupted_everywhere(lambda: connection.get_session("x")):
+            for cluster in made:  # but one that it did not come to
+                assert cluster.is_shutdown or cluster is registered.cluster or not cluster.sessions
+            if made[-1].is_shutdown:
+                made.append(Cluster(server.contact_points, port=server.port))
+            assert rows("x") == [{"id": 1}]
+            connection.unregister_connection("x")
+            registered = lazily()
 
     def test_a_task_that_fails(self) -> None:
         from cassandra._mapper.connections import get_connection_async

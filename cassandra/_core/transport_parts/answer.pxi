@@ -77,6 +77,10 @@ cdef class Answer:
         raise NotImplementedError
 
 
+cdef extern from "Python.h":
+    PyObject* PyIter_Next(object iterator) except? NULL
+
+
 @cython.final
 cdef class RowsOfPages:
     """The rows of page after page of *result*. What asking for a page raises, or the handler of a signal meanwhile, leaves it
@@ -89,21 +93,22 @@ cdef class RowsOfPages:
 
     def __init__(self, Answer result not None):
         self.result = result
-        self.page = result._page_iter or iter(())
+        self.page = iter(result._page_iter or ())  # PyIter_Next takes nothing but an iterator
 
     def __iter__(self):
         return self
 
     def __next__(self):
+        cdef PyObject* row
         while not self.ended:
             if self.taken == 1:  # a program that wants the first row alone asks for no more
                 self.result._go_ahead()
                 self.taken = 2
-            row = next_of(self.page)
-            if row is not NO_ROW:
+            row = PyIter_Next(self.page)
+            if row != NULL:
                 if self.taken == 0:
                     self.taken = 1
-                return row
+                return own(row)
             self.turn()
         raise StopIteration
 
@@ -118,16 +123,16 @@ cdef class RowsOfPages:
         if last:
             self.ended = True
         else:
-            self.page = iter(()) if page is None else page
+            self.page = iter(() if page is None else page)
             self.taken = 0
         return 0
 
 
-cdef object NO_ROW = object()
-
-
-cdef inline object next_of(iterator):
-    return next(iterator, NO_ROW)
+cdef inline object own(PyObject* new):
+    """A new reference as an object."""
+    cdef object owned = <object> new
+    Py_DECREF(owned)
+    return owned
 
 
 cdef object answer_of(kind, future, tuple outcome):

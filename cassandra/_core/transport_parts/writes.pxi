@@ -415,6 +415,8 @@ cdef class Writes(Operation):
             if way.window is not None:
                 way.window.window.gone()
             write.state = WriteState.Held
+            if outcome.failure.get() != NULL and outcome.failure.get().sent:
+                write.in_doubt = True
             self.ended.append((number, wrap_outcome(outcome[0]), way))
         self.holds = False
         self.core.give_back(move(self.held))
@@ -444,6 +446,7 @@ cdef class Writes(Operation):
         if not way.connection.orphan(write.stream, self, number):
             return False
         write.state = WriteState.Held
+        write.in_doubt = True
         way.in_flight -= 1
         self.in_flight -= 1
         if way.window is not None:
@@ -455,6 +458,12 @@ cdef class Writes(Operation):
         cdef HostWindow window = (<Way> self.ways[write.way]).window
         if window is not None:
             window.window.congested(write.sent, monotonic_now())
+
+    def doubt(self, uint32_t number):
+        self.held_write(number).in_doubt = True
+
+    def is_in_doubt(self, uint32_t number):
+        return self.held_write(number).in_doubt
 
     def unfinished(self):
         cdef list found = []

@@ -23,6 +23,7 @@ cdef extern from "transport/writes.h" namespace "fastcql" nogil:
         uint16_t count
         uint16_t attempts
         WriteState state
+        bint in_doubt
     cdef cppclass WriteTable:
         uint32_t open() except +
         void close(uint32_t number)

@@ -306,6 +306,7 @@ class Writing(Writes):
         try:
             message = way.connection.decode(outcome, self._compiled.result_plan)
         except Exception as unreadable:
+            self.doubt(number)
             self._retry(number, unreadable, attempts, age)
             return
         log_server_warnings(message.warnings)
@@ -317,6 +318,8 @@ class Writing(Writes):
             self._go_on_alone(number, count, outcome if count == 1 else None, way)
         else:
             decision, executed = decide_repeatable(message, attempts), meaning_of(message).may_be_executed
+            if executed:
+                self.doubt(number)
             annotate(decision.error, host=way.host, attempts=attempts, elapsed=age, maybe_executed=executed)
             if count > 1 and not decision.again:
                 self._go_on_alone(number, count)
@@ -371,8 +374,10 @@ class Writing(Writes):
         self.close(number, self._known(number)[1])
 
     def _fail(self, number: int, error: Exception) -> None:
-        """Its rows were not written."""
+        """Report its rows as not written."""
         row, count = self._known(number)[:2]
+        if self.is_in_doubt(number):
+            annotate(error, maybe_executed=True)
         for failed in range(row, row + count):
             self._note(failed, error)
         self.close(number, 0)
@@ -428,11 +433,15 @@ class Writing(Writes):
             row, _, attempts, _, age = self._known(number)
             if error is not None:
                 alone.attempts += 1
+                if getattr(error, "maybe_executed", None):
+                    self.doubt(number)
                 decision = decide_repeatable(error, attempts + alone.attempts)
                 going = not (self._session.is_shutdown or self._session._draining)
                 if decision.again and going and age <= PATIENCE:
                     heapq.heappush(self._due, (monotonic() + backoff(alone.attempts), number, index))
                     continue
+                if self.is_in_doubt(number):
+                    annotate(decision.error, maybe_executed=True)
                 self._note(row + index, decision.error)
                 alone.failed += 1
             alone.left -= 1

@@ -468,7 +468,7 @@ class Line:
             error,
             attempts=max(0, len(request.attempted_hosts) - refused),
             elapsed=monotonic() - request._start_time,
-            maybe_executed=request._execution.sending.unsure,
+            maybe_executed=request._execution.sending.may_be_executed(request),
         )
 
 

@@ -246,7 +246,7 @@ class Sending:
             error,
             attempts=len(request.attempted_hosts),
             elapsed=monotonic() - request._start_time,
-            maybe_executed=self.unsure,
+            maybe_executed=self.may_be_executed(request),
         )
 
 

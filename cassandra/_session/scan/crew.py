@@ -4,10 +4,15 @@ L5. Work is submitted to *per-range queues* (:class:`Chain`): the jobs of one qu
 different queues run concurrently, on up to *threads* driver threads.
 
 Threads and owners: the *consumer*, one caller's thread or task, submits jobs, and leaves no more waiting than *room*
-permits. It appends to a queue (``deque.append`` is atomic) and schedules a driver thread to process it; it acquires no
-lock, so a signal handler that interrupts it anywhere leaves no lock held. ``_given`` belongs to it. Everything else
-changes on driver threads, under the lock, which is held briefly and not while a job runs. A consumer that is
-interrupted between the two steps closes the pool, as its fold has failed.
+permits. It appends to a queue, and the queue to ``_told`` (``deque.append`` is atomic), and starts a driver thread
+unless one is certain to read ``_told`` later; it acquires no lock, so a signal handler that interrupts it anywhere
+leaves no lock held. ``_given`` belongs to it. Everything else changes on driver threads, under the lock, which is held
+briefly and not while a job runs. A consumer that is interrupted between the steps closes the pool, as its fold has
+failed.
+
+No job is lost: the consumer appends first and then reads ``_looking`` and ``_running``. A thread that was started to
+look clears ``_looking`` first and then reads ``_told``; one that ends subtracts itself from ``_running`` first and then
+reads ``_told`` again.
 
 ``error`` is the first exception of a job: no job starts after it, and :meth:`check` raises it.
 """
@@ -16,7 +21,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 
 from cassandra._base import commands, process, threads
 from cassandra._base.locks import driver_lock
@@ -45,8 +49,10 @@ class Crew:
         self._room = room
         self._lock = driver_lock("Crew")
         self._ended = threading.Condition(self._lock)  # for close()
+        self._told: deque[Chain] = deque()  # queues that got a job
         self._ready: deque[Chain] = deque()  # queues with jobs that no thread has taken
-        self._running = 0  # number of threads
+        self._looking = False  # a thread was started that has not read _told yet
+        self._running = 0  # number of threads that run jobs
         self._given = 0
         self._done = 0
         self._closed = False
@@ -58,7 +64,10 @@ class Crew:
         process.stay(self._process)  # a forked child has none of the threads
         self._given += 1
         chain.jobs.append(job)
-        threads.start(partial(self._look, chain))
+        self._told.append(chain)
+        if not self._looking and self._running < self._size:
+            self._looking = True
+            threads.start(self._look)
 
     @property
     def has_room(self) -> bool:
@@ -93,26 +102,43 @@ class Crew:
 
     # ---- on driver threads
 
-    def _look(self, chain: Chain) -> None:
-        """Process *chain*, which has a new job."""
+    def _look(self) -> None:
+        self._looking = False
+        while self._begins():
+            self._work()
+
+    def _begins(self) -> bool:
+        """Return True if this thread is to run jobs."""
         with self._lock:
+            self._take_told()
+            begins = self._may_go_on and self._running < self._size
+            self._running += begins
+        return begins
+
+    @property
+    def _may_go_on(self) -> bool:
+        return bool(self._ready) and not self._closed and self.error is None
+
+    def _take_told(self) -> None:
+        while self._told:
+            chain = self._told.popleft()
             if not chain.is_busy and chain.jobs:
                 chain.is_busy = True
                 self._ready.append(chain)
-            if not self._ready or self._running == self._size:
-                return
-            self._running += 1
-        self._work()
 
     def _work(self) -> None:
         while True:
             with self._lock:
-                if not self._ready or self._closed or self.error is not None:
+                self._take_told()
+                if not self._may_go_on:
                     self._running -= 1
                     self._ended.notify_all()
                     return
                 chain = self._ready.popleft()
                 job = chain.jobs.popleft()
+                wants_company = bool(self._ready) and self._running < self._size and not self._looking
+            if wants_company:
+                self._start_another()
             try:
                 job()
             except BaseException as error:
@@ -129,3 +155,10 @@ class Crew:
             changed = self.on_change
             if changed is not None:
                 changed()
+
+    def _start_another(self) -> None:
+        self._looking = True
+        try:
+            threads.start(self._look)
+        except RuntimeError:  # out of threads: this one does all
+            self._looking = False

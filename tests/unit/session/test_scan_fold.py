@@ -6,6 +6,7 @@ import asyncio
 import os
 import pickle
 import random
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -171,6 +172,35 @@ def test_rows_of_a_range_are_streamed_in_order_and_by_one_thread_at_a_time() -> 
             of_range.setdefault(row[0], []).append(row)
     assert of_range and all(found == sorted(found) for found in of_range.values())
     assert threading.get_ident() not in threads
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_ranges_are_streamed_by_so_many_threads_at_a_time(workers: int) -> None:
+    together = threading.Barrier(workers)
+
+    class Meeting(Rows):
+        def open(self, schema: Any, token_range: TokenRange) -> Any:
+            together.wait(PATIENCE)
+            return []
+
+    ranges = parts(workers)
+    rows = {one: [Batch([number])] for number, one in enumerate(ranges)}
+    pieces = pieces_of(rows, ranges, 1, restarts=False)
+    assert sorted(folded(Fold(Meeting(), ranges, WHAT, workers=workers), pieces)) == list(range(workers))
+
+
+@pytest.mark.parametrize("workers", [None, 1, 2, 4])
+def test_threads_that_are_switched_at_any_moment_forget_nothing(workers: int | None) -> None:
+    ranges = parts(300)
+    rows = rows_of(ranges, each=2)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-7)
+    try:
+        for seed in range(5):
+            result = folded(Fold(Rows(), ranges, WHAT, workers=workers), pieces_of(rows, ranges, seed))
+            assert sorted(result) == sorted(expected(rows))
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_a_table_without_rows() -> None:

@@ -39,6 +39,7 @@ struct Write {
     uint16_t count = 0;
     uint16_t attempts = 0;
     State state = State::Free;
+    bool in_doubt = false;  // an attempt may have been executed, although it did not end by a result
 };
 
 // The open writes, by number.
