@@ -179,3 +179,20 @@ def test_sizes_of_memory_are_multiplied_by_the_helper() -> None:
         if call.search(line.split("//")[0])
     ]
     assert not found
+
+
+def test_folders_can_be_compiled_as_one_file() -> None:
+    """The build joins the files of a folder: a function in an anonymous namespace would hide another file's."""
+    kinds = "namespace|struct|class|enum|using|template|return"
+    function = re.compile(rf"^(?=\w)(?!{kinds})[\w:<>*&, \[\]]*?[ *&](\w+)\([^;=]*$", re.MULTILINE)
+    anonymous = re.compile(r"^namespace \{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
+    hidden = []
+    for folder in sorted(path for path in CPP.iterdir() if path.is_dir()):
+        texts = {path: path.read_text() for path in sorted([*folder.glob("*.cpp"), *folder.glob("*.h")])}
+        names = {path: set(function.findall(text)) for path, text in texts.items()}
+        for path, text in texts.items():
+            own = {name for body in anonymous.findall(text) for name in function.findall(body)}
+            for other, declared in names.items():
+                if other != path:
+                    hidden += [f"{path.relative_to(CPP)} and {other.name}: {name}" for name in sorted(own & declared)]
+    assert not hidden

@@ -1,6 +1,6 @@
 """Native half of the object mapper (L1). See models.pyx.
 
-Everything is under the GIL: what two threads do at once is done one after the other. An instance is its program's own.
+Everything runs under the GIL, so the calls of two threads do not overlap. An instance belongs to the application.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from typing_extensions import Self
 _I = TypeVar("_I", bound="Instance")
 
 class InstanceLayout:
-    """Which column is at which place of a row, and of what all rows of a result share, which follows it. Immutable."""
+    """The index of each column in a row; columns whose values all rows of a result share follow. Immutable."""
 
     names: Final[tuple[str, ...]]
     converters: Final[tuple[Callable[[Any], Any] | None, ...]]
@@ -20,13 +20,13 @@ class InstanceLayout:
     def __contains__(self, name: object) -> bool: ...
 
 class Instance:
-    """Base of models: a row as it came, and beside it what is read instead. One program's own, as any object is."""
+    """Base of models: a loaded row, and the values that replace loaded ones. Belongs to the application."""
 
     _is_persisted: bool
     _touched: Final[dict[str, Any]]
     _given: Final[set[str]]
     def _begin(self, now: dict[str, Any], explicit: set[str]) -> None:
-        """As a new one with these values, of which *explicit* were given."""
+        """Become a new instance with these values, of which *explicit* were given."""
     def _keep(
         self,
         layout: InstanceLayout,
@@ -34,126 +34,127 @@ class Instance:
         now: dict[str, Any] | None = None,
         explicit: set[str] | None = None,
     ) -> None:
-        """From now on *row* has the values of before, and *now*, if there are any, those that are read instead."""
+        """Set *row* as the loaded values, and *now*, if given, as the values that are read instead."""
     def _came(self, name: str, missing: Any = None) -> Any:
-        """What was loaded of the column *name*, as it is read; *missing* if it was not."""
+        """Return the loaded value of the column *name*, converted; *missing* if it was not loaded."""
     def _is_known(self, name: str) -> bool:
-        """Whether the value of the column *name* was loaded or written."""
+        """True if the value of the column *name* was loaded or written."""
     def update(self, **values: Any) -> Self:
-        """Set these values, and write what was changed; the instance itself. What the request ends with is raised."""
+        """Set these values, and write the changed ones. Return the instance. Raise the error of the request."""
     def _update_otherwise(self, values: dict[str, Any]) -> None:
-        """Override. As :meth:`update`, where there is more to do than to bind the values."""
+        """Override. As :meth:`update`, if more has to be done than to bind the values."""
     def _set_all(self, values: dict[str, Any]) -> None:
-        """As if each was set as an attribute."""
+        """Set the values as attribute assignments do."""
     def __setstate__(self, state: Any) -> None: ...
 
 class ColumnAccess:
-    """A column as an attribute: of an instance its value, of the class *query_evaluator*."""
+    """Descriptor of a column: its value on an instance, *query_evaluator* on the class."""
 
     column: Final[Any]
     query_evaluator: Any
     def __init__(
         self, column: Any, query_evaluator: Any, name: str, initial: Callable[[], Any], undeletable: str | None = None
     ) -> None:
-        """*initial* makes the value of a column that was not loaded; *undeletable* says why none can be deleted."""
+        """*initial* makes the value of a column that was not loaded; *undeletable* is the error of a deletion."""
     def __get__(self, instance: Any, owner: type) -> Any: ...
     def __set__(self, instance: Any, value: Any) -> None: ...
     def __delete__(self, instance: Any) -> None: ...
 
 def new_loaded(cls: type[_I], layout: InstanceLayout, row: tuple[Any, ...], shared: tuple[Any, ...]) -> _I:
-    """One instance, as load_instances() makes them."""
+    """Return one instance, as load_instances() makes them."""
 
 def load_instances(
     cls: type[_I], layout: InstanceLayout, rows: Iterable[tuple[Any, ...]], shared: tuple[Any, ...]
 ) -> list[_I]:
-    """One instance of *cls*, a subclass of Instance, per row; ``__init__`` is not called. *shared* has the values of
-    the last columns of *layout*, the same for all. If *rows* is a list they take the place of its rows."""
+    """Return one instance of *cls*, a subclass of Instance, per row; ``__init__`` is not called. *shared* has the
+    values of the last columns of *layout*, the same for all. If *rows* is a list the instances replace its rows."""
 
 class Untouched:
-    """A class of which, and of whose objects, nobody has replaced these methods since this was made. Any thread."""
+    """Checks that these methods of a class and of its objects have not been replaced since this was made. Any
+    thread."""
 
     def __init__(self, kind: type, names: Iterable[str]) -> None: ...
     def holds(self) -> bool:
-        """Whether the class has these methods still."""
+        """True if the class still has these methods."""
     def of(self, one: object) -> bool:
-        """Whether *one* is of the class itself, which has these methods still, and so has *one*."""
+        """True if *one* is of exactly this class, and it and the class still have these methods."""
 
 class ByNames:
-    """What was worked out for the keywords of calls, by their names in their order. Any thread.
+    """Precomputed objects for calls, by the names of the keywords in their order. Any thread.
 
-    It keeps *most* of them, and forgets all if there are more."""
+    It keeps *most* of them, and drops all if there are more."""
 
     def __init__(self, most: int) -> None: ...
     def find(self, given: dict[str, Any]) -> Any:
-        """What was added for these names, or None. Values are not looked at."""
+        """Return the object that was added for these names, or None. Values are not compared."""
     def add(self, given: dict[str, Any], found: Any) -> Any:
-        """Remember *found* for these names; returns it."""
+        """Keep *found* for these names, and return it."""
 
 class WorkedOut:
-    """What was worked out for models and the keywords of a call, kept by the model. Any thread."""
+    """Precomputed objects for models and the keywords of a call, kept by the model. Any thread."""
 
     def __init__(self, kind: str, settings: dict[str, Any], work_out: Callable[[Any, dict[str, Any]], Any]) -> None:
-        """*settings* has the ``DEFAULT_KEYSPACE``, for which it is worked out anew when that is another one."""
+        """*settings* has the ``DEFAULT_KEYSPACE``; after a change of it objects are computed anew."""
     def find(self, model: Any, given: dict[str, Any]) -> Any:
-        """What was kept, or what *work_out* gives."""
+        """Return the kept object, or the result of *work_out*."""
     def keep(self, known: ByNames, given: dict[str, Any], found: Any) -> Any:
-        """Have *known* keep *found* for these keywords, which is returned; also that it is None."""
+        """Have *known* keep *found*, also None, for these keywords. Return it."""
 
 class ExactKinds:
-    """Values that are bound as they are, if they are of these classes: at which place each is bound. Immutable."""
+    """Binds values unmodified if they are of exactly these classes; has the index of each. Immutable."""
 
     def __init__(self, kinds: Iterable[Any], places: Iterable[int], count: int) -> None: ...
     def bound(self, given: dict[str, Any]) -> list[Any] | None:
-        """A list of *count*: what is bound, None where nothing was given. None if a value is of another class than that
-        of its place in *given*."""
+        """Return a list of *count* bound values, None where no value was given. Return None if the class of a value is
+        not the one at its position in *given*."""
     def bound_with(self, given: dict[str, Any], last: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-        """What is bound, with *last* behind it; and without that."""
+        """Return the bound values with *last* after them; and without that."""
 
 class Statements:
-    """What was prepared for one session, by shape."""
+    """Prepared statements of one session, by shape."""
 
     statements: dict[Any, Any]
 
 class ConnectionFields:
-    """Base of connections: what every request reads of them."""
+    """Base of connections: the fields that every request reads."""
 
     _ready: Any  # the session, once it is connected; else None
 
 class ReadyStatements:
-    """What was prepared for sessions, by shapes of statements. Any thread."""
+    """Sends statements that are prepared in their session, by shape. Any thread."""
 
     def __init__(
         self, usual: Untouched, key: str, connections: dict[Any, Any], default: Any, settings: dict[str, Any]
     ) -> None:
-        """*usual*: what sessions are; *key*: the attribute of one whose ``statements`` are prepared. *connections* are
-        by name; one without name is *default*. *settings*: nothing is sent unless ``PREPARING``, and while
-        ``executed_by`` is not ``execute``."""
+        """*usual*: the class of sessions and its methods; *key*: name of a session's attribute with its ``Statements``.
+        *connections* are by name; *default* is used without a name. *settings*: requests are sent only while
+        ``PREPARING`` is true and ``executed_by`` is ``execute``."""
     def send(self, name: Any, shape: Any, values: Any, row_factory: Any = None) -> Any:
-        """The future of ``execute_async`` of what was prepared, with *values*, for the session of connection *name*;
-        its rows are made by *row_factory*, if that is not None. None where the connection is not connected, its session
-        not the usual one, nothing was prepared, or for a table that is another one since, or the values are none that
-        could be bound."""
+        """Return the future of ``execute_async`` of the prepared statement of *shape*, with *values*, for the session
+        of connection *name*; its rows are made by *row_factory*, if that is not None. None if the connection is not
+        connected, its session is not of the usual class, no statement is prepared, or only for a table that has been
+        replaced since, or the values cannot be bound."""
 
 class Plain:
-    """What was worked out for a model and the keywords of a call, with values that are bound as they are. Any thread.
+    """A precomputed request of a model and the keywords of a call, with values that are bound unmodified. Any thread.
 
-    None, where a request was to be made, says that there is more to do, and nothing was sent; or that it is done anew,
-    as what was sent had to be prepared again."""
+    Methods that make a request return None if the slow path is needed, and nothing was sent; or if the request has to
+    be repeated, because its statement had to be prepared again."""
 
     model: Final[Any]
     shape: Final[Any]
     keyspace: Final[Any]
     def __init__(self, model: Any, shape: Any, keyspace: Any, ready: ReadyStatements) -> None: ...
     def _is_done_anew(self, error: Exception, future: Any) -> bool:
-        """Override. Whether a request that ended with *error* is made another time."""
+        """Override. Return True if a request that ended with *error* has to be repeated."""
 
 class RowUpdate(Plain):
-    """Values by some names take the place of others in a row of *columns*. Immutable.
+    """Replaces the values of some columns in a row of *columns*. Immutable.
 
-    *given*: per name, in their order, the class of its value, its place among those that are bound, and in a row.
-    *key*: class and place in a row, of what is bound then. *others*: those of the other columns, and what tells whether
-    a value of another class will do. *layout* is that of the row that was written, and of most instances. *usual*: what
-    writes where there is more to do."""
+    *given*: per name, in their order, the class of its value, its index among the bound values, and its index in a row.
+    *key*: class and row index of the values that are bound after those. *others*: those of the other columns, and a
+    predicate that accepts values of another class. *layout* is that of the row that was written, and of most instances.
+    *usual*: methods that write in the slow path; the fast path is used while they are not replaced."""
 
     layout: Final[InstanceLayout]
     def __init__(
@@ -170,28 +171,29 @@ class RowUpdate(Plain):
         others: Iterable[tuple[type | None, int, Callable[[Any], bool]]],
     ) -> None: ...
     def bound(self, instance: Instance, given: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-        """What is bound, and the row that will be there. None where there is more to it: a value of another class, or
-        the same as before; or *instance* has columns that were not loaded, or are made anew for who reads them, or
-        something was set on it, an attribute of its own too."""
+        """Return the bound values, and the resulting row. None if the slow path is needed: a value is of another class,
+        or unchanged; *instance* has columns that were not loaded, or that are converted when they are read; or a value
+        or an attribute of its own was set on it."""
     def send(self, instance: Instance, given: dict[str, Any]) -> tuple[Any, tuple[Any, ...]] | None:
-        """The future of the request, and the row that will be there. Once it was sent, the values are those of the
-        instance, whatever becomes of the request."""
+        """Return the future of the request, and the resulting row. Once it was sent, the instance has the new values,
+        also if the request fails."""
 
 class RowUpdates(WorkedOut):
     """The :class:`RowUpdate` of models and the names of values."""
 
     def write(self, instance: Instance, given: dict[str, Any]) -> bool:
-        """As ``send`` of what is found, and waits: whether it was written, and the instance is that of the row now.
-        What the request ends with is raised; the values are those of the instance then, too."""
+        """Send as :class:`RowUpdate` does, and wait. Return True if it was written, and the instance has the new row.
+        Raise the error of the request; the instance has the new values then, too."""
 
 def set_row_updates(updates: RowUpdates) -> None:
-    """By which ``Instance.update`` writes from now on."""
+    """Set the updates by which ``Instance.update`` writes from now on."""
 
 class RowInsert(Plain):
-    """A new row with values of some columns, which *exact* binds, and of others that are made. Immutable.
+    """Inserts a row with values of some columns, which *exact* binds, and of others that are made. Immutable.
 
-    *made*: name, place among what is bound, class, and what makes the value. *left*: what tells whether a column may be
-    left without a value. *places*: per column of *layout*, where its value is among what is bound, or None."""
+    *made*: name, index among the bound values, class, and factory of the value. *left*: predicates, true if a column
+    may be left without a value. *places*: per column of *layout*, the index of its value among the bound values, or
+    None."""
 
     def __init__(
         self,
@@ -207,19 +209,19 @@ class RowInsert(Plain):
         places: Iterable[int | None],
     ) -> None: ...
     def defaults(self) -> dict[str, Any]:
-        """Values that are not given, made anew."""
+        """Make values for the columns that are not given."""
     def bound(self, given: dict[str, Any], made: dict[str, Any]) -> list[Any] | None:
-        """What is bound of what was given, and of what was *made*."""
+        """Return the bound values, from *given* and *made*."""
     def send(self, given: dict[str, Any], made: dict[str, Any]) -> tuple[Any, list[Any]] | None:
-        """The future of the request, and what was bound."""
+        """Return the future of the request, and the bound values."""
     def write(self, given: dict[str, Any], made: dict[str, Any]) -> Any:
-        """The instance of the row that was written, which is waited for. What the request ends with is raised."""
+        """Send, and wait. Return the instance of the row that was written. Raise the error of the request."""
     def written(self, bound: list[Any]) -> Any:
-        """The instance of a row that was written."""
+        """Return the instance of a row that was written."""
 
 class RowRead(Plain):
-    """The row with values by *names*, which *exact* binds, and *last* after them. Immutable, but for the layout of its
-    rows, which the first one tells."""
+    """Reads the row with values by *names*, which *exact* binds, and *last* after them. Immutable, except the layout of
+    its rows, which the first result determines."""
 
     names: Final[tuple[str, ...]]
     def __init__(
@@ -234,18 +236,18 @@ class RowRead(Plain):
         row_factory: Any,
     ) -> None: ...
     def send(self, given: dict[str, Any]) -> tuple[Any, tuple[Any, ...]] | None:
-        """The future of a request for the row, and the values as they are read."""
+        """Return the future of a request for the row, and the values as they are read."""
     def only_one(self, result: Any, known: tuple[Any, ...]) -> Any:
-        """The instance of a result."""
+        """Return the instance of a result."""
     def _converted(self, given: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-        """Override. What is bound, and the values as they are read, of values of other classes."""
+        """Override. Return the bound values, and the values as they are read, for values of other classes."""
     def _layout_of(self, names: tuple[str, ...]) -> InstanceLayout:
-        """Override. The layout of rows of columns of these names."""
+        """Override. Return the layout of rows of columns of these names."""
     def _several(self, instances: list[Any], known: tuple[Any, ...]) -> Any:
-        """Override. What is returned where there is not one instance."""
+        """Override. Return the result for no or several instances."""
 
 class RowReads(WorkedOut):
     """The :class:`RowRead` of models and the names of values."""
 
     def read(self, model: Any, given: dict[str, Any]) -> Any:
-        """As ``send`` of what is found, and waits: the instance. What the request ends with is raised."""
+        """Send as :class:`RowRead` does, and wait. Return the instance. Raise the error of the request."""

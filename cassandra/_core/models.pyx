@@ -1,9 +1,9 @@
 # distutils: language = c++
 # cython: language_level=3, boundscheck=True, wraparound=True, cdivision=True
-"""Native half of the object mapper (L1): instances, and the short way from a model to its request and back.
+"""Native half of the object mapper (L1): instances, and the fast path from a model to its request and back.
 
-The contract is ``models.pyi``. What takes more than values that are bound as they are, ``_mapper`` does in Python; both do
-the same. What is here is under the GIL, and calls ``codec`` and ``transport`` as C functions.
+The contract is ``models.pyi``. The fast path handles values that are bound unmodified; ``_mapper`` does all else in
+Python, with the same results. This module runs under the GIL, and calls ``codec`` and ``transport`` as C functions.
 """
 
 cimport cython

@@ -17,6 +17,7 @@ cdef class SessionFields:
     cdef object _kept
     cdef object _kept_in  # the value of _scope at keep()
     cdef public object _reactor  # of its cluster
+    cdef public object _on_io_thread  # returns True on the I/O thread of that
     cdef object kept_so_far(self)
     cpdef object _resolve_profile(self, key)
 

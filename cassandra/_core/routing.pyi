@@ -300,6 +300,7 @@ class SessionFields:
     _scope: Any  # replaced by another object when any setting of the session changes
     _pool_set: Any  # a PoolSetFields
     _reactor: Any  # of its cluster
+    _on_io_thread: Callable[[], bool]  # True on the I/O thread of that
     def keep(self, found: object) -> None:
         """Cache *found* until a setting of the session changes."""
     def kept(self) -> Any:

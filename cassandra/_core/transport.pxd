@@ -1,10 +1,10 @@
-# What other extensions call of this one for every request.
+# Functions that other extensions call for every request.
 
-# ``Lane.send`` of *lane*, of nothing but values, and of what makes the rows, if that is not the profile's. None if the
-# request has to go another way.
+# ``Lane.send`` of *lane*, with values only; *row_factory* replaces that of the profile if it is not None. None if the
+# request needs the slow path.
 cdef object request_of(lane, session, prepared, values, row_factory)
 
-# What *request* came to, which is waited for: ``(rows, error, (plan, paging_state, beside, kept), page)``; its exception
-# is raised. The rows are made when rows_of() is asked for them.
+# Waits for *request* and returns its outcome: ``(rows, error, (plan, paging_state, extras, kept), page)``. Raises its
+# exception. The rows are decoded when rows_of() is called.
 cdef tuple outcome_of(request)
 cdef object rows_of(tuple outcome)

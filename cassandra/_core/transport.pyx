@@ -1,9 +1,8 @@
 # distutils: language = c++
 """Native transport (L1): reactor, channels, frames, operations. The contract is in transport.pyi.
 
-The engine is C++ without Python (cpp/transport, see reactor.h, channel.h and operation.h there for who owns what); the
-parts included here give it Python objects to talk to. Called by L3 (connections) and L5 (requests derive from
-Operation).
+The engine is C++ without Python (cpp/transport; reactor.h, channel.h and operation.h describe the ownership). The parts
+included here are its Python objects. Used by L3 (connections) and L5 (requests derive from Operation).
 """
 
 cimport cython

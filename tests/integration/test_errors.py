@@ -633,7 +633,7 @@ class TestUnprepared:
             return PASS
 
         proxy.on_request = forget
-        with pytest.raises(cassandra.DriverException, match="forgot"):
+        with pytest.raises(cassandra.DriverException, match="evicted"):
             proxied.execute(prepared, timeout=30)
         assert len(proxy.seen(EXECUTE)) < 100
 

@@ -191,7 +191,7 @@ def test_a_statement_for_a_host_that_is_not_known(simulated: SimulatedCluster, c
     session = connect(simulated)
     statement = HostTargetingStatement(SimpleStatement("SELECT host_id FROM system.local"), "192.0.2.9")
     for query, host in ((statement, None), ("SELECT host_id FROM system.local", "192.0.2.9")):
-        with pytest.raises(NoHostAvailable, match=rf"192\.0\.2\.9.*known are .*{simulated.nodes[0].address}"):
+        with pytest.raises(NoHostAvailable, match=rf"192\.0\.2\.9.*known hosts: .*{simulated.nodes[0].address}"):
             session.execute(query, host=host)
 
 

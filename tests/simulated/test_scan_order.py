@@ -318,7 +318,7 @@ def test_a_paging_state_is_refused_where_rows_may_be_equal(table: Session, simul
     assert len(list(scan.rows())) == 30
     with (
         simulated.inject(REFUSED, query="ks.e", when=lambda exchange: paging_state_of(exchange.frame) is not None),
-        pytest.raises(ScanError, match=r"of ks.e cannot go on: page 1 of key ., \(.,\): .*paging state") as caught,
+        pytest.raises(ScanError, match=r"of ks.e has failed: page 1 of key ., \(.,\): .*paging state") as caught,
     ):
         list(scan)
     assert caught.value.key in [(0,), (1,), (2,)] and caught.value.page == 1 and caught.value.host is not None
@@ -438,7 +438,7 @@ def test_the_session_is_shut_down(table: Session, simulated: SimulatedCluster) -
     batches = scan_of(table, page_size=3, target_rows=10).batches()
     next(batches)
     table.shutdown()
-    with pytest.raises(ScanError, match="has ended"):
+    with pytest.raises(ScanError, match="has failed"):
         list(batches)
 
 

@@ -1,15 +1,15 @@
-# New rows of values that are bound as they are.
+# Inserts of rows whose values are bound unmodified.
 
 
 cdef class RowInsert(Plain):
-    """A new row with values of some columns, which are bound as they are, and of others that are made. Immutable."""
+    """Inserts a row with values of some columns, which are bound unmodified, and of others that are made. Immutable."""
 
     cdef InstanceLayout _layout
     cdef Untouched _usual
     cdef ExactKinds _exact
-    cdef tuple _made  # name, place among what is bound, class, what makes it
-    cdef tuple _left  # what tells whether a column may be left without a value
-    cdef tuple _places  # per column, where its value is among what is bound; None: it has none
+    cdef tuple _made  # name, index among the bound values, class, factory
+    cdef tuple _left  # predicates: true if a column may be left without a value
+    cdef tuple _places  # per column, the index of its value among the bound values; None: it has none
     cdef bint _complete
 
     def __init__(
@@ -26,24 +26,24 @@ cdef class RowInsert(Plain):
         self._complete = self._places == tuple(range(exact._count))
         taken = [place for _, place, _, _ in self._made] + [place for place in self._places if place is not None]
         if any([not 0 <= place < exact._count for place in taken]):
-            raise ValueError(f"places {taken} among {exact._count} values")
+            raise ValueError(f"places {taken} are out of range for {exact._count} values")
 
     def defaults(self):
-        """Values that are not given, made anew: once per row, as programs count them."""
+        """Make values for the columns that are not given; once per row, because applications may count the calls."""
         return {name: make() for name, _, _, make in self._made}
 
     def bound(self, dict given not None, dict made not None):
-        """What is bound, also of what was *made*; None where there is more to do."""
+        """Return the bound values, from *given* and *made*; None if the slow path is needed."""
         return self.bound_of(given, made)
 
     def send(self, dict given not None, dict made not None):
-        """The future of the request, and what was bound; None where there is more to do."""
+        """Return the future of the request, and the bound values; None if the slow path is needed."""
         bound = self.bound_of(given, made)
         future = None if bound is None else self.request(bound, None)
         return None if future is None else (future, bound)
 
     def write(self, dict given not None, dict made not None):
-        """As *send*, and waits. The instance of the row that was written, or None."""
+        """As *send*, and wait. Return the instance of the row that was written, or None."""
         bound = self.bound_of(given, made)
         future = None if bound is None else self.request(bound, None)
         if future is None or self.outcome(future) is None:
@@ -51,7 +51,7 @@ cdef class RowInsert(Plain):
         return self.written_of(bound)
 
     def written(self, list bound not None):
-        """The instance of a row that was written."""
+        """Return the instance of a row that was written."""
         return self.written_of(bound)
 
     cdef list bound_of(self, dict given, dict made):

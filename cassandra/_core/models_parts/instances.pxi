@@ -1,9 +1,10 @@
-# Instances of models: a row as it came, and beside it what a program set. Loading one costs an object, not a value.
+# Instances of models: a loaded row, and the values that the application set. Loading one makes one object, none per
+# value.
 #
-# An instance is its program's own, as any Python object is; rows and layouts never change once they are shared.
+# An instance belongs to the application, as any Python object; rows and layouts never change once they are shared.
 #
-# The garbage collector is not told of one before it may be part of a cycle: until then it refers to what cannot change.
-# Going over thousands of them again and again would cost more than making them.
+# The garbage collector does not track an instance before it may be part of a cycle: until then it refers to immutable
+# objects. Traversing thousands of them again and again would cost more than making them.
 
 from copy import deepcopy
 
@@ -18,8 +19,8 @@ cdef inline void tell_collector(object one) noexcept:
 
 @cython.final
 cdef class InstanceLayout:
-    """Which column is at which place. The first places are those of a row, the others of what all rows of a result
-    have in common. *converters* has None for a value that is read as it came, and else what makes of it what is read."""
+    """The index of each column. The first indexes are those of a row, the others those of values that all rows of a
+    result share. *converters* has None for a value that is read unmodified, else the function that converts it."""
 
     cdef readonly tuple names
     cdef readonly tuple converters
@@ -43,12 +44,12 @@ cdef class InstanceLayout:
 
 
 cdef class Instance:
-    """Base of models: values by column name, of which it knows those of before, too.
+    """Base of models: values by column name, the loaded ones included.
 
-    * ``_row`` and ``_shared``: values as they came, where its layout says; never changed
-    * ``_now``: what is read instead: values that were set, and those that may be changed in place
-    * ``_explicit``: names of those that a program set
-    * ``_was_set``: an attribute was, which may be one of its own
+    * ``_row`` and ``_shared``: loaded values, at the indexes of the layout; never changed
+    * ``_now``: values that are read instead: those that were set, and those that may be changed in place
+    * ``_explicit``: names of the values that the application set
+    * ``_was_set``: an attribute was set, possibly one of the instance's own
     """
 
     cdef InstanceLayout _layout
@@ -61,12 +62,12 @@ cdef class Instance:
 
     def __setattr__(self, name, value):
         tell_collector(self)
-        if name is not PERSISTED:  # which is a field
+        if name is not PERSISTED:  # a field
             self._was_set = True
         SET_ATTRIBUTE(self, name, value)
 
     cdef dict now(self):
-        """What is read instead of what was loaded, to be added to."""
+        """Return the dict of values that are read instead of loaded ones, to be extended."""
         if self._now is None:
             tell_collector(self)
             self._now = {}
@@ -77,7 +78,7 @@ cdef class Instance:
         return self._row[place] if place < own else self._shared[place - own]
 
     cdef object came(self, name, object missing):
-        """What was loaded of this column, converted; *missing* if it was not loaded."""
+        """Return the loaded value of this column, converted; *missing* if it was not loaded."""
         cdef Py_ssize_t place
         if self._layout is None:
             return missing
@@ -90,7 +91,7 @@ cdef class Instance:
         return value if convert is None else convert(value)
 
     def _begin(self, dict now not None, set explicit not None):
-        """As a new one with these values, of which *explicit* were given."""
+        """Become a new instance with these values, of which *explicit* were given."""
         tell_collector(self)
         self._layout = None
         self._row = None
@@ -99,7 +100,7 @@ cdef class Instance:
         self._explicit = explicit
 
     def _keep(self, InstanceLayout layout not None, tuple row not None, dict now=None, set explicit=None):
-        """From now on *row* has the values of before, and *now*, if there are any, those that are read instead."""
+        """Set *row* as the loaded values, and *now*, if given, as the values that are read instead."""
         self.keep(layout, row, now, explicit)
 
     cdef int keep(self, InstanceLayout layout, tuple row, dict now=None, set explicit=None) except -1:
@@ -116,26 +117,26 @@ cdef class Instance:
 
     @property
     def _touched(self):
-        """Values that are read instead of those that were loaded, by name; what is in here may have changed."""
+        """Values that are read instead of loaded ones, by name; they may have been changed in place."""
         return self.now()
 
     @property
     def _given(self):
-        """Names of the values that a program set."""
+        """Names of the values that the application set."""
         if self._explicit is None:
             self._explicit = set()
         return self._explicit
 
     def _came(self, name, missing=None):
-        """What was loaded of the column *name*, as it is read; *missing* if it was not."""
+        """Return the loaded value of the column *name*, converted; *missing* if it was not loaded."""
         return self.came(name, missing)
 
     def _is_known(self, name):
-        """Whether the value of the column *name* was loaded or written."""
+        """True if the value of the column *name* was loaded or written."""
         return self._layout is not None and name in self._layout._places
 
     cdef bint is_as_loaded(self) except -1:
-        """Whether nothing was set since it was loaded or written, on the instance neither."""
+        """True if no value or attribute was set since it was loaded or written, also none of its own."""
         return (
             self._layout is not None
             and self._is_persisted
@@ -145,8 +146,8 @@ cdef class Instance:
         )
 
     cdef list as_loaded(self, tuple names):
-        """The values of these columns, as a list, where all were loaded or written, none is made anew for who reads it,
-        and nothing was set since, on the instance neither; else None."""
+        """Return a list of the values of these columns, if all were loaded or written, none is converted when it is
+        read, and no value or attribute was set since; else None."""
         cdef InstanceLayout layout = self._layout
         cdef list found = []
         cdef Py_ssize_t place
@@ -163,17 +164,17 @@ cdef class Instance:
         return found
 
     def update(self, **values):
-        """Set these values, and write what was changed."""
+        """Set these values, and write the changed ones."""
         if row_updates is None or not row_updates.written(self, values):
             self._update_otherwise(values)
         return self
 
     def _update_otherwise(self, dict values not None):
-        """Override. As :meth:`update`, where there is more to do than to bind the values."""
+        """Override. As :meth:`update`, if more has to be done than to bind the values."""
         raise NotImplementedError
 
     def _set_all(self, dict values not None):
-        """As if each was set as an attribute."""
+        """Set the values as attribute assignments do."""
         self.set_all(values)
 
     cdef int set_all(self, dict values) except -1:
@@ -189,7 +190,7 @@ cdef class Instance:
         return 0
 
     def __reduce__(self):
-        """Of what was loaded, as it is read, and which of it was made: converters are of the program that reads."""
+        """Pickle loaded values, converted, and a mark for those that have a converter: converters are not pickled."""
         layout = self._layout
         loaded = None
         if layout is not None:
@@ -203,7 +204,7 @@ cdef class Instance:
     def __setstate__(self, state):
         loaded, now, explicit, self._is_persisted, attributes = state
         tell_collector(self)
-        self._now = None if now is None else dict(now)  # a copy's own
+        self._now = None if now is None else dict(now)  # the copy's own
         self._explicit = None if explicit is None else set(explicit)
         if loaded is not None:
             names, made, self._row = loaded
@@ -215,7 +216,7 @@ cdef class Instance:
 
 
 def _instance_of(cls):
-    """An empty one, that was pickled or is copied."""
+    """Return an empty instance, to be unpickled or copied to."""
     check_model(cls)
     return Ref_take(new_of(cls, <PyObject*>_no_arguments))
 
@@ -232,12 +233,12 @@ cdef Instance loaded_of(cls, InstanceLayout layout, tuple row, tuple shared):
 
 cdef int check_model(cls) except -1:
     if not is_subclass(cls, <PyTypeObject*>Instance):
-        raise TypeError(f"{cls!r} is no subclass of Instance")
+        raise TypeError(f"expected a subclass of Instance, got {cls!r}")
     return 0
 
 
 def new_loaded(cls, InstanceLayout layout not None, tuple row not None, tuple shared not None):
-    """One instance of *cls*, see load_instances()."""
+    """Return one instance of *cls*, see load_instances()."""
     check_model(cls)
     if len(row) + len(shared) != len(layout.names):
         raise ValueError(f"{len(row)} values and {len(shared)} shared ones for {len(layout.names)} columns")
@@ -245,19 +246,19 @@ def new_loaded(cls, InstanceLayout layout not None, tuple row not None, tuple sh
 
 
 def load_instances(cls, InstanceLayout layout not None, rows, tuple shared not None):
-    """One instance of *cls* per row, in the place of it if *rows* is a list: a second one would go over memory once
-    more. ``__init__`` is not called; *shared* follows the values of each row."""
+    """Return one instance of *cls* per row. If *rows* is a list they replace its rows: a second list would cost another
+    pass over memory. ``__init__`` is not called; *shared* follows the values of each row."""
     cdef list found = rows if type(rows) is list else list(rows)
     cdef Py_ssize_t own = len(layout.names) - len(shared)
     cdef Py_ssize_t at = 0
     check_model(cls)
-    # One collection after all of it, in the place of one per 700 instances: none is garbage meanwhile.
+    # One collection after the loop, instead of one per 700 instances: none of them is garbage meanwhile.
     cdef bint collects = GC_DISABLE()
     try:
         while at < len(found):
             row = found[at]
             if type(row) is not tuple or len(<tuple>row) != own:
-                raise TypeError(f"a row is a tuple of {own} values, not {row!r}")
+                raise TypeError(f"a row must be a tuple of {own} values, got {row!r}")
             found[at] = loaded_of(cls, layout, <tuple>row, shared)
             at += 1
     finally:
@@ -268,25 +269,25 @@ def load_instances(cls, InstanceLayout layout not None, rows, tuple shared not N
 
 @cython.final
 cdef class _Place:
-    """Where a column is in a layout. One object, so that a thread never sees half of what another one found."""
+    """The index of a column in a layout. One object, so that a thread never reads a part of another thread's update."""
 
     cdef InstanceLayout layout
-    cdef Py_ssize_t place  # -1: nowhere
+    cdef Py_ssize_t place  # -1: not in the layout
     cdef object convert
 
 
 cdef class ColumnAccess:
-    """A column as an attribute: of an instance its value, of the class what queries are made with."""
+    """Descriptor of a column: its value on an instance, the object that builds queries on the class."""
 
     cdef readonly object column
     cdef public object query_evaluator
     cdef object _name
     cdef object _initial
     cdef object _readonly
-    cdef _Place _last  # in the layout that was read last
+    cdef _Place _last  # for the layout that was read last
 
     def __init__(self, column, query_evaluator, name, initial, undeletable=None):
-        """*initial* makes the value of a column that was not loaded; *undeletable* says why none can be deleted."""
+        """*initial* makes the value of a column that was not loaded; *undeletable* is the error of a deletion."""
         self.column = column
         self.query_evaluator = query_evaluator
         self._name = intern_name(name)
@@ -314,7 +315,7 @@ cdef class ColumnAccess:
         return self.noted(one, self._initial())
 
     cdef object noted(self, Instance one, value):
-        """What was made is the same when it is read again."""
+        """Keep *value*, which was made at this access, for later ones. Return the kept one."""
         return one.now().setdefault(self._name, value)
 
     cdef _Place find(self, InstanceLayout layout):

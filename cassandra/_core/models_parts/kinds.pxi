@@ -1,9 +1,9 @@
-# Values that are bound as they are: what is looked at is their class.
+# Values that are bound unmodified if they are of the expected class.
 
 
 @cython.final
 cdef class ExactKinds:
-    """Values that are bound as they are, if they are of these classes: at which place each is bound."""
+    """Binds values unmodified if they are of exactly these classes; has the index of each."""
 
     cdef tuple _kinds
     cdef tuple _places
@@ -14,10 +14,10 @@ cdef class ExactKinds:
         self._places = tuple(places)
         self._count = count
         if len(self._kinds) != len(self._places) or any([not 0 <= place < count for place in self._places]):
-            raise ValueError(f"{len(self._kinds)} classes for the places {self._places} of {count}")
+            raise ValueError(f"{len(self._kinds)} classes do not fit the places {self._places} of {count}")
 
     def bound(self, dict given not None):
-        """A list of what is bound, None where nothing was given; None if a value is of another class."""
+        """Return a list of the bound values, None where no value was given; None if a value is of another class."""
         return self.bound_of(given)
 
     cdef list bound_of(self, dict given):
@@ -35,8 +35,8 @@ cdef class ExactKinds:
         return found
 
     cpdef tuple bound_with(self, dict given, last):
-        """``(what is bound, the values at their places)``: *last* is bound after these. None if a value is of another
-        class."""
+        """Return ``(bound values, values at their indexes)``: *last* is bound after these. None if a value is of
+        another class."""
         cdef list found = self.bound_of(given)
         if found is None:
             return None

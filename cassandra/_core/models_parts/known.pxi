@@ -1,14 +1,14 @@
-# What was worked out before, and whether it is still so: what a call begins with.
+# Precomputed objects, and the checks that they are still valid: the first steps of a call.
 
 
 @cython.final
 cdef class Untouched:
-    """A class of which, and of whose objects, nobody has replaced some methods since this was made."""
+    """Checks that some methods of a class and of its objects have not been replaced since this was made."""
 
     cdef type _kind
     cdef tuple _names
     cdef tuple _methods
-    cdef unsigned int _state  # in which it had these methods; 0: not known
+    cdef unsigned int _state  # version of the class in which it had these methods; 0: not known
 
     def __init__(self, type kind not None, names):
         self._kind = kind
@@ -16,15 +16,15 @@ cdef class Untouched:
         self._methods = tuple([getattr(kind, name) for name in self._names])
 
     def holds(self):
-        """Whether the class has these methods still."""
+        """True if the class still has these methods."""
         return self.is_so()
 
     def of(self, one):
-        """Whether *one* is of the class itself, which has these methods still, and so has *one*."""
+        """True if *one* is of exactly this class, and it and the class still have these methods."""
         return type(one) is self._kind and self.is_of(getattr(one, "__dict__", None))
 
     cdef bint is_of(self, own) except -1:
-        """Whether an object of the class with these attributes has the methods still."""
+        """True if an object of the class with these attributes still has the methods."""
         if own:
             for name in self._names:
                 if name in <dict?>own:
@@ -43,7 +43,7 @@ cdef class Untouched:
 
 
 cdef class _Known:
-    """What was found for the keywords of a call. Immutable."""
+    """The precomputed object for the keywords of a call. Immutable."""
 
     cdef tuple names
     cdef object found
@@ -51,9 +51,9 @@ cdef class _Known:
 
 @cython.final
 cdef class ByNames:
-    """What was worked out for the keywords of calls, each by their names in their order. Programs make the same call
-    again and again: the names of the last one are compared before any is looked up. Under the GIL; what two threads
-    add at once is equal."""
+    """Precomputed objects for calls, by the names of the keywords in their order. Applications repeat the same call, so
+    the names of the last call are compared before a look-up. Under the GIL; objects that two threads add at the same
+    time are equal."""
 
     cdef dict _known
     cdef _Known _last
@@ -64,7 +64,7 @@ cdef class ByNames:
         self._most = most
 
     cpdef find(self, dict given):
-        """What was added for these names; None if nothing was."""
+        """Return the object that was added for these names; None if there is none."""
         cdef PyObject* name
         cdef PyObject* value
         cdef Py_ssize_t step = 0, at = 0
@@ -83,7 +83,7 @@ cdef class ByNames:
         return last.found
 
     def add(self, dict given not None, found):
-        """Remember *found* for these names, which is returned."""
+        """Keep *found* for these names, and return it."""
         cdef _Known known = _Known.__new__(_Known)
         known.names = tuple(given)
         known.found = found
@@ -96,20 +96,21 @@ cdef class ByNames:
 
 @cython.final
 cdef class _OfClass:
-    """What a class keeps for all keywords. One object, so that a thread never sees half of what another one found."""
+    """The objects that a class keeps for all keywords. One object, so that a thread never reads a part of another
+    thread's update."""
 
-    cdef unsigned int state  # of the class, which no other one ever has
+    cdef unsigned int state  # version of the class, which no other class ever has
     cdef ByNames known
 
 
 cdef class WorkedOut:
-    """What was worked out for models and the keywords of a call. A model keeps it, in its ``_shapes``, until something is
-    set on it; what was worked out has the default *keyspace* that it is for."""
+    """Precomputed objects for models and the keywords of a call. A model keeps them, in its ``_shapes``, until an
+    attribute of it is set. Each has the default *keyspace* that it was computed for."""
 
     cdef object _kind
     cdef dict _settings
     cdef object _work_out
-    cdef _OfClass _last  # of the last call; None: look for it
+    cdef _OfClass _last  # of the last call; None: to be looked up
 
     def __init__(self, kind, dict settings not None, work_out):
         self._kind = kind
@@ -123,7 +124,7 @@ cdef class WorkedOut:
         cdef ByNames known = self.known_of(model)
         found = None if known is None else known.find(given)
         if found is None:
-            self._last = None  # it may be kept elsewhere from now on
+            self._last = None  # another object may be kept from now on
             return self._work_out(model, given)
         if found is _missing:
             return None
@@ -132,7 +133,7 @@ cdef class WorkedOut:
         return found
 
     cdef ByNames known_of(self, model):
-        """What *model* keeps for all keywords, or None."""
+        """Return the objects that *model* keeps for all keywords, or None."""
         cdef _OfClass last = self._last
         if last is not None and last.state == state_of_class(model):
             return last.known
@@ -145,6 +146,6 @@ cdef class WorkedOut:
         return known
 
     def keep(self, known, dict given not None, found):
-        """For these keywords; None, where there is nothing to work out."""
+        """Keep *found* for these keywords and return it; None if there is no object for them."""
         (<ByNames?>known).add(given, _missing if found is None else found)
         return found

@@ -1,4 +1,4 @@
-# What the interpreter gives, as C.
+# The C API of the interpreter.
 
 cdef extern from "Python.h":
     PyTypeObject* TYPE "Py_TYPE"(PyObject* o)
@@ -29,7 +29,7 @@ cdef extern from *:
         return PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), base);
     }
 
-    /* Which state of a class this is: another one when an attribute of it or of a base was set. 0: Python does not say. */
+    /* Version of a class, which changes when an attribute of it or of a base is set. 0: not available from Python. */
     inline unsigned int state_of_class(PyObject* kind) noexcept {
         if (!PyType_Check(kind)) return 0;
         PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(kind);
@@ -54,7 +54,7 @@ cdef inline object Ref_take(PyObject* o):
 
 
 cdef inline void set_item(tuple made, Py_ssize_t at, PyObject* value) noexcept:
-    """Of a new tuple, whose item *at* is not set."""
+    """Set the item *at* of a new tuple, which is not set."""
     INCREF(value)
     SET_TUPLE(<PyObject*>made, at, value)
 

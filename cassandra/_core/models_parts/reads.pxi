@@ -1,8 +1,8 @@
-# The row with some values.
+# Reads of the row with some values.
 
 
 cdef class RowRead(Plain):
-    """The row with some values, which are bound as they are, and *last* after them."""
+    """Reads the row with some values, which are bound unmodified, and *last* after them."""
 
     cdef readonly tuple names
     cdef ExactKinds _exact
@@ -22,14 +22,14 @@ cdef class RowRead(Plain):
         check_model(model)
 
     def send(self, dict given not None):
-        """The future of a request for the row with these values, and the values as they are read; None where there is
-        more to do, or something wrong, so that a query set does it."""
+        """Return the future of a request for the row with these values, and the values as they are read; None if the
+        slow path, a query set, is needed, also to report an error."""
         cdef tuple found = self.bound_of(given)
         future = None if found is None else self.request(found[0], self._row_factory)
         return None if future is None else (future, found[1])
 
     cdef object read(self, dict given):
-        """As *send*, and waits. The instance, or None."""
+        """As *send*, and wait. Return the instance, or None."""
         cdef tuple found = self.bound_of(given)
         cdef tuple outcome
         future = None if found is None else self.request(found[0], self._row_factory)
@@ -39,7 +39,7 @@ cdef class RowRead(Plain):
         return None if outcome is None else self.only_one_of(rows_of(outcome), (<tuple>outcome[2])[0], found[1])
 
     def only_one(self, result, tuple known not None):
-        """The instance of a result of one row."""
+        """Return the instance of a result of one row."""
         return self.only_one_of(result._current_rows, result._plan, known)
 
     cdef tuple bound_of(self, dict given):
@@ -60,21 +60,22 @@ cdef class RowRead(Plain):
         return self._several(load_instances(self.model, columns.layout, list(rows), known), known)
 
     def _converted(self, dict given):
-        """Override. ``(what is bound, the values as they are read)`` of values of other classes; None where there is more
-        to do."""
+        """Override. Return ``(bound values, values as they are read)`` for values of other classes; None if the slow
+        path is needed."""
 
     def _layout_of(self, names):
-        """Override. The layout of rows of columns of these names."""
+        """Override. Return the layout of rows of columns of these names."""
         raise NotImplementedError
 
     def _several(self, instances, known):
-        """Override. The only one of *instances*, which are none or several."""
+        """Override. Return the result for *instances*, which are none or several."""
         raise NotImplementedError
 
 
 @cython.final
 cdef class _Columns:
-    """What the rows of a result are. One object, so that a thread never sees half of what another one found."""
+    """The layout of the rows of a result. One object, so that a thread never reads a part of another thread's
+    update."""
 
     cdef object plan
     cdef InstanceLayout layout
@@ -82,7 +83,7 @@ cdef class _Columns:
 
 @cython.final
 cdef class RowReads(WorkedOut):
-    """The RowRead of models and names. Nobody else's step lies between finding it and its request."""
+    """The RowRead of models and names. No other component runs between its look-up and its request."""
 
     def read(self, model, dict given not None):
         found = self.found(model, given)

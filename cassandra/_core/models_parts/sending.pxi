@@ -1,8 +1,8 @@
-# From a shape of a statement to its request, and to what that came to.
+# From a shape of a statement to its request and the outcome.
 
 
 cdef class Statements:
-    """What was prepared for one session, by shape."""
+    """Prepared statements of one session, by shape."""
 
     cdef readonly dict statements
 
@@ -18,7 +18,7 @@ cdef class ConnectionFields:
 
 @cython.final
 cdef class ReadyStatements:
-    """Sends what was prepared for sessions, by shapes of statements: a session has it under *key*."""
+    """Sends statements that are prepared in their session, by shape; a session has them under *key*."""
 
     cdef Untouched _usual
     cdef object _key
@@ -40,10 +40,10 @@ cdef class ReadyStatements:
         return self.sent(name, shape, values, row_factory)
 
     cdef object sent(self, name, shape, values, row_factory):
-        """The future of ``execute_async``, with rows by *row_factory*, of what was prepared for the session of the
-        connection *name*. None where there is more to do: somebody sees what is executed, the connection is not
-        connected, its session not the usual one, nothing was prepared, or for a table that is another one since, or
-        the values are none that could be bound."""
+        """Return the future of ``execute_async``, with rows by *row_factory*, of the statement prepared for the session
+        of the connection *name*. None if the slow path is needed: the executing function was replaced, the connection
+        is not connected, its session is not of the usual class, no statement is prepared, or only for a table that has
+        been replaced since, or the values cannot be bound."""
         cdef Statements prepared
         if self._settings["executed_by"] is not self._execute or not self._settings["PREPARING"]:
             return None
@@ -69,7 +69,7 @@ cdef class ReadyStatements:
         return future
 
     cdef Statements prepared_for(self, session):
-        """None if *session* is not the usual one, or nothing was prepared for it."""
+        """Return the statements of *session*; None if it is not of the usual class, or none was prepared for it."""
         if type(session) is not self._usual._kind:
             return None
         kept = (<SessionFields?>session).kept_so_far()
@@ -83,14 +83,14 @@ cdef class ReadyStatements:
 
 
 cdef class Plain:
-    """What was worked out for a model and the keywords of a call."""
+    """A precomputed request of a model and the keywords of a call."""
 
     cdef readonly object model
     cdef readonly object shape
     cdef readonly object keyspace
     cdef ReadyStatements _ready
     cdef object _connection
-    cdef unsigned int _state  # of the model, with that connection; 0: not known
+    cdef unsigned int _state  # version of the model with that connection; 0: not known
 
     def __init__(self, model, shape, keyspace, ReadyStatements ready not None):
         self.model = model
@@ -99,7 +99,7 @@ cdef class Plain:
         self._ready = ready
 
     cdef object request(self, values, row_factory):
-        """The future of the request with *values*; None where there is more to do."""
+        """Return the future of the request with *values*; None if the slow path is needed."""
         cdef unsigned int state = state_of_class(self.model)
         if state == 0 or state != self._state:
             self._connection = self.model.__connection__
@@ -107,7 +107,7 @@ cdef class Plain:
         return self._ready.sent(self._connection, self.shape, values, row_factory)
 
     cdef tuple outcome(self, future):
-        """What *future* came to, which is waited for; None where it is to be done anew."""
+        """Wait for *future* and return its outcome; None if the request has to be repeated."""
         try:
             return outcome_of(future)
         except Exception as error:
@@ -116,5 +116,6 @@ cdef class Plain:
             return None
 
     def _is_done_anew(self, error, future):
-        """Override. Whether a request that ended with *error* is made another time, as one that has to be prepared."""
+        """Override. Return True if a request that ended with *error* has to be repeated, as its statement was not
+        prepared."""
         return False

@@ -1,16 +1,16 @@
-# How values of a row are replaced where they are bound as they are: one look at the instance, and what is sent.
+# Updates of values of a row that are bound unmodified: one check of the instance, and the request.
 
 
 cdef struct _Slot:
-    PyTypeObject* kind  # which the values have; NULL: it does not matter
+    PyTypeObject* kind  # class of the values; NULL: any
     Py_ssize_t place  # in a row
-    Py_ssize_t bound  # among what is bound
+    Py_ssize_t bound  # index among the bound values
 
 
 cdef _Slot slot_of(kind, Py_ssize_t place, Py_ssize_t bound):
     cdef _Slot slot
     if kind is not None and not isinstance(kind, type):
-        raise TypeError(f"{kind!r} is not a class")
+        raise TypeError(f"expected a class, got {kind!r}")
     slot.kind = NULL
     if kind is not None:
         slot.kind = <PyTypeObject*>kind
@@ -20,17 +20,17 @@ cdef _Slot slot_of(kind, Py_ssize_t place, Py_ssize_t bound):
 
 
 cdef class RowUpdate(Plain):
-    """Values by some names take the place of others in a row. Immutable."""
+    """Replaces the values of some columns in a row. Immutable."""
 
     cdef readonly InstanceLayout layout  # of the row that was written
     cdef tuple _columns
-    cdef bint _as_usual  # whether an instance of that layout has its columns as they came
+    cdef bint _as_usual  # instances of that layout have its columns unmodified
     cdef Untouched _usual
     cdef vector[_Slot] _given  # per value, in the order of the names
     cdef vector[_Slot] _key
     cdef vector[_Slot] _others
-    cdef tuple _takes  # of the others: what tells whether another value will do
-    cdef tuple _kinds  # keeps the classes
+    cdef tuple _takes  # of the others: predicates that accept values of another class
+    cdef tuple _kinds  # keeps the classes alive
 
     def __init__(
         self, model, shape, keyspace, ReadyStatements ready not None, Untouched usual not None,
@@ -43,11 +43,11 @@ cdef class RowUpdate(Plain):
         self._as_usual = layout.names == self._columns and not any(layout.converters)
         given, key, others = tuple(given), tuple(key), tuple(others)
         if sorted([bound for _, bound, _ in given]) != list(range(len(given))):
-            raise ValueError(f"places among what is bound: {[bound for _, bound, _ in given]}")
+            raise ValueError(f"invalid places among the bound values: {[bound for _, bound, _ in given]}")
         places = [place for _, _, place in given]
         places += [place for _, place in key] + [place for _, place, _ in others]
         if any([not 0 <= place < len(self._columns) for place in places]):
-            raise ValueError(f"places in a row of {len(self._columns)}: {places}")
+            raise ValueError(f"invalid places in a row of {len(self._columns)} columns: {places}")
         self._kinds = tuple([one[0] for one in (*given, *key, *others)])
         self._takes = tuple([takes for _, _, takes in others])
         self._given.clear()  # __init__ may be called twice
@@ -61,14 +61,14 @@ cdef class RowUpdate(Plain):
             self._others.push_back(slot_of(kind, place, -1))
 
     def bound(self, Instance instance not None, dict given not None):
-        """``(what is bound, the row that will be)``; None where there is more to it."""
+        """Return ``(bound values, resulting row)``; None if the slow path is needed."""
         cdef tuple row = self.row_of(instance)
         cdef tuple bound = None if row is None else self.bound_of(row, given)
         return None if bound is None else (bound, self.changed(row, bound))
 
     def send(self, Instance instance not None, dict given not None):
-        """The future of the request, and the row that will be there; None where there is more to do. Once it was sent,
-        the values are those of the instance, whatever becomes of the request."""
+        """Return the future of the request, and the resulting row; None if the slow path is needed. Once it was sent,
+        the instance has the new values, also if the request fails."""
         cdef tuple row = self.row_of(instance) if self._usual.is_so() else None
         cdef tuple bound = None if row is None else self.bound_of(row, given)
         future = None if bound is None else self.request(bound, None)
@@ -78,7 +78,7 @@ cdef class RowUpdate(Plain):
         return future, self.changed(row, bound)
 
     cdef bint write(self, Instance instance, dict given) except -1:
-        """As *send*, and waits. Whether it was written, and the instance is that of the row now."""
+        """As *send*, and wait. Return True if it was written, and the instance has the new row."""
         cdef tuple row = self.row_of(instance) if self._usual.is_so() else None
         cdef tuple bound = None if row is None else self.bound_of(row, given)
         future = None if bound is None else self.request(bound, None)
@@ -96,14 +96,14 @@ cdef class RowUpdate(Plain):
         return True
 
     cdef tuple row_of(self, Instance instance):
-        """As it was loaded or written, if nothing was set since."""
+        """Return the row as it was loaded or written; None if a value was set since."""
         if self._as_usual and instance._layout is self.layout and not instance._shared:
             return instance._row if instance.is_as_loaded() else None
         found = instance.as_loaded(self._columns)
         return None if found is None else tuple(<list>found)
 
     cdef tuple bound_of(self, tuple row, dict given):
-        """What is bound to write it, with its key; None where there is more to it."""
+        """Return the bound values, the key included; None if the slow path is needed."""
         cdef PyObject* name
         cdef PyObject* value
         cdef PyObject* rows = <PyObject*>row
@@ -127,14 +127,14 @@ cdef class RowUpdate(Plain):
         at = 0
         while PyDict_Next(given, &step, &name, &value):
             slot = self._given[at]
-            set_item(made, slot.bound, value)  # holds it while it is compared
+            set_item(made, slot.bound, value)  # keeps it alive while it is compared
             if TYPE(value) != slot.kind or not <object>GET_TUPLE(rows, slot.place) != <object>value:
-                return None  # what is the same is not written; NaN never is
+                return None  # an equal value is not written; NaN is never equal
             at += 1
         return made
 
     cdef tuple changed(self, tuple row, tuple bound):
-        """*row* with the values that were *bound* for it."""
+        """Return *row* with the values that were *bound* for it."""
         cdef _Slot slot
         cdef Py_ssize_t at
         cdef tuple made = PyTuple_New(len(row))
@@ -148,7 +148,7 @@ cdef class RowUpdate(Plain):
 
 @cython.final
 cdef class RowUpdates(WorkedOut):
-    """The RowUpdate of models and names. Nobody else's step lies between finding it and its request."""
+    """The RowUpdate of models and names. No other component runs between its look-up and its request."""
 
     def write(self, Instance instance not None, dict given not None):
         return self.written(instance, given)
@@ -158,7 +158,7 @@ cdef class RowUpdates(WorkedOut):
         return found is not None and (<RowUpdate?>found).write(instance, given)
 
 
-# Of all models: what ``Instance.update`` asks. A method in Python would be 1,000 instructions more.
+# The updates of all models, called by ``Instance.update``. A Python method would cost 1,000 instructions more.
 cdef RowUpdates row_updates = None
 
 

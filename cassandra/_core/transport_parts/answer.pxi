@@ -1,31 +1,31 @@
-# Answer: what a page came to, as it is kept; and how callbacks are told.
+# Answer: the result of a page; and the calls of callbacks.
 
 cdef object UNMADE = _UnmadeRows
 
 
 cdef inline object opened(rows):
-    """*rows*, made if nobody asked for them yet."""
+    """Return *rows*, decoded if they are not decoded yet."""
     return rows.rows() if type(rows) is UNMADE else rows
 
 
 cdef class Answer:
-    """What a page came to, as ResultSet keeps it."""
+    """The result of a page. ResultSet derives from it."""
 
     cdef object future
-    cdef object rows  # a list, what a user's factory made, or UnmadeRows until somebody asks
-    cdef public object _kept  # the page, as bytes or as it is; None when it is gone or never was
+    cdef object rows  # a list, the return value of the user's row factory, or UnmadeRows until they are read
+    cdef public object _kept  # retained form of the page; None if it is gone or was not retained
     cdef readonly Flight _flight
     cdef public object _plan
     cdef public object _paging_state
     cdef public object _beside
     cdef public object _page_iter  # over its rows; None until they are iterated
-    cdef public object _fetching  # the number of the next page while it is asked for
-    cdef public object _ahead  # when it was asked for, if no thread waited for it then
-    cdef public bint _turned  # to a later page
+    cdef public object _fetching  # the number of the next page while it is requested
+    cdef public object _ahead  # time of that request if no thread waited for it then
+    cdef public bint _turned  # the result is at a later page
 
     @classmethod
     def _of(cls, future, tuple outcome not None):
-        """The page that *future* has come to."""
+        """Return the page that *future* has received."""
         return answer_of(cls, future, outcome)
 
     @property
@@ -40,7 +40,7 @@ cdef class Answer:
 
     @property
     def _unopened(self):
-        """The rows as they are."""
+        """The rows, or their UnmadeRows."""
         return self.rows
 
     @property
@@ -54,7 +54,7 @@ cdef class Answer:
         self.future = future
 
     def _turn(self, rows, tuple came not None, page_iter):
-        """To another page: *rows*, what *came* with them, and an iterator over them. One native section."""
+        """Go to another page: *rows*, the extras *came*, and an iterator over the rows. One native section."""
         self._page_iter = page_iter
         self.rows = rows
         self._plan = came[0]
@@ -83,17 +83,17 @@ cdef extern from "Python.h":
 
 @cython.final
 cdef class RowsOfPages:
-    """The rows of page after page of *result*. What asking for a page raises, or the handler of a signal meanwhile, leaves it
-    where it was: it goes on from there when it is asked again."""
+    """The rows of all pages of *result*, one after another. An exception of a page request, or of a signal handler
+    during it, leaves the position unchanged: the next call goes on from there."""
 
     cdef Answer result
     cdef object page
-    cdef int taken  # of the page: no row, one, or more
+    cdef int taken  # of the page: 0 is no row, 1 is one, 2 is more
     cdef bint ended
 
     def __init__(self, Answer result not None):
         self.result = result
-        self.page = iter(result._page_iter or ())  # PyIter_Next takes nothing but an iterator
+        self.page = iter(result._page_iter or ())  # PyIter_Next requires an iterator
 
     def __iter__(self):
         return self
@@ -101,7 +101,7 @@ cdef class RowsOfPages:
     def __next__(self):
         cdef PyObject* row
         while not self.ended:
-            if self.taken == 1:  # a program that wants the first row alone asks for no more
+            if self.taken == 1:  # no request ahead for a caller that reads only the first row
                 self.result._go_ahead()
                 self.taken = 2
             row = PyIter_Next(self.page)
@@ -114,7 +114,7 @@ cdef class RowsOfPages:
 
     cdef int turn(self) except -1:
         cdef bint last = False
-        if self.taken == 0:  # it is empty
+        if self.taken == 0:  # an empty page
             self.result._go_ahead()
             self.taken = 2
         if self.result._page_iter is self.page:  # else another iterator has turned the page already
@@ -129,7 +129,7 @@ cdef class RowsOfPages:
 
 
 cdef inline object own(PyObject* new):
-    """A new reference as an object."""
+    """Take over a new reference and return it as an object."""
     cdef object owned = <object> new
     Py_DECREF(owned)
     return owned
@@ -159,7 +159,7 @@ cdef int tell_rows(tuple calls, unmade) except -1:
     except Exception as error:
         from cassandra._base.logs import get_logger
 
-        get_logger("cassandra.cluster").error("The rows of a request cannot be read: %s", error)
+        get_logger("cassandra.cluster").error("The rows of a request cannot be decoded: %s", error)
         return 0
     for call in calls:
         call_back(call, rows)
@@ -167,8 +167,8 @@ cdef int tell_rows(tuple calls, unmade) except -1:
 
 
 cdef int call_back(tuple call, value, bint here=False) except -1:
-    """Call a callback of a request. What it raises is logged; *here*, on the thread of a caller, interruptions by the
-    handlers of signals come out."""
+    """Call a callback of a request. Its exceptions are logged. *here* is true on the thread of a caller: interruptions
+    by signal handlers are raised there."""
     function, args, kwargs = call
     try:
         function(value, *args, **kwargs)
@@ -177,11 +177,12 @@ cdef int call_back(tuple call, value, bint here=False) except -1:
             raise
         from cassandra._base.logs import get_logger
 
-        get_logger("cassandra.cluster").exception("A callback of a request raised: %r", function)
+        get_logger("cassandra.cluster").exception("A callback of a request raised an exception: %r", function)
     return 0
 
 
-# What applications get: ``ResultSet``; and who raises the exception of an outcome to a thread, and to a task.
+# The type of results for applications, ``ResultSet``; and the functions that raise the exception of an outcome to a
+# thread, and to a task.
 cdef object result_type = None, raise_waited = None, raise_awaited = None
 
 
@@ -191,7 +192,7 @@ def set_result_type(type kind not None, raise_outcome, raise_error):
 
 
 cdef tuple outcome_of(request):
-    """The outcome of *request*, which is waited for; its exception, raised."""
+    """Wait for the outcome of *request* and return it, or raise its exception."""
     cdef tuple outcome = (<Request?> request).settled()
     if outcome[1] is not None:
         raise_waited(outcome)
@@ -199,5 +200,5 @@ cdef tuple outcome_of(request):
 
 
 cdef object rows_of(tuple outcome):
-    """The rows of *outcome*."""
+    """Return the rows of *outcome*."""
     return opened(outcome[0])

@@ -4,8 +4,7 @@
 @cython.final
 @cython.freelist(128)
 cdef class Attempt:
-    """One send of a request: where it went, on which stream, so that it can be given up, and how its answer is
-    read."""
+    """One send of a request: host, connection and stream, needed to give it up, and how to read its response."""
 
     cdef readonly object host
     cdef readonly object pool

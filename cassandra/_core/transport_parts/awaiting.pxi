@@ -1,11 +1,12 @@
-# Awaiting: what a task waits for while it awaits a request.
+# Awaiting: the object that a task yields and waits for while it awaits a request.
 #
-# It is what the task's coroutine yields, and behaves like an asyncio future as far as a task asks (one that another kind
-# of loop made, too). It differs in how the task goes on: a future has the loop call the task in its next turn, which
-# costs more than all else about the answer. Here the reader callback that took the answers from the queue calls the tasks
-# itself, when it is through with the answers; each in its own context, as the loop would.
+# It has the methods of an asyncio future that tasks use, also tasks of other kinds of loops. It differs in how the task
+# goes on: a future has the loop call the task in the loop's next turn, which costs more than all other steps of a
+# response. Here the reader callback that takes the responses from the queue calls the tasks itself, after it has
+# processed the responses; each task in its own context, as the loop would.
 #
-# All of it happens on the loop's thread. States: *pending*; *done*, with an outcome; *cancelled*. It leaves *pending* once.
+# All of it happens on the loop's thread. States: *pending*; *done*, with an outcome; *cancelled*. It leaves *pending*
+# once.
 
 cdef extern from "Python.h":
     int PyContext_Enter(object context) except -1
@@ -14,7 +15,7 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    // What a bound function of C is a method of; NULL for anything else.
+    // Returns the method definition of a bound C function; NULL for any other object.
     static inline PyMethodDef* fastcql_method_of(PyObject* callable) noexcept {
         return PyCFunction_CheckExact(callable) ? reinterpret_cast<PyCFunctionObject*>(callable)->m_ml : nullptr;
     }
@@ -23,15 +24,15 @@ cdef extern from *:
         const char* ml_name
     PyMethodDef* fastcql_method_of(object callable)
 
-# A task of C asks a future of C for its result in place, and any other by a call of a method whose name it makes first, which
-# costs as much as the rest of waking it. It throws the result away, as its coroutine gets it from what it yielded. So tasks
-# are woken with a future that is done.
-cdef PyMethodDef* _wakes_task = NULL  # the method of tasks that does so, once one was seen; then there is a future
+# A task implemented in C reads the result of a future implemented in C in place. On any other object it calls a method
+# whose name it creates first, which costs as much as all other steps of the wake-up. It discards the result, because
+# its coroutine gets it from the object that it yielded. So tasks are woken with a future that is done.
+cdef PyMethodDef* _wakes_task = NULL  # the wake-up method of C tasks, once one was seen; _done is set then
 cdef object _done = None
 
 
 cdef object woken_with(callback, _Awaiting awaiting):
-    """What *callback* is called with."""
+    """Return the argument for *callback*."""
     cdef PyMethodDef* method = fastcql_method_of(callback)
     if method == NULL:
         return awaiting
@@ -51,14 +52,14 @@ cdef void learn_what_wakes(PyMethodDef* method, callback) noexcept:
             return
         done = _asyncio.Future(loop=_NoLoop())
         done.set_result(None)
-    except Exception:  # another asyncio than this one: its tasks are called with what they await
+    except Exception:  # another asyncio implementation: its tasks are called with the awaited object
         return
     _done = done
     _wakes_task = method
 
 
 class _NoLoop:
-    """Of a future that nobody waits for."""
+    """The loop of a future that is never awaited."""
 
     def get_debug(self):
         return False
@@ -76,17 +77,17 @@ cdef class _Awaiting:
     """One ``await`` of a request by a task."""
 
     cdef readonly object loop
-    cdef LoopQueue queue  # by which the loop is told; None if it watches no descriptors
+    cdef LoopQueue queue  # notifies the loop; None if the loop watches no descriptors
     cdef object outcome
-    cdef object callback  # nearly always there is one, the task
+    cdef object callback  # the task; nearly always the only one
     cdef object context
     cdef list more  # others, with their contexts
     cdef object message
     cdef AwaitingState state
-    cdef bint is_told  # the outcome is there; it is DONE when the loop has come to it
+    cdef bint is_told  # the outcome is set; the state becomes DONE on the loop's thread
     cdef public bint _asyncio_future_blocking
 
-    # ---- what tasks ask
+    # ---- methods that tasks call
 
     def get_loop(self):
         return self.loop
@@ -124,7 +125,7 @@ cdef class _Awaiting:
         if self.state == AWAITING_PENDING:
             import asyncio
 
-            raise asyncio.InvalidStateError("The request was not answered yet")
+            raise asyncio.InvalidStateError("the request has no response yet")
         return self.outcome
 
     def exception(self):
@@ -133,7 +134,7 @@ cdef class _Awaiting:
 
     def cancel(self, msg=None):
         if self.state != AWAITING_PENDING:
-            self.call_soon()  # those that were not called, as a signal's handler has interrupted that
+            self.call_soon()  # those that a signal handler kept from being called
             return False
         self.state = AWAITING_CANCELLED
         self.message = msg
@@ -150,22 +151,22 @@ cdef class _Awaiting:
         yield self
         return self.result()
 
-    # ---- what the request tells
+    # ---- methods that the request calls
 
     def set_result(self, outcome):
-        """It is here."""
+        """Set the outcome, on the loop's thread."""
         self.keep(outcome)
         self.settle()
         self.call_soon()
 
     cdef void keep(self, outcome) noexcept:
-        """The first outcome counts. Any thread."""
+        """Store the outcome; only the first one counts. Any thread."""
         if not self.is_told:
             self.is_told = True
             self.outcome = outcome
 
     cdef bint settle(self) noexcept:
-        """Whether callbacks are to be called now."""
+        """Become done if pending. Return True if callbacks have to be called now."""
         if self.state == AWAITING_PENDING:
             self.state = AWAITING_DONE
         return self.state == AWAITING_DONE and self.callback is not None
@@ -176,13 +177,13 @@ cdef class _Awaiting:
         return [(self.callback, self.context), *(self.more or ())]
 
     cdef int call_soon(self) except -1:
-        """In the loop's next turn. If the handler of a signal interrupts it, it is done once more."""
+        """Call the callbacks in the loop's next turn. Repeated if a signal handler interrupts it."""
         if self.callback is None:
             return 0
         if not self.loop.get_debug():
             self.loop.call_soon(self._call_all)
             return 0
-        for callback, context in self.callbacks():  # it wants to know how long each one takes
+        for callback, context in self.callbacks():  # in debug mode the loop measures each callback
             self.loop.call_soon(callback, self, context=context)
         self.callback = self.context = self.more = None
         return 0
@@ -196,7 +197,7 @@ cdef class _Awaiting:
             raise
 
     cdef int call_next(self) except -1:
-        """It leaves the others before it is called."""
+        """Call the next callback, which is removed before the call."""
         callback, context = self.callback, self.context
         if self.more:
             self.callback, self.context = self.more.pop(0)
@@ -207,9 +208,9 @@ cdef class _Awaiting:
             callback(self if self.state == AWAITING_CANCELLED else woken_with(callback, self))
         except (SystemExit, KeyboardInterrupt):
             raise
-        except BaseException as error:  # what a task raises is its own; but anybody may add a callback
+        except BaseException as error:  # a task handles its own exceptions, but other callbacks may be added too
             self.loop.call_exception_handler(
-                {"message": "A callback of a request that was awaited raised", "exception": error}
+                {"message": "A callback of an awaited request raised an exception", "exception": error}
             )
         finally:
             PyContext_Exit(context)
@@ -225,8 +226,8 @@ def new_awaiting(loop):
 
 @cython.final
 cdef class _Waiter:
-    """Another object that waits for a request on a loop: one with ``get_loop``, ``done`` and ``set_result``, as an asyncio
-    future has. ``set_result`` is called once more if the handler of a signal interrupted it and it is not ``done``."""
+    """Any other object that waits for a request on a loop; it has ``get_loop``, ``done`` and ``set_result``, as an
+    asyncio future has. ``set_result`` is repeated if a signal handler interrupted it and the object is not ``done``."""
 
     cdef object waiter
     cdef LoopQueue queue
@@ -235,17 +236,17 @@ cdef class _Waiter:
 
 
 cdef int go_on(LoopQueue queue) except -1:
-    """Call those who were told, who are at the loop's thread. One that the handler of a signal interrupts, and that is not
-    a task, is called once more."""
+    """Call the waiters that were notified, on the loop's thread. A call that a signal handler interrupts is repeated if
+    the waiter is not a task."""
     cdef list going = queue.going
     cdef Py_ssize_t count = len(going)
     cdef _Awaiting awaiting
     cdef _Waiter other
-    cdef object debugged = None  # it wants to know how long each one takes
+    cdef object debugged = None  # in debug mode the loop measures each callback
     while count > 0 and going:
         count -= 1
         waiter = going[len(going) - 1]
-        if type(waiter) is _Awaiting:  # it leaves in the native step in which its callback does, or when that is scheduled
+        if type(waiter) is _Awaiting:  # removed in the native step that removes its callback
             awaiting = <_Awaiting> waiter
             if awaiting.settle():
                 if debugged is None:

@@ -1,12 +1,12 @@
-# Bridges to asyncio loops: one completion queue and one descriptor per loop.
+# ``Bridge``: the adapter of an asyncio loop, with one completion queue and one descriptor per loop.
 #
-# ``bridges`` is weak on the loops: one that is gone takes its bridge and its descriptor with it, and one that is closed but
-# kept loses them when the next loop gets its own. A loop without ``add_reader`` (Windows' proactor) has no descriptor: its
-# requests are concluded on the I/O thread, and each wakes the loop by itself.
+# ``bridges`` refers to loops weakly: with a loop that is gone its adapter and descriptor go too, and those of a loop
+# that is closed but still referenced go when the next loop gets its own. A loop without ``add_reader`` (Windows'
+# proactor) has no descriptor: its requests are concluded on the I/O thread, and each wakes the loop by itself.
 
 @cython.final
 cdef class Bridge:
-    """How answers get to a loop, and what it sends at the end of its turn."""
+    """Delivers responses to a loop, and has the reactors to flush at the end of the loop's turn."""
 
     cdef readonly object loop
     cdef readonly LoopQueue queue
@@ -34,8 +34,8 @@ cdef inline Bridge bridge_of(loop):
 
 
 cdef bint waits_in_turn(reactor) except -1:
-    """Whether what is submitted now is sent together with the rest of this turn of a loop. That is for fewer system
-    calls only: what waits is sent soon whatever becomes of the loop, see cpp/transport/unsent.h."""
+    """True if a request submitted now is sent together with the rest of this turn of a loop. This only saves system
+    calls: a coalesced request is sent soon regardless of the loop's next steps, see cpp/transport/unsent.h."""
     cdef Bridge bridge
     if not _bridges:
         return False
@@ -67,7 +67,7 @@ cpdef object send_waiting():
 
 def _send_unsent(list unsent not None):
     reactors = list(unsent)
-    unsent.clear()  # what is submitted from here on is scheduled anew
+    unsent.clear()  # requests submitted from here on schedule another call
     for reactor in reactors:
         reactor.send_unsent()
 
@@ -81,7 +81,7 @@ cdef inline LoopQueue queue_of(waiter):
 
 
 cdef bint all_have_queues(tuple waiters) noexcept:
-    """Whether all of them can be told natively."""
+    """True if all of them can be notified natively."""
     cdef LoopQueue queue
     for waiter in waiters:
         queue = queue_of(waiter)
@@ -91,7 +91,7 @@ cdef bint all_have_queues(tuple waiters) noexcept:
 
 
 cdef tuple tell_all(tuple waiters, outcome, LoopQueue here):
-    """Natively. Those that have no queue are returned."""
+    """Notify the waiters natively. Return those that have no queue."""
     cdef LoopQueue queue
     cdef tuple others = ()
     for waiter in waiters:
@@ -114,16 +114,16 @@ def resolve(waiter, value):
     cdef LoopQueue queue
     if type(waiter) is _Awaiting:
         queue = (<_Awaiting> waiter).queue
-        if queue is not None and not queue.is_of_parent():  # in one native step; while the queue is drained it is seen to
+        if queue is not None and not queue.is_of_parent():  # one native step; drain() handles new entries
             queue.tell(waiter, value, queue if fastcql_turn.loop == <PyObject*> (<_Awaiting> waiter).loop else None)
-            if (<_Awaiting> waiter).loop.is_closed():  # looked at last: what is in the queue would keep the loop alive
+            if (<_Awaiting> waiter).loop.is_closed():  # tested last: entries of the queue would keep the loop alive
                 close_the_closed()
             return
     tell(waiter, value)
 
 
 cdef int tell(waiter, value) except -1:
-    """By a call of the loop."""
+    """Notify *waiter* by a call of its loop."""
     if type(waiter) is _Waiter:
         waiter = (<_Waiter> waiter).waiter
     loop = (<_Awaiting> waiter).loop if type(waiter) is _Awaiting else waiter.get_loop()
@@ -144,7 +144,7 @@ def _set_result(waiter, value):
         waiter.set_result(value)
 
 
-# ---- opening
+# ---- creation
 
 def deliver_to(loop, Operation operation not None):
     attach_to(loop, operation)
@@ -173,11 +173,11 @@ cdef Bridge open_bridge(loop):
     key = id(loop)
     queue = LoopQueue()
     try:
-        # In a context of its own, or that of the first request would live as long as the loop, and be everybody's.
+        # In a new context: else the context of the first request would live as long as the loop, and apply to all.
         contextvars.Context().run(loop.add_reader, queue.fileno(), queue.drain)
     except NotImplementedError:
         queue = None
-    except BaseException:  # the handler of a signal
+    except BaseException:  # raised by a signal handler
         loop.remove_reader(queue.fileno())
         raise
 
@@ -191,7 +191,7 @@ cdef Bridge open_bridge(loop):
 
 
 cdef int close_the_closed() except -1:
-    """What waits in the queue of a loop that was closed is processed here: somebody else may wait for it too."""
+    """Process the operations in the queues of closed loops here: they may have waiters elsewhere."""
     cdef Bridge bridge
     for key, found in list(_bridges.items()):
         bridge = found
@@ -203,7 +203,8 @@ cdef int close_the_closed() except -1:
 
 
 def _close_the_closed():
-    """On the I/O thread, when waiters of a loop were told by another thread: what they are told in keeps it alive."""
+    """On the I/O thread, after another thread notified waiters of a loop: the queue's entries keep a closed loop
+    alive."""
     close_the_closed()
 
 

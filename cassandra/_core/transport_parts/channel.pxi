@@ -5,7 +5,7 @@ cdef inline Submitted submit_bytes(
 ) except *:
     channel.check_process()
     operation.home = channel.reactor
-    Py_INCREF(operation)  # the stream's
+    Py_INCREF(operation)  # the stream's reference
     cdef Submitted submitted = channel.core.submit(data, size, &operation.core, attempt, limit, later)
     if not channel.reactor.core.drops.empty():
         drop_operations(channel.reactor.core.drops.take_all())
@@ -44,13 +44,13 @@ cdef class Channel:
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(frame)
         cdef size_t size = <size_t> PyBytes_GET_SIZE(frame)
         if size < 9 or load32(data + 5) != size - 9:
-            raise ValueError("a request is a header of 9 bytes and a body of the length it says")
+            raise ValueError("a request must have a header of 9 bytes and a body of the length in that header")
         return submit_bytes(self, data, size, operation, attempt, limit, later)
 
     cdef Submitted put_bytes(
         self, const uint8_t* data, size_t size, Operation operation, uint32_t attempt, double limit, bint later
     ) except *:
-        """As put, of a frame whose length is right."""
+        """As put, for a frame whose length is correct."""
         return submit_bytes(self, data, size, operation, attempt, limit, later)
 
     cdef int refuse(self, SubmitStatus status) except -1:
@@ -72,19 +72,19 @@ cdef class Channel:
     def orphan(self, int stream, Operation operation not None, uint32_t attempt=0):
         if self.core.reactor().foreign() or not self.core.orphan(stream, &operation.core, attempt):
             return False
-        Py_DECREF(operation)  # the stream's; the caller has another one
+        Py_DECREF(operation)  # the stream's reference; the caller has another one
         return True
 
     def enable_segments(self, compress=None, decompress=None):
         self.check_reactor_thread()
         if (compress is None) != (decompress is None):
-            raise ValueError("compress and decompress go together")
+            raise ValueError("compress and decompress must be given together")
         self.compressor = compress
         self.decompressor = decompress
         self.core.compressor = <void*> compress
         self.core.decompressor = <void*> decompress
         if not self.core.enable_segments(decompress is not None):
-            raise RuntimeError("segments are enabled once, between frames, with nothing waiting to be sent")
+            raise RuntimeError("segments can be enabled only once, between frames, while no bytes are queued")
 
     def set_protocol(self, int version, max_frame=0x7fffffff, compression=None):
         self.check_reactor_thread()
@@ -101,7 +101,7 @@ cdef class Channel:
 
     cdef int check_reactor_thread(self) except -1:
         if not self.core.reactor().on_role():
-            raise RuntimeError("only on the I/O thread")
+            raise RuntimeError("this method can be called only on the I/O thread")
 
     def close(self, error=None):
         if self.core.reactor().foreign():
@@ -134,7 +134,7 @@ cdef class Channel:
     @max_requests.setter
     def max_requests(self, int limit):
         if not 1 <= limit <= 32768:
-            raise ValueError(f"max_requests is 1 to 32768, not {limit}")
+            raise ValueError(f"max_requests must be between 1 and 32768, got {limit}")
         self.core.set_max_requests(limit)
 
     def set_limit(self, Limit limit not None):
@@ -209,11 +209,11 @@ cdef class Channel:
 
 @cython.final
 cdef class ChannelGroup:
-    """The channels that the requests of one session go to. Each method is one native section: it calls no Python code,
-    so that the GIL makes it atomic, and a hold has each channel that was added before it or meanwhile."""
+    """The channels of the requests of one session. Each method is one native section: it calls no Python code, so the
+    GIL makes it atomic, and a hold includes each channel that was added before it or meanwhile."""
 
     cdef set channels
-    cdef list holds  # those that have begun and are not cancelled
+    cdef list holds  # begun and not cancelled
 
     def __init__(self):
         self.channels = set()
@@ -230,8 +230,8 @@ cdef class ChannelGroup:
 
 @cython.final
 cdef class Hold:
-    """Until it is cancelled the channels of *group*, also those that are added meanwhile, take no requests but DRIVER
-    ones."""
+    """Until it is cancelled the channels of *group*, including channels added meanwhile, accept only DRIVER
+    requests."""
 
     cdef ChannelGroup group
     cdef list channels
@@ -247,7 +247,7 @@ cdef class Hold:
         return 0
 
     def begin(self, Reactor reactor=None, callback=None):
-        """All of it is one native section. False, and nothing is held, if the *reactor* that is to call *callback* was
+        """One native section. Return False, with nothing held, if the *reactor* that has to call *callback* was
         stopped."""
         self.group.holds.append(self)
         for channel in self.group.channels:

@@ -1,4 +1,4 @@
-# Exceptions out of native reasons.
+# Exceptions made from native reasons.
 
 import errno as _errno
 import threading as _threading
@@ -14,7 +14,7 @@ cdef object _errors = None
 
 
 cdef object error_class(str name):
-    """A class of cassandra._base.errors, which is not needed until something fails."""
+    """Return a class of cassandra._base.errors, which is imported at the first failure."""
     global _errors
     if _errors is None:
         from cassandra._base import errors
@@ -47,7 +47,7 @@ cdef object make_exception(Reason* reason):
 
 
 cdef object reason_exception(Reason* reason):
-    """The exception that stands for *reason*, made once; None if we closed without one. Needs the GIL."""
+    """Return the exception for *reason*, which is made once; None if the driver closed without one. Needs the GIL."""
     if reason.object != NULL:
         return <object> reason.object
     if reason.kind == ReasonKind.Local:
@@ -60,14 +60,14 @@ cdef object reason_exception(Reason* reason):
 
 
 cdef Reason* reason_of(object exception) except NULL:
-    """A new reason that holds *exception*."""
+    """Return a new reason that holds *exception*."""
     cdef bytes message = (str(exception) or type(exception).__name__).encode("utf-8", "replace")
     cdef Reason* reason = runtime_reason(message, <void*> exception, drop_object)
-    Py_INCREF(exception)  # the reason's
+    Py_INCREF(exception)  # the reason's reference
     return reason
 
 
 cdef void report(object exception, object source) noexcept:
-    """To sys.unraisablehook, while *exception* is being handled: nobody is there to raise it to."""
+    """Pass *exception*, while it is handled, to sys.unraisablehook: there is no caller to raise it to."""
     PyErr_SetObject(type(exception), exception)
     PyErr_WriteUnraisable(source)

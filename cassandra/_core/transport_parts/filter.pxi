@@ -1,8 +1,9 @@
-# Byte filters, compressors and decompressors: Python objects that raw bytes go through. Called with the GIL, by the I/O
-# thread or by one that submits or waits. An exception becomes the reason the channel closes with.
+# Byte filters, compressors and decompressors: Python objects that transform raw bytes. Called with the GIL, by the I/O
+# thread or by a thread that submits or waits. The channel closes with their exception as its reason.
 #
-# On the main thread handlers of signals may run, and raise, in them. What they raise is set aside until the call that the
-# program made is through. TLS (tls.pxi) can tell what it had done before; other filters are not called there.
+# On the main thread signal handlers may run, and raise, in them. The exception of a handler is set aside until the call
+# that the program made has ended. TLS (tls.pxi) can find out which steps were done before it; other filters are not
+# called on the main thread.
 
 
 cdef extern from "Python.h" nogil:
@@ -17,7 +18,7 @@ cdef cbool interruptible() noexcept nogil:
 
 
 def _main_thread_of_child():
-    """A forked child's main thread is the one that forked."""
+    """Set the main thread of a forked child: the thread that forked."""
     global main_thread
     main_thread = PyThread_get_thread_ident()
     interruptions.clear()
@@ -33,7 +34,7 @@ cdef inline int raise_interruption() except -1:
 
 
 cdef int set_aside(object exception) except -1:
-    """What a handler raised; on other threads it is raised."""
+    """Set aside an exception of a signal handler; on other threads raise it."""
     if not interruptible():
         raise exception
     if interruptions and interruptions[0] is not exception and exception.__context__ is None:
@@ -49,7 +50,7 @@ cdef object uninterrupted(function, tuple arguments):
         except Exception:
             raise
         except BaseException as exception:
-            if interruptions or not interruptible():  # once is a signal, twice is the function itself
+            if interruptions or not interruptible():  # the first is a signal handler's, the second the function's own
                 raise
             interruptions.append(exception)
 
@@ -68,7 +69,7 @@ cdef Reason* caught(object exception) noexcept:
     try:
         return reason_of(exception)
     except BaseException:
-        return runtime_reason(b"an exception without a text", NULL, drop_object)
+        return runtime_reason(b"an exception whose text cannot be read", NULL, drop_object)
 
 
 cdef Reason* filter_start(void* target, Buffer& wire) noexcept:

@@ -1,4 +1,4 @@
-# Frame and Failure: what an attempt ends with.
+# Frame and Failure: the outcomes of an attempt.
 
 
 @cython.freelist(64)
@@ -71,7 +71,7 @@ cdef object wrap_frame(CFrame& native):
 
 
 cdef class Failure:
-    """An attempt ended without an answer. ``sent`` is False only when no byte of it reached the socket."""
+    """An attempt ended without a response. ``sent`` is False only when no byte of it reached the socket."""
 
     cdef readonly int kind
     cdef readonly str message

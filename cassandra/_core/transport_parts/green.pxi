@@ -1,11 +1,12 @@
-# Greenlets of gevent and eventlet that wait for an operation (cassandra/_base/green.py); None of it without them.
+# Greenlets of gevent and eventlet that wait for an operation (cassandra/_base/green.py). ``green`` is None without
+# them.
 #
 # While greenlets wait for an operation, the queue of their hub is attached to it, so that an outcome makes the queue's
-# descriptor readable and nobody but the hub is called. The hub takes nothing: it wakes those who wait, and the first of
-# them processes the outcome as a thread would that had waited. What ends in another way (finish) wakes them too.
+# descriptor readable and only the hub is called. The hub takes no outcome: it wakes the waiting greenlets, and the
+# first of them processes the outcome as a waiting thread would. An end without an outcome (finish) wakes them too.
 #
-# ``green_waiting`` has the sleepers of those who wait, by the address of the operation, which each of them holds. Who has
-# the GIL touches it.
+# ``green_waiting`` has the sleepers of the waiting greenlets, by the address of the operation, which each of them
+# holds. It is used with the GIL.
 
 from cassandra._base.real import green as _green
 
@@ -37,7 +38,7 @@ cdef class _GreenQueue(LoopQueue):
         try:
             for sleeper in ended:
                 sleeper.go_on(self.loop)
-        except BaseException:  # Ctrl-C: nobody must be forgotten, if the hub goes on
+        except BaseException:  # Ctrl-C: wake all of them, if the hub goes on
             for sleeper in ended:
                 sleeper.release()
             raise
@@ -51,12 +52,12 @@ cdef _GreenQueue green_queue(loop):
         queue = _GreenQueue()
         queue.loop = loop
         loop.watch(queue.fileno(), queue.drain)
-        loop.queue = queue  # now: Ctrl-C may come before
+        loop.queue = queue  # before the return: Ctrl-C may come
     return queue
 
 
 cdef void leave_outcomes(Operation operation) noexcept:
-    """In the place of a dispatch: somebody will take them. Takes over a reference."""
+    """Leave outcomes to the waiting greenlets, instead of a dispatch. Takes over a reference."""
     cdef int references = 0
     cdef Ref[CLoopQueue] queue
     cdef Next next
@@ -81,7 +82,7 @@ cdef inline bint greenlets_wait(Operation operation) except -1:
 
 
 cdef void wake_greenlets(Operation operation) noexcept:
-    """It is finished, or somebody else was called for its outcomes."""
+    """Wake the greenlets: the operation is finished, or its outcomes were passed to another thread."""
     try:
         for sleeper in green_waiting.get(PyLong_FromVoidPtr(<void*> operation), ()):
             sleeper.release()
@@ -89,7 +90,7 @@ cdef void wake_greenlets(Operation operation) noexcept:
         report(exception, operation)
 
 
-# ---- callbacks: a greenlet of the thread that added them runs them, or what they call could not wait
+# ---- callbacks: run by a greenlet of the thread that added them, because a function they call could not wait elsewhere
 
 cdef object new_callbacks(loop):
     callbacks = green.Callbacks(loop, _call_back)
@@ -102,7 +103,7 @@ def _call_back(call, value):
 
 
 cdef int hold_callbacks(tuple calls) except -1:
-    """They are called once more."""
+    """Hold the loops of the callbacks of greenlets: the callbacks will be called once more."""
     for function, _, _ in calls:
         if type(function) is green.Callbacks:
             function.hold()

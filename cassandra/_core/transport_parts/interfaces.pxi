@@ -1,6 +1,6 @@
-# Interfaces of upper layers: abstract classes from which their objects derive, and that native code calls. A cpdef
-# method finds the override of a subclass by its name, here and nowhere else; fields are in C. Native code uses no other
-# name of an upper layer: tests/test_native_attributes.py checks it. SessionFields and its like are in routing.pxd.
+# Interfaces of upper layers: abstract classes that upper layers implement and native code calls. A cpdef method looks
+# up the override of a subclass by name, only here; fields are in C. Native code uses no other name of an upper layer:
+# tests/test_native_attributes.py checks it. SessionFields and similar classes are in routing.pxd.
 
 
 cdef class ConnectionBase:
@@ -8,7 +8,7 @@ cdef class ConnectionBase:
     cdef public object results  # decodes responses
     cdef public object reactor
     cdef public Channel channel  # None before it is open
-    cdef public Channel direct  # the channel if it takes frames as they are; None: submit() transforms them
+    cdef public Channel direct  # the channel if it takes frames unmodified; None: submit() transforms them
     cdef public int orphaned_threshold
 
     def __cinit__(self, *args, **kwargs):

@@ -1,5 +1,5 @@
-# Lane: how the requests of one compiled statement get to their connections. It is kept with the statement, and does not
-# keep a session alive.
+# Lane: the fast path of the requests of one compiled statement. It is kept with the statement, and does not keep a
+# session alive.
 
 
 cdef ConnectionBase connection_of(PoolFields pool, bint routed, int64_t token, shard):
@@ -18,7 +18,7 @@ cdef inline double limit_of(timeout) except *:
 
 @cython.final
 cdef class Lane:
-    """Encodes requests of one compiled statement, picks host and connection, and submits."""
+    """Encodes requests of one compiled statement, selects host and connection, and submits."""
 
     cdef readonly RequestSource compiled
     cdef readonly bint direct
@@ -36,7 +36,7 @@ cdef class Lane:
     cdef object template
     cdef TimestampClock clock
     cdef object timestamps
-    cdef object on_ahead  # called when the clock is ahead of the time
+    cdef object on_ahead  # called when the clock is ahead of the system time
     cdef object route
     cdef object dialect
     cdef object timeout
@@ -87,7 +87,7 @@ cdef class Lane:
 
     cdef bint takes(self, session, prepared, profile_key) except -1:
         return (
-            prepared is self.prepared  # not so in a copy of it
+            prepared is self.prepared  # false for a copy of the statement
             and self.direct
             and (<SessionFields?> session)._scope is self.scope
             and self.metadata.state is self.state
@@ -113,7 +113,7 @@ cdef class Lane:
         self, session, prepared, values, trace, custom_payload, timeout, profile_key, paging_state, host, execute_as,
         row_factory, prefetch,
     ):
-        """A request on its way, for the arguments of execute_async; None if it has to go another one."""
+        """Return a submitted request for the arguments of execute_async; None if the request needs the slow path."""
         cdef dict own = None
         if (
             timeout is not self.unset
@@ -170,7 +170,7 @@ cdef class Lane:
             return False
         try:
             connection = connection_of(<PoolFields?> pool, request.routed, request.hashed, place.shard)
-            if connection.dialect is not self.dialect:  # the frame is not for it
+            if connection.dialect is not self.dialect:  # the frame is encoded for another dialect
                 request._picked = place
                 return request.hooks().send_to(request, place, request._page)
             attempt = first_attempt(host, pool, connection, request.result_plan)
@@ -189,11 +189,11 @@ cdef class Lane:
             request.not_launched()
             request._picked = None
             return False
-        if request._outcome is not None:  # it was given up meanwhile
+        if request._outcome is not None:  # it ended meanwhile
             request._give_up(attempt)
         return True
 
-    # ---- requests of a volley
+    # ---- requests of a batch (Flights)
 
     cdef bint fly(self, Flights volley, int64_t index, values) except -1:
         cdef Flight flight
@@ -245,7 +245,7 @@ cdef class Lane:
 
 
 cdef object request_of(lane, session, prepared, values, row_factory):
-    """As Lane.send(), of nothing but values, and what makes the rows, if that is not the profile's."""
+    """As Lane.send(), with values only; *row_factory* replaces that of the profile if it is not None."""
     cdef Lane one = <Lane?> lane
     if one.profiles is None or not one.takes(session, prepared, one.default_key):
         return None

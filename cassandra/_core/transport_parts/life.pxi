@@ -3,14 +3,14 @@
 import atexit as _atexit
 import weakref as _weakref
 
-# Bound of the wait for callbacks that hang at exit.
+# Limit of the wait for callbacks that hang at exit.
 _EXIT_TIMEOUT = 5.0
 _reactors = _weakref.WeakSet()
 
 
 def _stop_all():
-    """At exit, while Python still runs: no native thread may touch it later, and none may begin to. Exit functions that
-    were registered before this one run after it; they are refused."""
+    """At exit, while Python still runs: stop all reactors, as no native thread may call into Python later, and refuse
+    new ones. Exit functions that were registered before this one run after it; their reactors are refused."""
     for reactor in list(_reactors):
         reactor.stop(_EXIT_TIMEOUT)
     runtime_gone.store(True)

@@ -1,5 +1,5 @@
-# Limits on requests in flight that channels share, see cpp/transport/limits.h; and the queue of requests that wait where a
-# limit is reached, see _session/request/admission.py.
+# Limits on requests in flight that channels share, see cpp/transport/limits.h; and the admission queue of requests that
+# wait at a full limit, see _session/request/admission.py.
 
 
 cdef class Limit:
@@ -11,7 +11,7 @@ cdef class Limit:
 
     def __init__(self, int maximum, Operation waiter not None, Limit parent=None):
         if maximum < 1:
-            raise ValueError(f"a limit is at least 1, not {maximum}")
+            raise ValueError(f"maximum must be at least 1, got {maximum}")
         cdef Ref[CLimit] above
         if parent is not None:
             above = parent.core
@@ -63,7 +63,7 @@ LEFT = <int> ENTRY_LEFT
 
 
 cdef class AdmissionEntry:
-    """State of a request in an :class:`AdmissionQueue`, whose methods alone change it."""
+    """State of a request in an :class:`AdmissionQueue`. Only the queue's methods change it."""
 
     cdef EntryState current
     cdef readonly int64_t number
@@ -74,9 +74,9 @@ cdef class AdmissionEntry:
 
 
 cdef class AdmissionQueue:
-    """Counts requests that wait for room, and keeps the changes that the I/O thread has not seen.
+    """Counts requests that wait for room, and keeps the changes that the I/O thread has not read.
 
-    Each method is one native section: the handler of a signal runs before it or after it."""
+    Each method is one native section: a signal handler runs before it or after it."""
 
     cdef Reactor reactor
     cdef object on_change
@@ -94,7 +94,7 @@ cdef class AdmissionQueue:
         return self.taken
 
     cdef bint tell(self) noexcept:
-        """Have the I/O thread call *on_change*. False if it was stopped, or is the parent's."""
+        """Have the I/O thread call *on_change*. Return False if it was stopped, or is the parent's."""
         if not self.told:
             if self.reactor is None or self.reactor.core.foreign():
                 return False
@@ -146,7 +146,7 @@ cdef class AdmissionQueue:
         return True
 
     def close(self):
-        """Keep no reactor alive."""
+        """Drop the reference to the reactor, which the queue would keep alive."""
         self.reactor = None
 
     def take_changes(self):

@@ -1,12 +1,12 @@
 # LoopQueue: completions for an asyncio loop.
 #
-# Two kinds: operations whose outcomes the loop's thread may take itself, and *told* waiters, whose request ended on another
-# thread or on this one. Any thread tells by one append to ``told`` and a ring of the descriptor, both native, so that no
-# handler of a signal comes between. The loop's thread moves what was told to ``going``, last one first, so that taking the
-# next one is cheap; an entry leaves it when its waiter goes on. What a handler raises meanwhile leaves the others there, and
-# the descriptor readable.
+# It has two kinds of entries: operations whose outcomes the loop's thread may take itself, and *told* waiters, whose
+# request ended on any thread. Any thread notifies by one append to ``told`` and a write to the descriptor, both native,
+# so that no signal handler runs between them. The loop's thread moves entries from ``told`` to ``going``, in reverse
+# order, so that removing the next one is cheap; an entry is removed when its waiter goes on. An exception of a signal
+# handler leaves the other entries there, and the descriptor readable.
 
-# A turn of the loop is not held up for longer than this and one answer.
+# A turn of the loop is not delayed for longer than this plus one response.
 cdef Nanos DRAIN_SLICE = SECOND // 100
 
 
@@ -14,10 +14,10 @@ cdef class LoopQueue:
     """Completions for one asyncio loop: one descriptor, readable while operations wait in it."""
 
     cdef CLoopQueue* core
-    cdef uint32_t process  # the fork generation of the process whose loop it is of
-    cdef list told  # waiters: _Awaiting or _Waiter, which have the outcome
-    cdef list going  # of the loop's thread: the same, the oldest one last
-    cdef object interruption  # while it is drained: what the handler of a signal raised
+    cdef uint32_t process  # the fork generation of the process that the loop belongs to
+    cdef list told  # waiters, _Awaiting or _Waiter, that have their outcome
+    cdef list going  # the same, used by the loop's thread; the oldest one last
+    cdef object interruption  # exception of a signal handler during drain()
 
     def __cinit__(self):
         self.process = fork_generation()
@@ -25,7 +25,7 @@ cdef class LoopQueue:
         self.going = []
         self.core = new CLoopQueue()
         if not self.core.open():
-            raise OSError(_errno.EMFILE, "no descriptor for a loop's completions")
+            raise OSError(_errno.EMFILE, "cannot create a descriptor for the completions of an event loop")
 
     def __dealloc__(self):
         if self.core != NULL and self.process == fork_generation():
@@ -39,8 +39,8 @@ cdef class LoopQueue:
         return self.process != fork_generation()
 
     cdef int tell(self, waiter, outcome, LoopQueue here) except -1:
-        """Any thread: *waiter* goes on with *outcome* on the loop's. *here*: this queue, if it is being drained by this
-        thread. Nothing happens if the loop was closed."""
+        """On any thread: let *waiter* go on with *outcome* on the loop's thread. *here*: this queue, if this thread is
+        draining it. No effect if the loop was closed."""
         if type(waiter) is _Awaiting:
             (<_Awaiting> waiter).keep(outcome)
         else:
@@ -51,7 +51,7 @@ cdef class LoopQueue:
         return 0
 
     cdef bint next_told(self) noexcept:
-        """Whether there is one in ``going`` now."""
+        """Move entries to ``going`` if it is empty. Return True if there is one then."""
         if not self.going and self.told:
             self.going, self.told = self.told, self.going
             self.going.reverse()
@@ -62,7 +62,7 @@ cdef class LoopQueue:
         self.going.clear()
 
     def drain(self):
-        if self.is_of_parent():  # a child runs the loop of its parent, which may have had the lock
+        if self.is_of_parent():  # a child may run the loop of its parent, a thread of which may have had the lock
             return
         cdef vector[COperation*] operations
         cdef size_t index = 0
@@ -76,7 +76,7 @@ cdef class LoopQueue:
             index += 1
             if self.interruption is not None or monotonic_now() >= deadline:
                 break
-        while index < operations.size():  # the rest, when others on the loop have had their turn
+        while index < operations.size():  # the rest after other callbacks of the loop
             if not self.core.push(operations[index], &notify):
                 dispatch_on_driver(<Operation> operations[index].self)
             elif notify:
@@ -99,7 +99,7 @@ cdef class LoopQueue:
 
 
 cdef void close_queue(CLoopQueue* queue) noexcept:
-    """Operations that wait in it are processed on the I/O thread: the loop will not drain the queue."""
+    """Have the I/O thread process the operations in the queue: the loop will not drain it."""
     cdef vector[COperation*] operations
     queue.close(operations)
     for core in operations:

@@ -1,4 +1,4 @@
-# The C++ engine as Cython sees it. Everything marked nogil may be called without the GIL.
+# Cython declarations of the C++ engine. Functions marked nogil may be called without the GIL.
 
 cdef extern from "base/bytes.h" namespace "fastcql" nogil:
     uint32_t load32(const uint8_t* p)

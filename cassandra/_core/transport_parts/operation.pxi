@@ -1,4 +1,4 @@
-# Processes, as _base/process.py knows them.
+# Processes and forks, see _base/process.py.
 
 from cassandra._base import process as _process
 
@@ -12,7 +12,7 @@ cdef uint32_t caught_up = fork_generation()
 
 
 cdef inline void catch_up() noexcept:
-    """All uses of the driver begin with it: a fork that nobody told Python of is noticed here."""
+    """Detect a fork that Python was not notified of. Every use of the driver begins with it."""
     if fork_generation() != caught_up:
         catch_up_now()
 
@@ -28,10 +28,10 @@ cdef void catch_up_now() noexcept:
     caught_up = number
 
 
-# Operation: the native half of a request, see cpp/transport/operation.h for the rules about references.
+# Operation: the native half of a request. The rules about references are in cpp/transport/operation.h.
 
 cdef double NO_TIMEOUT = float("inf")
-# A wait is cut into slices so that a signal that came just before the thread slept is not missed for ever.
+# A wait is split into slices: a signal that came just before the thread slept is handled after one slice.
 cdef Nanos WAIT_SLICE = SECOND // 2
 
 
@@ -42,7 +42,7 @@ cdef inline double seconds_now() noexcept:
 
 NOTHING_ELSE = (1 << 32) - 1
 cdef int64_t LAST_SLOT = NOTHING_ELSE
-cdef Failure NUDGE = Failure(CLOSED, "something else has ended", False, 0.0)
+cdef Failure NUDGE = Failure(CLOSED, "another request has ended", False, 0.0)
 
 cdef enum:
     MOST_INTERRUPTIONS = 4
@@ -56,9 +56,9 @@ cdef class Operation:
     """Native half of one request over all its attempts; ResponseFuture derives from it."""
 
     cdef COperation core
-    cdef uint32_t process  # the fork generation of the process that its request is of
-    cdef int interruptions  # one after the other
-    cdef Reactor home  # where it was submitted last: a waiter polls it; its I/O thread takes over what he leaves behind
+    cdef uint32_t process  # the fork generation of the process that its request belongs to
+    cdef int interruptions  # consecutive interruptions
+    cdef Reactor home  # reactor of the last submit: a waiter polls it; its I/O thread processes outcomes that are left
 
     def __cinit__(self):
         self.core.self = <void*> self
@@ -103,7 +103,7 @@ cdef class Operation:
         return taken
 
     def _take_into(self, found not None):
-        """Append all outcomes to *found*, a deque, in one native section. Whether there were any but nudges."""
+        """Append all outcomes to *found*, a deque, in one native section. Return True if there were any but nudges."""
         cdef list news = [one for one in self._take_all() if one[0] != LAST_SLOT]
         found.extend(news)
         return len(news) > 0
@@ -112,7 +112,7 @@ cdef class Operation:
         return self.wait(NO_TIMEOUT if timeout is None else timeout)
 
     cdef bint wait(self, double limit) except -1:
-        """Whether an outcome came within *limit* seconds."""
+        """Wait for an outcome, for *limit* seconds at most. Return True if there is one."""
         if self.enter_process():
             self._on_forked()
         if CChannel.borrows():
@@ -149,7 +149,7 @@ cdef class Operation:
                 now = monotonic_now()
             return False
         finally:
-            if process == fork_generation():  # in a child nobody has begun to wait
+            if process == fork_generation():  # in a child the wait has not begun
                 self.leave_wait(abandoned)
 
     def _ask(self):
@@ -157,7 +157,7 @@ cdef class Operation:
             self.home.core.ask()
 
     cdef bint wait_in(self, loop, double limit) except -1:
-        """As _wait, of a greenlet: with its hub, see green.pxi."""
+        """As wait, for a greenlet: through its hub, see green.pxi."""
         cdef double deadline
         if not self.core.still_waiting():
             return True
@@ -236,7 +236,7 @@ cdef class Operation:
         return 0
 
     cdef void watch(self) noexcept:
-        """Somebody is called for what is in flight: it must not wait until the next caller polls."""
+        """Have the I/O thread poll if no other thread does: a response in flight has an observer."""
         if self.home is not None:
             self.home.core.watch()
 
@@ -244,7 +244,7 @@ cdef class Operation:
         cdef Outcome native
         fill_outcome(&native, attempt, outcome)
         cdef Ref[CLoopQueue] queue
-        Py_INCREF(self)  # the outcome's
+        Py_INCREF(self)  # the outcome's reference
         cdef Next next = self.core.deliver(move(native), &queue)
         if next == Next.Dispatch:
             dispatch(self)
@@ -254,7 +254,7 @@ cdef class Operation:
             drop_references(self, self.core.left_drop_list())
 
     def _on_forked(self):
-        """In a forked child, when somebody asks for the outcome of a request that its parent made."""
+        """In a forked child, when the outcome of a request of the parent is requested."""
         raise error_class("ConnectionShutdown")("the request was made by the parent of this process")
 
     cdef int on_outcome(self) except -1:
@@ -262,13 +262,13 @@ cdef class Operation:
         return 0
 
     cdef int on_outcome_in_loop(self, LoopQueue queue) except -1:
-        """As on_outcome, on the thread of the event loop that *queue* is of, while it is drained. It is called once more if
-        the handler of a signal interrupts it: _on_outcome leaves what it is not through with where it is."""
+        """As on_outcome, on the thread of the event loop of *queue*, while it drains the queue. Repeated if a signal
+        handler interrupts it: _on_outcome leaves unprocessed outcomes in place."""
         try:
             self.on_outcome()
         except BaseException:
             self.interruptions += 1
-            if self.interruptions < MOST_INTERRUPTIONS:  # else it is no handler that raises
+            if self.interruptions < MOST_INTERRUPTIONS:  # else the exception is not that of a signal handler
                 self._inject(LAST_SLOT, NUDGE)
             raise
         self.interruptions = 0
@@ -278,11 +278,11 @@ cdef class Operation:
         """Override. Takes and processes outcomes; must not block and must not raise."""
 
     def _on_silent(self, attempt):
-        """Override. Its peer gives no sign of life; on the I/O thread."""
+        """Override. The peer is silent. On the I/O thread."""
 
 
 cdef int fill_outcome(Outcome* native, uint32_t attempt, outcome) except -1:
-    """*native* from *attempt* and a Frame or Failure."""
+    """Set *native* from *attempt* and a Frame or Failure."""
     cdef Failure failure
     cdef Reason* reason = NULL
     native.attempt = attempt
@@ -301,19 +301,19 @@ cdef int fill_outcome(Outcome* native, uint32_t attempt, outcome) except -1:
 
 
 cdef Waited wait_natively(COperation& core, Reactor home, Nanos deadline) noexcept nogil:
-    """Where requests are in flight, this thread may poll for itself."""
+    """Wait for an outcome. With requests in flight this thread may poll."""
     return core.sleep(deadline) if home is None else home.core.await(core, deadline)
 
 
 cdef void drop_references(Operation operation, int count) noexcept:
-    """References of outcomes; the caller has one more."""
+    """Drop references of outcomes; the caller has one more."""
     while count > 0:
         Py_DECREF(operation)
         count -= 1
 
 
 cdef void hand_on(Operation operation, Next next, Ref[CLoopQueue]& queue) noexcept:
-    """Adds a reference for an outcome that somebody else is to process, and sees to it."""
+    """Add a reference for an outcome that another thread has to process, and have it processed."""
     if next == Next.Nothing:
         return
     Py_INCREF(operation)
@@ -324,14 +324,14 @@ cdef void hand_on(Operation operation, Next next, Ref[CLoopQueue]& queue) noexce
 
 
 cdef void dispatch_on_driver(Operation operation) noexcept:
-    """On the I/O thread; here where there is none, or none any more. Takes over a reference."""
+    """Dispatch on the I/O thread; on this thread if there is none, or it was stopped. Takes over a reference."""
     cdef Reactor home = operation.home
     if home is None or home.core.foreign() or not home.core.dispatch_later(&operation.core):
         dispatch(operation)
 
 
 cdef void enqueue(Operation operation, Ref[CLoopQueue]& queue) noexcept:
-    """Takes over a reference."""
+    """Push to *queue*; if that is closed, dispatch on the I/O thread. Takes over a reference."""
     cdef cbool notify = False
     if not queue.get().push(&operation.core, &notify):
         dispatch_on_driver(operation)
@@ -340,9 +340,9 @@ cdef void enqueue(Operation operation, Ref[CLoopQueue]& queue) noexcept:
 
 
 cdef void dispatch(Operation operation, LoopQueue loop=None) noexcept:
-    """Calls _on_outcome as long as there are outcomes for it. Takes over a reference. *loop*: the queue of the event loop
-    whose thread this is. It takes plain results only, where the driver decides, and an interruption by the handler of a
-    signal is left in the queue for its caller."""
+    """Call _on_outcome as long as there are outcomes for it. Takes over a reference. *loop*: the queue of the event
+    loop whose thread this is. Such a thread takes plain results only, where the driver decides, and leaves an
+    interruption by a signal handler in the queue for its caller."""
     cdef int references
     cdef Next next
     cdef Begun begun
@@ -367,7 +367,7 @@ cdef void dispatch(Operation operation, LoopQueue loop=None) noexcept:
         references = 0
         next = operation.core.end_dispatch(&references, &queue)
         drop_references(operation, references)
-        if green_waiting:  # what was not taken is for them
+        if green_waiting:  # outcomes that were not taken are for the greenlets
             wake_greenlets(operation)
         if next == Next.Enqueue:
             enqueue(operation, queue)
@@ -381,7 +381,7 @@ cdef void dispatch(Operation operation, LoopQueue loop=None) noexcept:
 
 
 cdef void drop_operations(COperation* list) noexcept:
-    """References that piled up while nobody had the GIL."""
+    """Drop references that were collected while no thread had the GIL."""
     cdef COperation* core = list
     cdef Operation operation
     while core != NULL:

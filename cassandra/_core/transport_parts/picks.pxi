@@ -1,9 +1,9 @@
-# Picks: which connection of a pool takes a request, in one native step.
+# Picks: selects the connection of a pool for a request, in one native step.
 
 
 @cython.final
 cdef class Picks:
-    """The connections of one node, as they are now."""
+    """The present connections of one node."""
 
     cdef ConnectionBase sole
     cdef object picker
@@ -30,7 +30,7 @@ cdef class Picks:
 
 
 cdef bint takes_requests(ConnectionBase connection) noexcept:
-    """Whether nothing says that another connection would be better."""
+    """True if there is no reason to prefer another connection."""
     cdef Channel channel = connection.channel
     if channel is None or channel.core.closed() or channel.core.reactor().foreign():
         return False

@@ -5,7 +5,7 @@ from libc.errno cimport errno
 import socket as _socket
 from os import strerror
 
-# stop() waits in slices, so that Ctrl-C comes through.
+# stop() waits in slices, so that Ctrl-C can interrupt it.
 cdef Nanos STOP_SLICE = SECOND // 10
 
 DEFAULT_POOL_BYTES = 256 << 20
@@ -25,7 +25,7 @@ cdef class Timer:
             self.core.release()
 
     def cancel(self):
-        """Without effect when the callback ran already."""
+        """Cancel the call. No effect if the callback has run already."""
         cdef void* callback = self.core.take_callback()
         if callback != NULL:
             Py_DECREF(<object> callback)
@@ -41,17 +41,17 @@ cdef class Reactor:
     def __cinit__(self, str backend="auto", str name="fastcql-io", pool=None, *, double starvation_warning=5.0):
         if runtime_gone.load():
             raise RuntimeError(
-                "the interpreter exits, and the driver has ended before: nothing connects any more. An exit function "
-                "that needs a connection is to be registered after cassandra.cluster was imported"
+                "the interpreter exits, and the driver has stopped: no connection can be opened any more. An exit "
+                "function that needs a connection must be registered after the import of cassandra.cluster"
             )
         if backend not in ("auto", "epoll", "poll"):
-            raise ValueError(f"no such reactor backend: {backend!r}")
+            raise ValueError(f"unknown reactor backend: {backend!r}; expected 'auto', 'epoll' or 'poll'")
         if pool is None:
             pool = default_pool(name)
         native_pool = pool._native
         if pool.strict and pool.max_bytes < MIN_STRICT_BYTES:
             raise ValueError(
-                f"a strict pool to receive into has at least {MIN_STRICT_BYTES} bytes, not {pool.max_bytes}"
+                f"a strict pool for a reactor must have at least {MIN_STRICT_BYTES} bytes, got {pool.max_bytes}"
             )
         cdef FramePool* native = <FramePool*> PyCapsule_GetPointer(native_pool, "fastcql::memory::FramePool")
         cdef Ref[CReactor] core = CReactor.create(python_runtime, backend.encode(), name.encode(), native[0], deadline_after(0, starvation_warning))
@@ -101,7 +101,7 @@ cdef class Reactor:
         if byte_filter is not None:
             channel.core.filter = <void*> byte_filter
         channel.core.self = <void*> channel
-        Py_INCREF(channel)  # the engine's
+        Py_INCREF(channel)  # the engine's reference
         if not self.core.open(core, spec):
             Py_DECREF(channel)
             raise error_class("ConnectionShutdown")("the reactor was stopped")
@@ -149,7 +149,7 @@ cdef class Reactor:
         cdef Nanos deadline = NEVER if timeout is None else deadline_after(monotonic_now(), timeout)
         cdef Nanos slice
         cdef bint done
-        cdef bint greenlet = green is not None and green.here() is not None  # others go on while it waits
+        cdef bint greenlet = green is not None and green.here() is not None  # other greenlets run while it waits
         while True:
             slice = 0 if greenlet else max(<Nanos> 0, min(STOP_SLICE, deadline - monotonic_now()))
             with nogil:
@@ -179,11 +179,11 @@ cdef int fill_address(int family, address, SocketAddress* result) except -1:
     if family == _socket.AF_UNIX:
         path = address if isinstance(address, bytes) else address.encode()
         if not parse_unix_path(path, result):
-            raise ValueError(f"no path for a socket: {address!r}")
+            raise ValueError(f"invalid socket path: {address!r}")
         return 0
     host = address[0].encode()
     if not parse_address(family, host, address[1], result):
-        raise ValueError(f"no numeric address of family {family}: {address!r}")
+        raise ValueError(f"invalid numeric address for family {family}: {address!r}")
     return 0
 
 

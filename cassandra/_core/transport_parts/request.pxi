@@ -1,50 +1,50 @@
-# Request: one request over all its pages; who owns what of it, and which thread does what.
+# Request: one request over all its pages; ownership of its state, and the thread of each step.
 #
-# A request is *pending* (``_outcome`` is None: attempts are in flight, or a step such as schema agreement is under way) or
-# *concluded*. Each page is a request of its own: ``_begin_page`` makes a concluded request pending again and counts
-# ``_page``. All that belongs to a page carries its number, so that what comes late (an answer that is still being decoded, a
+# A request is *pending* (``_outcome`` is None: attempts are in flight, or a step such as schema agreement is running)
+# or *concluded*. Each page is a request of its own: ``_fetch`` makes a concluded request pending again and increments
+# ``_page``. All state of a page carries its number, so that late events (a response that is still being decoded, a
 # delayed retry, a timer) can neither conclude another page nor be sent for it.
 #
-# This object owns outcome, page, deadline, attempts in flight, timers, callbacks and waiters. What is out of the ordinary is an
-# object of its own, the *execution* (_session/request/execution.py), made when it is needed: message, query plan, retries,
-# errors. What applications see is ResponseFuture, which adds no state.
+# This object owns outcome, page, deadline, attempts in flight, timers, callbacks and waiters. The slow path is an
+# object of its own, the *execution* (_session/request/execution.py), made when it is needed: message, query plan,
+# retries, errors. Applications get a ResponseFuture, which adds no state.
 #
-# The rule of threads: callers wait, the I/O thread decides.
+# Threads: callers wait, the I/O thread decides.
 #
-# * A caller (a thread in ``_settle``, the loop of a task that awaits, a greenlet) takes *plain* results only: rows or void,
-#   with nothing beside, of a request without callbacks, timers, trackers, metrics and meter (``take_plain``). Reading one
-#   changes nothing; then ``conclude_plain`` sets the outcome and wakes those that wait. What is more than that, and what
-#   could not be read, is put back for the I/O thread.
-# * The I/O thread takes all other outcomes (``on_outcome``): errors, USE, DDL, UNPREPARED, and results
-#   of requests with callbacks.
-# * A caller that ends a page itself (``cancel``, the last task to leave, an error of sending) sets the outcome, wakes those
-#   that wait, and posts the rest (``_Rest``: timers, attempts to give up, trackers, callbacks) to the I/O thread.
-# * A caller that asks for the next page makes the request pending and is answerable for it from then on: an
-#   exception raised before the page is sent ends the page.
+# * A caller (a thread in ``_settle``, the loop of a task that awaits, a greenlet) takes *plain* results only: rows or
+#   void without extras, of a request without callbacks, timers, trackers, metrics and latency recorder
+#   (``take_plain``). Decoding one changes no state; then ``conclude_plain`` sets the outcome and wakes the waiters. A
+#   result that needs more steps, or could not be decoded, is put back for the I/O thread.
+# * The I/O thread takes all other outcomes (``on_outcome``): errors, USE, DDL, UNPREPARED, and results of requests with
+#   callbacks.
+# * A caller that ends a page itself (``cancel``, the last task to leave, an error of sending) sets the outcome, wakes
+#   the waiters, and posts the rest (``_Rest``: timers, attempts to give up, trackers, callbacks) to the I/O thread.
+# * A caller that requests the next page makes the request pending and is responsible for it from then on: an exception
+#   raised before the page is sent ends the page.
 #
-# Why that holds when the handler of a signal raises in a caller: Python runs handlers between bytecodes, and where native
-# code asks for it. State changes in *critical sections*, code without a call into Python, in which the GIL cannot change
-# hands either; a build without the GIL has a lock for it. Each of the changes above is one section, with native calls alone
-# behind it (finish, tell_all, post): an exception comes before, when nothing has changed, or after, when nothing is left
-# to do. Whatever allocates may run the garbage collector, and that a ``__del__``, out of which no exception comes: so a
-# section allocates before it looks, and does nothing but assign from there on. On the I/O thread no handler runs.
+# Why that holds when a signal handler raises in a caller: Python runs handlers between bytecodes, and where native code
+# requests it. State changes in *critical sections*, code without a call into Python, in which the GIL cannot change
+# hands either; a build without the GIL has a lock for it. Each of the changes above is one section, followed by native
+# calls alone (finish, tell_all, post): an exception comes before, when nothing has changed, or after, when nothing is
+# left to do. An allocation may run the garbage collector, and with it a ``__del__``, whose exceptions do not propagate:
+# so a section allocates before it reads state, and only assigns from there on. On the I/O thread no handler runs.
 #
-# Why nobody waits for ever: an outcome is either in the operation, where a thread that waits, a loop's queue or the I/O
-# thread is called for it (operation.h), or in the hands of one thread, which concludes the page or puts it back, whatever
-# is raised. Why no lock can be part of a deadlock: there is none. Foreign code (callbacks, policies, connections) is called
-# outside of sections; callbacks only where ``add_callback`` finds that the request has ended are called by the caller.
+# Why no waiter waits for ever: an outcome is either in the operation, where a waiting thread, a loop's queue or the I/O
+# thread is called for it (operation.h), or owned by one thread, which concludes the page or puts the outcome back, also
+# after an exception. Why no lock can be part of a deadlock: there is none. Foreign code (callbacks, policies,
+# connections) is called outside of sections. A caller runs only callbacks that it adds to an ended request.
 
 cdef extern from *:
     """
-    // What ``kind.__new__(kind)`` does, without looking for it.
+    // As ``kind.__new__(kind)``, without the look-up.
     static inline PyObject* fastcql_new_object(PyTypeObject* kind, PyObject* no_arguments) noexcept {
         return kind->tp_new(kind, no_arguments, nullptr);
     }
 
-    // Ends a generator, or what is awaited like one, with *value*.
+    // Ends a generator, or an awaited iterator, with *value*.
     static inline void fastcql_stop_with(PyObject* value) noexcept {
         if (!PyTuple_Check(value) && !PyExceptionInstance_Check(value)) {
-            PyErr_SetObject(PyExc_StopIteration, value);  // before Python 3.12 it makes no exception of it
+            PyErr_SetObject(PyExc_StopIteration, value);  // before Python 3.12 no exception object is made here
             return;
         }
         PyObject* const error = PyObject_CallFunctionObjArgs(PyExc_StopIteration, value, nullptr);
@@ -60,12 +60,13 @@ cdef tuple NO_ARGUMENTS = ()
 
 
 cdef inline object new_object(kind):
-    """An object of the class *kind*, of which no ``__init__`` is called."""
+    """Return a new object of the class *kind*, without a call of ``__init__``."""
     return fastcql_new_object(<PyTypeObject*> kind, <PyObject*> NO_ARGUMENTS)
 
 
 cdef object NOTHING = (None, None, None, None)
-# Who is asked in the place of ``_end``: ``(request, page, result, error, came)``; ``_ending`` of requests from now on.
+# Default of ``_ending`` for new requests, which is called instead of ``_end``: ``(request, page, result, error,
+# came)``.
 cdef object default_ending = None
 
 
@@ -85,7 +86,7 @@ cdef Failure LOOK = Failure(CLOSED, "the host is silent", True, 0.0)
 @cython.final
 @cython.freelist(64)
 cdef class _Rest:
-    """What the end of a page leaves to do; the I/O thread calls it."""
+    """The steps that are left at the end of a page; the I/O thread calls it."""
 
     cdef Request request
     cdef tuple outcome
@@ -102,7 +103,7 @@ cdef class _Rest:
 
 cdef enum Settling:
     SETTLING_BEGINS
-    SETTLING_PASSES  # the loop has its turn
+    SETTLING_PASSES  # yields to the loop once
     SETTLING_WAITS
     SETTLING_ENDED
 
@@ -110,10 +111,10 @@ cdef enum Settling:
 @cython.final
 @cython.freelist(128)
 cdef class _Settling:
-    """One ``await`` of a request. A task that is cancelled meanwhile gives the page up, unless somebody else waits for it. It
-    ends with the outcome, or, *as_result*, with what the application gets of it.
+    """One ``await`` of a request. A task that is cancelled meanwhile gives the page up, unless it has other waiters. It
+    ends with the outcome, or, *as_result*, with the application's result.
 
-    An object and not a generator: one that is closed by the garbage collector would look for the exception that was handled
+    An object and not a generator: one that is closed by the garbage collector would read the exception that was handled
     when it was resumed, which may be gone."""
 
     cdef Request request
@@ -133,7 +134,7 @@ cdef class _Settling:
         if waiter is not self:
             return waiter
         fastcql_stop_with(self.result)
-        raise StopIteration  # with what is set already, and without a traceback, which would cost a tenth of the await
+        raise StopIteration  # set above; without a traceback, which would cost a tenth of the await
 
     def send(self, value):
         return self.__next__()
@@ -150,7 +151,7 @@ cdef class _Settling:
             self.request._leave(self.waiter)
 
     cdef object go_on(self):
-        """What the task is to wait for; this object itself at the end, with the result."""
+        """Return the object that the task has to wait for; this object itself at the end, with the result."""
         cdef Request request = self.request
         cdef Settling state = self.state
         cdef _Awaiting waiter
@@ -162,7 +163,7 @@ cdef class _Settling:
         if state == SETTLING_BEGINS and request.attached and not (self.as_result and request._outcome is not None):
             request.take_plain(None)  # the loop that it was queued for may have ended
             if request._outcome is not None:
-                self.state = SETTLING_PASSES  # the loop has its turn, however fast pages come
+                self.state = SETTLING_PASSES  # the loop runs other callbacks, also if pages arrive fast
                 return None
         if request._outcome is None:
             waiter = _Awaiting.__new__(_Awaiting)
@@ -190,7 +191,7 @@ cdef _Settling settling(Request request, bint as_result):
 
 
 cdef bint post(Reactor reactor, _Rest rest) noexcept:
-    """Natively. False if the reactor was stopped."""
+    """Post *rest* natively. Return False if the reactor was stopped."""
     Py_INCREF(rest)
     if reactor.core.call_soon(<void*> rest):
         return True
@@ -199,7 +200,7 @@ cdef bint post(Reactor reactor, _Rest rest) noexcept:
 
 
 def replaced(owner, str name not None, before, after):
-    """Atomically: give the attribute *name* of *owner*, a slot, the value *after* if it has *before*."""
+    """Atomically set the attribute *name* of *owner*, a slot, to *after* if it is *before*. Return True if it was."""
     with cython.critical_section(owner):
         if getattr(owner, name) is not before:
             return False
@@ -208,25 +209,25 @@ def replaced(owner, str name not None, before, after):
 
 
 cdef class Request(Operation):
-    """State of a request, and the steps that nearly all of them take."""
+    """State of a request, and its fast path."""
 
     cdef public object session
     cdef public object timeout
     cdef public double _start_time
     cdef public PageObserver _metrics
-    # of its page
+    # state of the current page
     cdef readonly int64_t _page
     cdef public object _outcome
-    cdef Attempt only  # the first attempt, as long as there was no other and nobody asked for all
+    cdef Attempt only  # the first attempt, until there is another one or all are read
     cdef dict attempts  # None until then
     cdef public tuple _timers
-    cdef double arrived  # when the outcome came that is being settled; 0 for none
+    cdef double arrived  # time of the outcome that is being processed; 0 for none
     cdef readonly tuple _callbacks
     cdef readonly tuple _errbacks
     cdef readonly tuple _waiters
     cdef readonly bint _blocked
     cdef bint attached
-    # what it is made of
+    # content of the request
     cdef public RequestSource _compiled
     cdef public object _frame
     cdef bint routed
@@ -234,17 +235,17 @@ cdef class Request(Operation):
     cdef public object _values
     cdef object result_plan
     cdef public object row_factory
-    cdef public int _prefetch  # pages that are asked for while the one before is consumed
+    cdef public int _prefetch  # pages that are requested while the one before is consumed
     cdef RequestHooks execution  # the slow path; None until it is needed
-    # where it went
+    # targets
     cdef object first_host
-    cdef list hosts  # None until somebody asks, or there is another one
+    cdef list hosts  # None until they are read, or there is a second one
     cdef public object coordinator_host
     cdef public object _picked
-    # who wants to hear of it; None: nobody
+    # observers; None if there are none
     cdef public PageObserver _tracking
     cdef public object _meter
-    cdef public object _ending  # is asked in the place of ``_end``
+    cdef public object _ending  # called instead of ``_end``
 
     def _begin(self, session, metrics, timeout, double start, factory, plan, token):
         self.begin(session, metrics, timeout, start)
@@ -262,7 +263,7 @@ cdef class Request(Operation):
         self._ending = default_ending
         self.core.driver_decides = True
         if metrics is not None or default_ending is not None:
-            self._set_eager()  # it counts when it is answered, whether or not somebody asks for the answer
+            self._set_eager()  # the response is counted, even if no caller reads it
 
     @property
     def _token(self):
@@ -282,7 +283,7 @@ cdef class Request(Operation):
         if self.execution is None:
             made = self._compiled.execution(self)
             with cython.critical_section(self):
-                if self.execution is None:  # two threads may ask at a time
+                if self.execution is None:  # two threads may make one at the same time
                     self.execution = made
         return self.execution
 
@@ -296,7 +297,7 @@ cdef class Request(Operation):
         if self.hosts is None:
             made = [] if self.first_host is None else [self.first_host]
             with cython.critical_section(self):
-                if self.hosts is None:  # two threads may ask at a time
+                if self.hosts is None:  # two threads may make one at the same time
                     self.hosts = made
         return self.hosts
 
@@ -307,11 +308,11 @@ cdef class Request(Operation):
     # ---- outcomes
 
     def _on_outcome(self):
-        """Take the plain result that is there, as a caller does that waits."""
+        """Take the plain result, as a waiting caller does."""
         self.take_plain(None)
 
     cdef int on_outcome(self) except -1:
-        """On the I/O thread: process every outcome that is there."""
+        """On the I/O thread: process all outcomes."""
         cdef Batch batch
         cdef size_t index
         cdef Attempt attempt
@@ -341,8 +342,9 @@ cdef class Request(Operation):
         return self.take_plain(queue)
 
     cdef int take_plain(self, LoopQueue here) except -1:
-        """On the thread of a caller or of an event loop: conclude the page by the plain result that is there. All else,
-        and what cannot be read here, is put back for the I/O thread. *here*: the queue of a loop that this thread drains."""
+        """On the thread of a caller or of an event loop: conclude the page by the plain result, if there is one. All
+        other outcomes, and results that cannot be decoded here, are put back for the I/O thread. *here*: the queue of a
+        loop that this thread drains."""
         cdef Batch batch
         cdef size_t index
         cdef Attempt attempt
@@ -361,7 +363,7 @@ cdef class Request(Operation):
             if interruption is None:
                 try:
                     done = self.settle_plain(attempt, batch.at(index), here)
-                except BaseException as error:  # of the handler of a signal; nothing has changed
+                except BaseException as error:  # raised by a signal handler; nothing has changed
                     interruption = error
             if not done:
                 self.put_back(batch.at(index))
@@ -381,29 +383,29 @@ cdef class Request(Operation):
         self.hand_over(attempt, answer)
 
     cdef int hand_over(self, Attempt attempt, answer) except -1:
-        """The I/O thread goes on with *attempt*, which was sent by another operation, and *answer*, its outcome."""
+        """Have the I/O thread go on with *attempt*, which another operation sent, and *answer*, its outcome."""
         cdef Outcome outcome
         cdef Ref[CLoopQueue] queue
         fill_outcome(&outcome, <uint32_t> attempt.number, answer)
         self.all_attempts()[attempt.number] = attempt
         if self.home is None and isinstance(attempt.connection.reactor, Reactor):
             self.home = attempt.connection.reactor
-        Py_INCREF(self)  # the outcome's
+        Py_INCREF(self)  # the outcome's reference
         outcome.hot = False
         hand_on(self, self.core.put_back(move(outcome)), queue)
         Py_DECREF(self)
         return 0
 
     def _handle(self, Attempt attempt not None, answer):
-        """On the I/O thread: what on_outcome does, for an attempt that another request sent."""
+        """On the I/O thread: process *answer* as on_outcome does, for an attempt that another request sent."""
         try:
             self.settle(attempt, answer)
         except Exception as error:
             self.conclude(attempt.page, None, error, NOTHING)
 
     cdef bint settle_plain(self, Attempt attempt, Outcome& outcome, LoopQueue here) except -1:
-        """Conclude the page of *attempt* by *outcome*, a plain result. False if that is more than to set the outcome:
-        then nothing has changed. All that comes before the last step only reads, so it may be interrupted anywhere."""
+        """Conclude the page of *attempt* by *outcome*, a plain result. Return False, with nothing changed, if more has
+        to be done than to set the outcome. All steps before the last one only read, so each may be interrupted."""
         cdef tuple plain
         cdef bint done = False
         cdef Frame frame = wrap_frame(outcome.frame)
@@ -422,8 +424,8 @@ cdef class Request(Operation):
                     came = NOTHING if rows is None else (attempt.plan, plain[1], None, plain[2])
             except Exception as broken:
                 if isinstance(broken, error_class("ProtocolError")):
-                    return False  # to be read again, and reported
-                if interruptible():  # of the row factory, or of the handler of a signal: the I/O thread finds out
+                    return False  # the I/O thread decodes it again, and reports the error
+                if interruptible():  # raised by the row factory or by a signal handler: the I/O thread finds out
                     if here is None:
                         raise
                     return False
@@ -435,8 +437,8 @@ cdef class Request(Operation):
                 outcome.frame = frame.native
 
     cdef bint conclude_plain(self, Attempt attempt, rows, error, tuple came, LoopQueue here) except -1:
-        """The one native step by which a caller concludes a page. False if more is to be done than to wake those that
-        wait."""
+        """Conclude a page from a caller, in one native step. Return False if more has to be done than to wake the
+        waiters."""
         cdef tuple waiters = (), outcome = (rows, error, came, attempt.page)
         cdef int64_t page = attempt.page
         cdef bint over
@@ -475,7 +477,7 @@ cdef class Request(Operation):
         self.coordinator_host = attempt.host
         if self._meter is not None:
             self.measure(attempt, answer)
-        if self._compiled is not None and self._tracking is None and type(answer) is Frame:  # nearly all end here
+        if self._compiled is not None and self._tracking is None and type(answer) is Frame:  # the common case
             try:
                 plain = plain_of(
                     &(<Frame> answer).native, answer, attempt.reader(), attempt.plan, self.row_factory
@@ -483,11 +485,11 @@ cdef class Request(Operation):
             except Exception as error:
                 if not isinstance(error, error_class("ProtocolError")):
                     raise
-                plain = None  # to be read again, and reported
+                plain = None  # decoded again, and the error reported
             if plain is not None:
                 rows = (<tuple> plain)[0]
                 came = NOTHING if rows is None else (attempt.plan, (<tuple> plain)[1], None, (<tuple> plain)[2])
-                if type(rows) is UNMADE and (self._callbacks or self._ending is not None):  # they are given rows
+                if type(rows) is UNMADE and (self._callbacks or self._ending is not None):  # these get rows
                     rows = rows.rows()
                 self.conclude(attempt.page, rows, None, came)
                 return 0
@@ -498,12 +500,12 @@ cdef class Request(Operation):
         self.measured_by(meter)
 
     cdef int measured_by(self, meter) except -1:
-        """*meter* is told how long its attempts take, on the I/O thread."""
+        """Have *meter* called with the latency of each attempt, on the I/O thread."""
         self._meter = meter
         return self.set_eager()
 
     cdef int measure(self, Attempt attempt, answer) except -1:
-        """Tell the policy how long it took. If the connection was lost that says nothing."""
+        """Report the latency of *attempt* to the policy. A lost connection has none."""
         cdef bint answered = type(answer) is Frame
         if attempt.reprepares is None and self.arrived and attempt.started:
             if answered or (<Failure> answer).kind == TIMED_OUT:
@@ -512,7 +514,7 @@ cdef class Request(Operation):
         return 0
 
     def _on_silent(self, attempt_number):
-        """On the I/O thread: the peer of an attempt gives no sign of life. If it does no harm the request is sent to
+        """On the I/O thread: the peer of an attempt is silent. If the statement is idempotent the request is sent to
         another host too, by the thread that processes its outcomes."""
         attempt = self.all_attempts().get(attempt_number)
         if attempt is not None and (<Attempt> attempt).reprepares is None and self.hooks().is_repeatable():
@@ -522,7 +524,7 @@ cdef class Request(Operation):
         self._fail(
             self._page,
             error_class("ConnectionShutdown")(
-                "The request was made by the parent of this process, which gets its answer"
+                "The request was made by the parent of this process, which gets its response"
             ),
         )
 
@@ -546,7 +548,7 @@ cdef class Request(Operation):
         return self.attempts
 
     cdef Attempt taken(self, uint32_t number):
-        """The attempt of that number, which has an outcome now. None if nobody waits for it."""
+        """Remove and return the attempt *number*, which has an outcome now. None if it is not expected any more."""
         cdef Attempt attempt = self.only
         if attempt is not None and attempt.number == number:
             self.only = None
@@ -554,7 +556,7 @@ cdef class Request(Operation):
         return None if self.attempts is None else self.attempts.pop(number, None)
 
     cdef Attempt attempt_of(self, uint32_t number):
-        """As taken, and it stays."""
+        """As taken, without removing it."""
         if self.only is not None and self.only.number == number:
             return self.only
         return None if self.attempts is None else self.attempts.get(number)
@@ -563,7 +565,7 @@ cdef class Request(Operation):
         return self.only is not None or (self.attempts is not None and len(self.attempts) > 0)
 
     cdef int launched(self, Attempt attempt, host) except -1:
-        """Its first attempt is about to be submitted."""
+        """Register the first attempt, which is about to be submitted."""
         if self.attempts is not None:
             self.attempts[0] = attempt
         else:
@@ -575,7 +577,7 @@ cdef class Request(Operation):
         return 0
 
     cdef int not_launched(self) except -1:
-        """It was not sent."""
+        """Undo launched(): nothing was sent."""
         self.only = self.first_host = None
         if self.attempts is not None:
             self.attempts.clear()
@@ -584,7 +586,7 @@ cdef class Request(Operation):
         return 0
 
     def _register(self, int64_t number, Attempt attempt not None):
-        """Its answer may come from now on. False if nobody waits for its page any more."""
+        """Register *attempt*, whose response may come from now on. Return False if its page is over."""
         self.all_attempts()
         key = number
         with cython.critical_section(self):
@@ -594,13 +596,13 @@ cdef class Request(Operation):
         return True
 
     def _give_up(self, Attempt attempt not None):
-        """Nobody waits for the answer of *attempt* any more."""
+        """Give up *attempt*: its response is not needed any more."""
         attempt.abandon(self)
         if self.execution is not None:
             self.execution.gave_up(self, attempt)
 
     def _remaining(self):
-        """Seconds until its deadline; None if there is none."""
+        """Return the seconds until the deadline; None if there is none."""
         if self.timeout is None:
             return None
         try:
@@ -609,7 +611,7 @@ cdef class Request(Operation):
             raise TypeError(f"timeout must be a number of seconds or None, not {self.timeout!r}") from error
 
     def _add_timer(self, int64_t page, timer):
-        """Cancelled when *page* is over; at once if it is."""
+        """Add a timer, which is cancelled when *page* is over; at once if it is over already."""
         self.set_eager()  # the I/O thread concludes pages with timers
         while not self.is_over(page):
             before = self._timers
@@ -618,7 +620,7 @@ cdef class Request(Operation):
         timer.cancel()
 
     def _set_timer(self, int64_t page, timer):
-        """In the place of all others, which are returned. None if *page* is over: nobody will cancel it."""
+        """Replace all timers by *timer* and return them. None if *page* is over: *timer* will not be cancelled."""
         self.set_eager()
         while not self.is_over(page):
             before = self._timers
@@ -645,26 +647,27 @@ cdef class Request(Operation):
     # ---- the end of a page
 
     def _is_over(self, int64_t page):
-        """Whether nobody waits for *page* any more."""
+        """True if *page* is concluded, or another page has begun."""
         return self.is_over(page)
 
     def _fail(self, int64_t page, error not None):
         return self.conclude(page, None, error, NOTHING)
 
     def _conclude(self, int64_t page, result, error=None, came=NOTHING):
-        """Decide what *page* came to. False when that was decided before, or another page has begun since."""
+        """Set the outcome of *page*. Return False if it was set before, or another page has begun since."""
         return self.conclude(page, result, error, came)
 
     def _end(self, int64_t page, result, error, came):
-        """As _conclude, for ``_ending``."""
+        """As _conclude, called by ``_ending``."""
         return self.end(page, result, error, came, True)
 
     cdef bint conclude(self, int64_t page, result, error, came) except -1:
         return self.end(page, result, error, came, False)
 
     cdef bint end(self, int64_t page, result, error, came, bint asked) except -1:
-        """The outcome of *page*, in one native section. What is left to do then is done on the I/O thread: here, if this
-        is it. Other threads post it, natively too, so that an exception of a signal's handler leaves nothing half done."""
+        """Set the outcome of *page*, in one native section. The remaining steps run on the I/O thread: here, if this is
+        that thread. Other threads post them, natively too, so that an exception of a signal handler leaves nothing half
+        done."""
         cdef object outcome = (result, error, came, page), ending = None
         cdef tuple waiters = ()
         cdef Reactor reactor = self.driver()
@@ -699,7 +702,7 @@ cdef class Request(Operation):
             self.finish_up(rest)
         except BaseException as broken:
             report(broken, self)
-        with cython.critical_section(self):  # waiters find that it was counted; the next page may have begun, without them
+        with cython.critical_section(self):  # after the count; another page may have begun
             if self._page == page:
                 self.core.finish()
         rest.waiters = tell_all(waiters, outcome, None)
@@ -717,7 +720,7 @@ cdef class Request(Operation):
         return 0
 
     cdef Reactor driver(self):
-        """The reactor on whose thread the rest is done; None if there is none (any more)."""
+        """Return the reactor whose thread does the remaining steps; None if there is none, or none any more."""
         cdef Reactor reactor = self.home
         if reactor is None and isinstance(self.session, SessionFields):
             known = (<SessionFields> self.session)._reactor
@@ -726,7 +729,7 @@ cdef class Request(Operation):
         return None if reactor is None or reactor.core.foreign() else reactor
 
     cdef int finish_up(self, _Rest rest) except -1:
-        """Count the page, and tell who keeps track of it."""
+        """Count the page, and notify its observers."""
         cdef object error = (<tuple> rest.outcome)[1]
         if self._tracking is not None:
             self._tracking.page_ended(self, error, rest.elapsed)
@@ -735,7 +738,7 @@ cdef class Request(Operation):
         return 0
 
     cdef int clear_up(self, _Rest rest) except -1:
-        """Each of the steps, whatever the others raise."""
+        """Do each of the steps, even if others raise."""
         cdef object result = rest.outcome[0], error = rest.outcome[1], failed = None
         if green_waiting:
             wake_greenlets(self)
@@ -764,7 +767,7 @@ cdef class Request(Operation):
         except BaseException as broken:
             failed = broken
         try:
-            if rest.calls and type(result) is UNMADE:  # a callback came while it was processed
+            if rest.calls and type(result) is UNMADE:  # a callback was added meanwhile
                 tell_rows(rest.calls, result)
             else:
                 for call in rest.calls:
@@ -776,8 +779,8 @@ cdef class Request(Operation):
         return 0
 
     cdef object cancelled(self):
-        """What a request that was given up ends with. It is an ordinary exception, as of any future of threads: that of
-        asyncio is none, and would end a thread as if it were asked to stop. Tasks get theirs, see future.py."""
+        """Return the exception of a cancelled request. It is an Exception, as that of thread futures: asyncio's is not,
+        and would end a thread like a request to stop it. Tasks get asyncio's, see future.py."""
         from concurrent.futures import CancelledError
 
         error = CancelledError("The request was cancelled")
@@ -792,13 +795,14 @@ cdef class Request(Operation):
     # ---- the next page
 
     def _fetch(self, paging_state, Answer asker=None):
-        """Ask for the page at *paging_state*; its number, which is *asker*'s ``_fetching`` from the moment on in which the
-        page is pending. Errors of sending are the page's, and so is what the handler of a signal raises meanwhile."""
+        """Request the page at *paging_state* and return its number, which is *asker*'s ``_fetching`` from the moment at
+        which the page is pending. Errors of sending end the page, and so does an exception of a signal handler
+        meanwhile."""
         cdef object before = self._outcome
         cdef int64_t page = self._page + 1
         cdef object number = page
         cdef bint begun
-        self.hooks()  # made now, if it was not
+        self.hooks()  # made before the section, if it was not
         with cython.critical_section(self):
             begun = before is not None and self._outcome is before
             if begun:
@@ -807,7 +811,7 @@ cdef class Request(Operation):
                 self.rearm()
         if not begun:
             raise error_class("DriverException")(
-                "A page of this request is on its way already; wait for it first"
+                "A page of this request is being fetched already; wait for it first"
             )
         try:
             if asker is not None:
@@ -815,7 +819,7 @@ cdef class Request(Operation):
             if green is not None and green.here() is not None:
                 hold_callbacks(self._callbacks + self._errbacks)
             self._send_page(page, paging_state, before)
-        except BaseException as error:  # whoever waits for the page must hear of it too
+        except BaseException as error:  # other waiters of the page get it too
             self.conclude(page, None, error, NOTHING)
             if not isinstance(error, Exception):
                 if asker is not None:
@@ -824,10 +828,10 @@ cdef class Request(Operation):
         return page
 
     def _send_page(self, page, paging_state, before):
-        """Override. Send for *page*, at *paging_state*; *before* is the outcome of the page before."""
+        """Override. Send the request for *page*, at *paging_state*; *before* is the outcome of the page before."""
         raise NotImplementedError
 
-    # ---- who hears of it
+    # ---- callbacks and waiters
 
     def _add(self, callback, errback):
         cdef tuple callbacks, errbacks, more, failed
@@ -847,7 +851,7 @@ cdef class Request(Operation):
                     outcome = self._outcome
             if changed:
                 break
-        self._set_eager()  # also when this page is here already: the next one must find the callbacks too
+        self._set_eager()  # also if this page is complete: the callbacks get the next one too
         send_waiting()
         if outcome is None:
             return
@@ -869,16 +873,20 @@ cdef class Request(Operation):
             self._callbacks = self._errbacks = ()
 
     def _settle(self):
-        """Wait for the outcome. Ctrl-C interrupts the wait and leaves the request as it was."""
+        """Wait for the outcome. Ctrl-C interrupts the wait and leaves the request unchanged."""
         return self.settled()
 
     cdef tuple settled(self):
         if self._outcome is not None:
             return self._outcome
-        cdef Reactor reactor = self.driver()
-        if reactor is not None and reactor.core.on_role():
+        cdef bint on_io_thread
+        if self.home is None:
+            on_io_thread = (<SessionFields?> self.session)._on_io_thread()
+        else:
+            on_io_thread = self.home.core.on_role()
+        if on_io_thread:
             raise error_class("DriverException")(
-                "a request cannot be waited for on the driver's I/O thread (in a callback): its answer would never "
+                "a request cannot be waited for on the driver's I/O thread (in a callback): its response would never "
                 "be read; add a callback to it, or hand the work to another thread"
             )
         send_waiting()
@@ -889,10 +897,10 @@ cdef class Request(Operation):
         return self._outcome
 
     def _result(self):
-        """What the application gets of the outcome, which is waited for; or its exception, raised."""
+        """Wait for the outcome and return the application's result, or raise its exception."""
         cdef tuple outcome = self._outcome
         if outcome is None:
-            outcome = self._settle()  # which tests watch
+            outcome = self._settle()  # by its Python name: tests replace it
         if outcome[1] is not None:
             raise_waited(outcome)
         return answer_of(result_type, self, outcome)
@@ -901,17 +909,18 @@ cdef class Request(Operation):
         return settling(self, True)
 
     def _settle_async(self):
-        """As :meth:`_settle`, without blocking the running loop: what an ``await`` delegates to."""
+        """As :meth:`_settle`, without blocking the running loop; an ``await`` delegates to it."""
         return settling(self, False)
 
     cdef object awaited(self, tuple outcome):
-        """The result of *outcome*, for one of several tasks that may wait for it at a time, or its exception raised."""
+        """Return the result of *outcome*, or raise its exception, for one of several tasks that may wait at a time."""
         if outcome[1] is not None:
             raise_awaited(outcome[1])
         return answer_of(result_type, self, outcome)
 
     def _join(self, loop, waiter):
-        """The outcome, if it is here; else None, and *waiter* will hear of it, on the thread of the running *loop*."""
+        """Return the outcome if it is set; else None, and *waiter* is notified of it on the thread of the running
+        *loop*."""
         return self.join(loop, waiter)
 
     cdef object join(self, loop, waiter):
@@ -936,13 +945,13 @@ cdef class Request(Operation):
                 if joined:
                     self._waiters = waiters
         if queue is None or self._blocked or not all_of_loop(others, queue):
-            self.set_eager()  # one of them may be busy, stopped or closed: the I/O thread tells all
+            self.set_eager()  # a loop may be busy, stopped or closed: the I/O thread notifies all
         else:
             self.attach(queue)
         return None
 
     def _leave(self, waiter):
-        """*waiter* does not wait any more. The last one to go gives the page up."""
+        """Remove *waiter*. The last one that leaves gives the page up."""
         cdef tuple before, others
         cdef int64_t page = 0
         cdef bint left = False, wanted = True
@@ -950,7 +959,7 @@ cdef class Request(Operation):
         while not left:
             before = self._waiters
             others = tuple([other for other in before if waiter_of(other) is not waiter])
-            if len(others) == len(before):  # it heard already
+            if len(others) == len(before):  # it was notified already
                 return
             with cython.critical_section(self):
                 left = self._waiters is before

@@ -1,4 +1,4 @@
-# The runtime that the C++ engine calls into (cpp/transport/runtime.h): Python, the GIL, the channel handlers.
+# The runtime of the C++ engine (cpp/transport/runtime.h): Python, the GIL, the channel handlers.
 
 cdef extern from "Python.h" nogil:
     ctypedef int PyGILState_STATE
@@ -12,9 +12,9 @@ cdef extern from "Python.h" nogil:
 
 cdef extern from *:
     """
-    // Set at exit: no reactor thread may ask for the GIL any more.
+    // Set at exit: no reactor thread may take the GIL any more.
     static std::atomic<bool> runtime_gone{false};
-    // What such a thread keeps between its turns, so that taking the GIL does not create a thread state each time.
+    // Kept by such a thread between its turns, so that taking the GIL does not create a thread state each time.
     static thread_local PyThreadState* kept_state = nullptr;
     static thread_local PyGILState_STATE kept_token;
     """
@@ -32,7 +32,7 @@ cdef bint among_greenlets = _among is not None
 
 
 cdef void note_thread() noexcept with gil:
-    """It has no hub, and waits for none of what greenlets have."""
+    """Mark this thread as the driver's: it has no hub, and does not wait for greenlets."""
     try:
         _among.note_thread("fastcql-io")
     except BaseException as exception:
@@ -68,7 +68,7 @@ cdef void runtime_thread_ending() noexcept nogil:
 
 
 cdef void forget_thread() noexcept:
-    """Python's threading module notes this thread when a callback logs, and would list it for ever."""
+    """Remove the entry of this thread that Python's threading module adds when a callback logs, and would keep."""
     try:
         ident = _threading.get_ident()
         if isinstance(_threading._active.get(ident), _threading._DummyThread):
@@ -82,7 +82,7 @@ cdef void runtime_dispatch(COperation* core) noexcept:
 
 
 cdef void runtime_call(void* target) noexcept:
-    """Takes over a reference."""
+    """Call *target*. Takes over a reference."""
     callback = <object> target
     Py_DECREF(callback)
     try:
@@ -130,7 +130,7 @@ cdef void runtime_closed(CChannel& core, Reason& reason) noexcept:
     channel.on_quiet = None
     core.self = NULL
     core.filter = NULL
-    Py_DECREF(channel)  # the engine's
+    Py_DECREF(channel)  # the engine's reference
 
 
 cdef void runtime_quiet(CChannel& core) noexcept:

@@ -1,18 +1,19 @@
-# TLS by OpenSSL as Python has it: an ssl.SSLObject between two ssl.MemoryBIO, as a byte filter. Handshake, sessions and
-# the wording of errors are a subclass's (cassandra/_net/tls/tls.py).
+# TLS by Python's OpenSSL: an ssl.SSLObject between two ssl.MemoryBIO, as a byte filter. A subclass implements
+# handshake, sessions and error texts (cassandra/_net/tls/tls.py).
 #
-# On the main thread CPython runs the handlers of signals after each call into OpenSSL, and what a handler raises takes the
-# place of what the call would have returned, though it has read or written. So calls are such that their traces tell what
-# they did. OpenSSL gets whole records; of each a byte is read, which opens it, and then exactly the rest:
+# On the main thread CPython runs signal handlers after each call into OpenSSL, and the exception of a handler replaces
+# the return value of the call, although the call has read or written. So the calls are made such that their effects can
+# be determined afterwards. OpenSSL gets whole records; of each record one byte is read, which opens it, and then
+# exactly the rest:
 #
-#   OPENING   The byte is not the one that was put in its place before, or there is more of its record: it was read. Else
-#             the record had no data, or it was just that byte: nobody can tell, and the connection closes.
+#   OPENING   The byte differs from the one that was put in its place before, or the record has more data: it was read.
+#             Else the record had no data, or just that byte: this cannot be determined, and the connection closes.
 #   OPENED    The byte was read.
-#   READING   The rest of a record: what is not left of it was read.
+#   READING   The rest of a record: bytes of it that are not pending any more were read.
 #   WRITING   All or nothing: there is more output than before, or not.
 #
-# A handler may also use the driver. Then it completes the call that it came after (settle), and *turns* tells that to who
-# made the call: it returns without touching anything. On other threads there are no handlers, and a record is read at once.
+# A handler may also use the driver. Then it completes the interrupted call (settle), and changes *turns*: the call sees
+# this and returns without touching any state. On other threads there are no handlers, and a record is read at once.
 
 cdef extern from "Python.h":
     object PyMemoryView_FromMemory(char* data, Py_ssize_t size, int flags)
@@ -21,7 +22,7 @@ cdef extern from "Python.h":
 cdef size_t RECORD_HEADER = 5
 cdef size_t MOST_OF_RECORD = (1 << 14) + 2048  # RFC 5246, 6.2.3
 cdef Py_ssize_t MOST_PLAIN = 1 << 14
-cdef uint8_t NO_BYTE = 0xA5  # not the first of what a server sends
+cdef uint8_t NO_BYTE = 0xA5  # not the first byte of any response
 
 cdef enum Step:
     RESTING
@@ -32,35 +33,35 @@ cdef enum Step:
 
 
 cdef size_t record_size(const uint8_t* header) noexcept:
-    """With its header; 0 if this is no TLS."""
+    """Return the size of a record with its header; 0 if this is not TLS."""
     cdef size_t size = (<size_t> header[3] << 8) | header[4]
     return RECORD_HEADER + size if 20 <= header[0] <= 24 and header[1] == 3 and size <= MOST_OF_RECORD else 0
 
 
 cdef class TlsRecords:
-    """The records of one TLS session: a ByteFilter, but for handshake and end."""
+    """The records of one TLS session: a ByteFilter without handshake and end."""
 
     cdef public bint established
-    cdef readonly bint ended  # the peer said that nothing follows
+    cdef readonly bint ended  # the peer reported the end of its data
     cdef object engine, incoming, outgoing
-    cdef bint direct  # the engine runs handlers after what it does, and nowhere else
+    cdef bint direct  # the engine runs handlers only after its operations
     cdef object error, want_read, zero_return
     cdef bytearray first, rest
-    cdef Buffer partial  # the beginning of a record
-    cdef bint foreign  # what came is no TLS: OpenSSL is to say so
+    cdef Buffer partial  # the beginning of an incomplete record
+    cdef bint foreign  # the input is not TLS: OpenSSL has to report it
     cdef bint had_data
     cdef Step step
     cdef uint32_t turns
-    cdef Py_ssize_t before  # the step: what was in the BIO that it is about
-    cdef Py_ssize_t left  # bytes of the record that is open
-    cdef object output  # what is being written
+    cdef Py_ssize_t before  # of the step: bytes that were pending in its BIO
+    cdef Py_ssize_t left  # unread bytes of the open record
+    cdef object output  # data being written
 
     def __init__(self, tls, incoming, outgoing):
         import ssl
 
         self.error, self.want_read, self.zero_return = ssl.SSLError, ssl.SSLWantReadError, ssl.SSLZeroReturnError
-        # Handlers run also in the frames of methods in Python, before they call it. Without it the main thread leaves
-        # the session to other threads.
+        # Handlers also run in the frames of Python methods, before these call the engine. Without ``_sslobj`` the main
+        # thread leaves the session to other threads.
         self.direct = hasattr(tls, "_sslobj")
         self.engine = tls._sslobj if self.direct else tls
         self.incoming, self.outgoing = incoming, outgoing
@@ -77,17 +78,18 @@ cdef class TlsRecords:
         return bytes_at(wire.data(), wire.size())
 
     def _handshake(self):
-        """Override. Goes on with what came, until it is *established*."""
+        """Override. Continue with the input, until *established*."""
 
     def _on_first_data(self):
         """Override."""
 
     def _translated(self, error):
-        """Override. What the connection closes with."""
+        """Override. Return the exception that the connection closes with."""
         return error
 
     cdef object take(self, const uint8_t* data, size_t size, Buffer& plain, Buffer& wire):
-        """Appends what *data* holds, and what is to be sent back; returns what is wrong with what came after."""
+        """Append the plaintext of *data*, and the bytes to send back. Return the error that follows that plaintext, or
+        None."""
         cdef uint32_t turn = self.turns
         self.feed(data, size)
         if not self.established:
@@ -108,8 +110,8 @@ cdef class TlsRecords:
             self.flush(wire)
 
     cdef object settle(self, Buffer& plain, Buffer& wire):
-        """In a handler that interrupted take() or put(), which are through then. Returns what is wrong, or None; of what
-        came there may be more to take."""
+        """Complete take() or put() in a signal handler that interrupted it. Return the error, or None. There may be
+        more input to take."""
         cdef bint done = self.step == RESTING
         if self.step == WRITING:
             done = self.outgoing.pending > self.before
@@ -146,7 +148,7 @@ cdef class TlsRecords:
             self.incoming.write(PyMemoryView_FromMemory(<char*> data, <Py_ssize_t> size, PyBUF_READ))
 
     cdef size_t missing(self) noexcept:
-        """Bytes of what is partial: of the header, then of the record."""
+        """Return the missing bytes of the partial record: those of its header, then those of the rest."""
         if self.partial.size() < RECORD_HEADER:
             return RECORD_HEADER - self.partial.size()
         cdef size_t whole = record_size(self.partial.data())
@@ -156,7 +158,7 @@ cdef class TlsRecords:
         return whole - self.partial.size()
 
     cdef size_t whole(self, const uint8_t* data, size_t size) noexcept:
-        """How much of *data* are whole records."""
+        """Return the size of the whole records at the beginning of *data*."""
         cdef size_t at = 0, one
         while not self.foreign and size - at >= RECORD_HEADER:
             one = record_size(data + at)
@@ -167,7 +169,7 @@ cdef class TlsRecords:
         return size if self.foreign else at
 
     cdef object drain(self, Buffer& plain):
-        """Appends what the records hold that came; returns what is wrong with one."""
+        """Append the plaintext of the records that have arrived. Return the error of one, or None."""
         cdef uint32_t turn = self.turns
         fault = None
         while fault is None and not self.ended:
@@ -203,7 +205,7 @@ cdef class TlsRecords:
             self.step = RESTING
 
     cdef object interrupted(self, object exception, uint32_t turn, Buffer& plain):
-        """After a call that raised: by itself, or a handler did after it."""
+        """Handle an exception of a call: its own, or that of a signal handler after it."""
         if self.turns != turn or self.account(plain):
             set_aside(exception)
             return None
@@ -211,7 +213,7 @@ cdef class TlsRecords:
         if isinstance(exception, self.zero_return):
             self.ended = True
         elif isinstance(exception, self.want_read) and self.incoming.pending != self.before:
-            pass  # a record without data, as that of a session's ticket
+            pass  # a record without data, such as a session ticket
         elif isinstance(exception, self.error):
             return self.translated(exception)
         else:
@@ -220,7 +222,7 @@ cdef class TlsRecords:
         return None
 
     cdef bint account(self, Buffer& plain) except -1:
-        """Appends what the last call has read; False if it has nothing."""
+        """Append the bytes that the last call has read. Return False if it has read none."""
         cdef Py_ssize_t left = self.engine.pending()
         if self.step == READING:
             if left >= self.left:
@@ -235,7 +237,7 @@ cdef class TlsRecords:
         return True
 
     cdef object translated(self, error):
-        """Written in Python, where handlers may run, so that it may have to be done again."""
+        """Return the exception for *error*, from Python code: handlers may run in it, so it may have to be repeated."""
         while True:
             try:
                 translated = self._translated(error)
@@ -246,7 +248,7 @@ cdef class TlsRecords:
 
     cdef object unknown(self):
         return error_class("ConnectionException")(
-            "the handler of a signal interrupted TLS, and nobody knows what was read or written"
+            "a signal handler interrupted TLS; the bytes that were read or written cannot be determined"
         )
 
     # ---- output

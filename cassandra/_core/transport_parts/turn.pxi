@@ -1,10 +1,10 @@
-# Which loop runs on this thread. asyncio knows, but up to Python 3.11 it asks the system for the process id each time, which
-# costs as much as a tenth of an awaited request, three times.
+# The loop that runs on this thread. asyncio has it, but up to Python 3.11 it makes a system call for the process id
+# each time, which costs as much as a tenth of an awaited request, three times per request.
 #
-# While a loop's queue is drained that loop runs here, by construction, unless somebody runs another one inside of it. asyncio
-# notes what runs in the thread's dictionary, as an object that is a new one for each run: as long as it is the same one, kept
-# alive here so that no other can have its address, the loop is the same. Where nothing is noted, asyncio is asked. The bridge
-# to the loop is at hand in the same way.
+# While a loop's queue is drained that loop runs here, by construction, unless another loop is run inside of it. asyncio
+# notes the running loop in the thread's dictionary, in an object that is new for each run: while it is the same object,
+# kept alive here so that no other can have its address, the loop is the same. Without a note asyncio is called. The
+# adapter of the loop (``Bridge``) is cached in the same way.
 
 cdef extern from *:
     """
@@ -43,7 +43,7 @@ cdef int find_asyncio() except -1:
 
 
 cdef object loop_here():
-    """The loop that runs on this thread; None if none does."""
+    """Return the loop that runs on this thread; None if none does."""
     if fastcql_turn.loop != NULL and fastcql_turn.process == fork_generation():
         if fastcql_noted(NOTED) == fastcql_turn.noted:
             return <object> fastcql_turn.loop

@@ -1,13 +1,13 @@
-# Flights: many compiled requests under one operation; the head of _session/concurrent/volley.py says who owns what.
+# Flights: many compiled requests under one operation. _session/concurrent/volley.py describes the ownership.
 #
-# The thread that harvests may be interrupted by the handler of a signal wherever Python code runs: in a row factory, in what
-# is called for an outcome that is not plain, and between the calls. So an outcome stays where it is (``held``, ``ended``) until
-# all of that is done, and leaves in the native step that also puts the result in place or hands the request over; until then
-# it is begun once more by the next harvest. On a loop the next one is queued natively when one was interrupted.
+# A signal handler may interrupt the harvesting thread wherever Python code runs: in a row factory, in a call for an
+# outcome that is not plain, and between the calls. So an outcome stays in place (``held``, ``ended``) until all of that
+# is done, and is removed in the native step that also stores the result or hands the request over; until then the next
+# harvest begins it again. On a loop the next harvest is queued natively when one was interrupted.
 #
-# The results of a hundred thousand requests lie about until the last one is there, and the garbage collector would walk
-# over all of them again and again, which was a third of the cost of the requests. Until they are handed over nobody else
-# has a reference to one of them, so none can be in a cycle: only then is the collector told of them.
+# The results of a hundred thousand requests are kept until the last one is complete, and the garbage collector would
+# traverse all of them again and again, which was a third of the cost of the requests. Until they are handed over there
+# is no other reference to any of them, so none can be in a cycle: the collector tracks them only from then on.
 
 cdef extern from "Python.h":
     void PyObject_GC_Track(object untracked)
@@ -41,7 +41,7 @@ cdef inline void track(found) noexcept:
 
 
 cdef object handed_over(entry):
-    """*entry*, an ``(success, result)`` that is somebody else's from now on."""
+    """Return *entry*, a ``(success, result)`` that is handed over from now on, and have the collector track it."""
     result = (<tuple> entry)[1]
     cdef Answer answer
     if not PyObject_GC_IsTracked(entry):
@@ -56,10 +56,10 @@ cdef object handed_over(entry):
 
 @cython.final
 cdef class Results:
-    """What requests came to, by their numbers, until it is handed over: all together, or one after the other."""
+    """Results of requests by their numbers, until they are handed over: all together, or one after the other."""
 
-    cdef list entries  # None where there is nothing yet
-    cdef int64_t first  # the number of the first one in there
+    cdef list entries  # None where there is no result yet
+    cdef int64_t first  # the number of the first entry
     cdef Py_ssize_t count
 
     def __cinit__(self):
@@ -82,7 +82,7 @@ cdef class Results:
         cdef int64_t at = index - self.first
         cdef list entries = self.entries
         if at < 0:
-            raise ValueError(f"what request {index} came to was handed over before")
+            raise ValueError(f"the result of request {index} was handed over already")
         if at == PyList_GET_SIZE(entries):
             entries.append(entry)
             self.count += 1
@@ -97,7 +97,7 @@ cdef class Results:
     def all(self, Py_ssize_t count):
         cdef list entries = self.entries
         if not count == self.count == PyList_GET_SIZE(entries):
-            raise ValueError(f"{self.count} results of {count} requests, the last one in place {len(entries)}")
+            raise ValueError(f"{self.count} results of {count} requests, the last one at place {len(entries)}")
         self.entries = []
         self.count = 0
         for entry in entries:
@@ -111,7 +111,7 @@ cdef class Results:
         entry = handed_over(self.entries[at])
         self.entries[at] = None
         self.count -= 1
-        if at >= SEATS and 2 * at >= PyList_GET_SIZE(self.entries):  # those before it were taken
+        if at >= SEATS and 2 * at >= PyList_GET_SIZE(self.entries):  # all before it were taken
             del self.entries[:at + 1]
             self.first = index + 1
         return entry
@@ -124,7 +124,7 @@ cdef enum:
 @cython.final
 @cython.freelist(256)
 cdef class Flight:
-    """A request of a volley: all that is needed to go on with it by a future of its own."""
+    """An in-flight request of a batch: all data needed to continue it as a future of its own."""
 
     cdef readonly object session
     cdef Lane lane
@@ -152,23 +152,23 @@ cdef class Flight:
 
 
 cdef class Flights(Operation):
-    """Requests in flight, and the results of those that came to plain rows or nothing."""
+    """Requests in flight, and the results of those that ended with plain rows or void."""
 
     cdef readonly object ended  # a deque of (index, success, value); success is None for (future, outcome)
-    cdef readonly dict singles  # by index: those that are told by a Single and are not harvested
+    cdef readonly dict singles  # by index: those that a Single observes and that are not harvested
 
     cdef readonly object session
     cdef PoolSetFields pool_set  # of the session
-    cdef list seats  # the flight of a slot, at its lower bits
-    cdef dict others  # those that found their seats taken
+    cdef list seats  # the flight of a slot, at the lower bits of the slot
+    cdef dict others  # flights whose seats were taken
     cdef Py_ssize_t count
-    cdef Batch held  # outcomes that were taken, those before *at* are harvested
+    cdef Batch held  # outcomes that were taken; those before *at* are harvested
     cdef size_t at
     cdef readonly bint _holds
-    cdef object reactor  # where its requests are
+    cdef object reactor  # of the last request
     cdef object result_type
     cdef object entry_type
-    cdef bint told  # the loop is to look at what has ended
+    cdef bint told  # the loop has been notified of entries in ``ended``
 
     def __cinit__(self, *args, **kwargs):
         self.ended = _deque()
@@ -235,7 +235,7 @@ cdef class Flights(Operation):
         return launched, None
 
     def send(self):
-        """Now, without waiting for company: there is none to come."""
+        """Send at once: no further request is coalesced."""
         if self.reactor is not None:
             self.reactor.send_unsent()
 
@@ -244,7 +244,7 @@ cdef class Flights(Operation):
         cdef int64_t slot
         cdef Flight flight
         cdef Answer answer
-        cdef CFrame small  # needs no object of its own
+        cdef CFrame small  # not an object of its own
         cdef const CFrame* frame
         if self.enter_process():
             self._holds = False
@@ -274,12 +274,12 @@ cdef class Flights(Operation):
                 try:
                     plain = plain_of(frame, outcome, flight.connection.results, flight.lane.result_plan, flight.lane.row_factory)
                 except Exception as error:
-                    if not isinstance(error, error_class("ProtocolError")):  # a row factory: of this request only
+                    if not isinstance(error, error_class("ProtocolError")):  # of a row factory: fails this request only
                         self.put_failure(results, failed, flight.index, error)
                         self.land(slot)
                         self.pass_over()
                         continue
-                    plain = None  # to be read again, and reported
+                    plain = None  # decoded again by the future, and the error reported
                 if plain is not None:
                     answer = new_object(self.result_type)
                     rows = (<tuple> plain)[0]
@@ -317,12 +317,12 @@ cdef class Flights(Operation):
             self.core.give_back(move(self.held))
 
     cdef void pass_over(self) noexcept:
-        """Through with one of the outcomes that are held."""
+        """Go past one of the held outcomes, which is processed."""
         cdef CFrame used = move(self.held.at(self.at).frame)
         self.at += 1
 
     cdef int put_failure(self, Results results, failed, int64_t index, error) except -1:
-        """*failed* is called with failures, if there is one: then they end the run."""
+        """Store a failure; or call *failed* with it, if that is given: failures end the run then."""
         if failed is None:
             results.put(index, new_entry(self.entry_type, False, error))
         else:
@@ -330,7 +330,7 @@ cdef class Flights(Operation):
         return 0
 
     def _harvest_ended(self, Results results not None, failed, made):
-        """The same of what ended elsewhere; ``made(future, outcome)`` is the result of that."""
+        """As _harvest, for ``ended``; ``made(future, outcome)`` is the result of a request that ended as a future."""
         cdef int64_t index
         self.told = False
         while self.ended:
@@ -346,7 +346,7 @@ cdef class Flights(Operation):
             self.ended.popleft()
 
     cdef int tell_ended(self, loop, bint by_queue) except -1:
-        """Something has ended elsewhere. On the thread of *loop*, or *by_queue*."""
+        """Have the new entry of ``ended`` harvested: on the thread of *loop*, or *by_queue*."""
         if by_queue:
             if not self.told:
                 self.told = True
@@ -371,14 +371,14 @@ cdef class Flights(Operation):
 
 @cython.final
 cdef class Single:
-    """Has *flights* hear of the request *index*, *future*, on *loop*: in the place of an asyncio future."""
+    """Notifies *flights* of the outcome of *future*, its request *index*, on *loop*; in place of an asyncio future."""
 
     cdef readonly object loop
     cdef readonly object future
     cdef readonly int64_t index
     cdef Flights flights
     cdef bint is_told
-    cdef bint by_queue  # of the loop: it is told on any thread
+    cdef bint by_queue  # the loop has a queue: it is notified on any thread
 
     def __init__(self, Flights flights not None, loop, int64_t index, future):
         cdef Bridge bridge = bridge_of(loop)

@@ -1,13 +1,14 @@
-# Writes: the rows of Arrow batches as requests, many under one operation; cpp/transport/writes.h has the states of one.
+# Writes: rows of Arrow batches as requests, many under one operation; cpp/transport/writes.h has the states of a write.
 #
-# One thread at a time launches and harvests: that of a caller, or of an asyncio loop. The I/O thread delivers outcomes, as
-# to any operation. An answer that says nothing but "done" ends here; all else is appended to ``ended``, its write is held,
-# and Python says what becomes of it: ``again``, ``frame`` (its rows go on as requests of their own) or ``close``.
+# One thread at a time launches and harvests: that of a caller, or of an asyncio loop. The I/O thread delivers outcomes,
+# as to any operation. A void result without extras ends a write here. Any other outcome is appended to ``ended``, its
+# write is held, and Python code decides: ``again``, ``frame`` (its rows continue as requests of their own) or
+# ``close``.
 
 cdef enum:
     VOID = 1
-    MOST_ROWS = 0x7FFFFFFF  # of a batch
-    TRIES = 3  # of the router for a host that has room
+    MOST_ROWS = 0x7FFFFFFF  # rows of a batch
+    TRIES = 3  # selections of a host, until one has room
 
 cdef enum Launch:
     AS_ASKED
@@ -16,7 +17,7 @@ cdef enum Launch:
     NOT_SENT
 
 cdef enum:
-    FIRST_WINDOW = 32  # writes in flight to a host at first
+    FIRST_WINDOW = 32  # initial limit of writes in flight to a host
 
 LAUNCHED = <int> AS_ASKED
 AT_END = <int> NO_ROWS
@@ -26,7 +27,7 @@ HELD = <int> NOT_SENT
 
 @cython.final
 cdef class Way:
-    """A connection that writes went to, with its pool and host."""
+    """A connection that writes were sent by, with its pool and host."""
 
     cdef readonly object host
     cdef readonly object pool
@@ -51,19 +52,19 @@ cdef class Writes(Operation):
     cdef object dialect
     cdef object block
     cdef object timestamps
-    cdef object on_ahead  # called when the clock is ahead of the time
+    cdef object on_ahead  # called when the clock is ahead of the system time
     cdef TimestampClock clock
-    cdef int64_t stamp  # of the last write
+    cdef int64_t stamp  # timestamp of the last write
     cdef bint counts_on
     cdef bint routed
     cdef double timeout
     cdef Reactor reactor
     cdef uint32_t most_of_host
-    cdef size_t most  # writes that are open at a time
-    cdef bint pending  # frames has a request that is not a write yet
+    cdef size_t most  # limit of open writes
+    cdef bint pending  # frames has a request without a write
     cdef uint32_t source
     cdef int64_t first  # number of the first row of the source
-    cdef Batch held  # outcomes that were taken, those before *at* are harvested
+    cdef Batch held  # outcomes that were taken; those before *at* are harvested
     cdef bint holds
     cdef size_t at
     cdef readonly int64_t reached
@@ -107,7 +108,7 @@ cdef class Writes(Operation):
         parts.most_bytes = most_bytes
         parts.overhead = overhead
         if self.frames != NULL:
-            raise RuntimeError("compiled once")
+            raise RuntimeError("the requests are compiled already")
         self.frames = new WriteFrames(parts)
         self.repeated = new WriteFrames(parts)
 
@@ -126,14 +127,14 @@ cdef class Writes(Operation):
     def add(self, rows):
         cdef RowSource* source
         if not self.at_end:
-            raise RuntimeError("there are rows that were not sent yet")
+            raise RuntimeError("earlier rows have not been sent yet")
         source = <RowSource*> PyCapsule_GetPointer(rows._source(), "fastcql_row_source")
         self.routed = rows.has_tokens
         self.first = self.reached
         if source.rows() == 0:
             return
         if source.rows() > MOST_ROWS:
-            raise ValueError(f"a batch of {source.rows()} rows; {MOST_ROWS} are the most")
+            raise ValueError(f"a batch of {source.rows()} rows is too large; the limit is {MOST_ROWS}")
         self.source = self.sources.add(source, self.first)
         self.kept.append(rows)
         self.frames.begin(source)
@@ -178,7 +179,7 @@ cdef class Writes(Operation):
         return AS_ASKED
 
     cdef int not_made(self) except -1:
-        """The rows that come next cannot be written."""
+        """Open a held write for the next row, which cannot be encoded, and append it to ``ended``."""
         cdef SourceEntry* entry = self.sources.find(self.source)
         cdef string text = entry.source.failure()
         cdef uint32_t number
@@ -227,7 +228,7 @@ cdef class Writes(Operation):
         return self.submit(number, way, self.frames)
 
     cdef int64_t next_stamp(self) except? -1:
-        """Each later than the one before, whatever gives them."""
+        """Return a timestamp that is later than the one before, from any source."""
         cdef int64_t now
         if self.counts_on:
             self.stamp += 1
@@ -245,7 +246,7 @@ cdef class Writes(Operation):
         return -1 if self.block is None else self.block(token if self.routed else None)
 
     cdef Way way_for(self, int64_t token):
-        """The connection for a token; None if there is none that takes requests just now."""
+        """Return the connection for a token; None if none accepts requests now."""
         cdef Place place = place_of(self.route, self.routed, token)
         if place is None:
             return None
@@ -276,7 +277,7 @@ cdef class Writes(Operation):
         return way
 
     cdef int add_way(self, Way way) except -1:
-        """In the place of one that is closed, if there is one: a stream without end outlives many connections."""
+        """Add a connection, in place of a closed one if there is one: an endless stream outlives many connections."""
         cdef Way old
         for index in range(len(self.ways)):
             old = <Way> self.ways[index]
@@ -318,10 +319,10 @@ cdef class Writes(Operation):
             self.ended.append((number, error, way))
             return NOT_SENT
         except Exception as error:
-            if way.connection.direct is None or isinstance(error, MemoryError):  # else it is the handler of a signal that raised
+            if way.connection.direct is None or isinstance(error, MemoryError):  # else raised by a signal handler
                 write.state = WriteState.Held
             raise
-        finally:  # what the handler of a signal raises comes when the request is on its way already
+        finally:  # a signal handler's exception is raised after the submit
             if write.state == WriteState.InFlight:
                 way.in_flight += 1
                 self.in_flight += 1
@@ -501,7 +502,7 @@ cdef class Writes(Operation):
 
 
 cdef bint is_void(Outcome& outcome) noexcept:
-    """Done, and nothing else is said. A compressed answer to a write that is no error is that too."""
+    """True for a void result without extras, or for a compressed response to a write that is not an error."""
     if outcome.failure.get() != NULL or not outcome.hot:
         return False
     if outcome.frame.flags & 1 and outcome.frame.version < 5:

@@ -1,4 +1,4 @@
-# The C++ half of writes as Cython sees it.
+# Cython declarations of the C++ half of writes.
 
 cdef extern from "base/row_source.h" namespace "fastcql" nogil:
     cdef cppclass RowSource:

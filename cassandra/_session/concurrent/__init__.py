@@ -1,3 +1,3 @@
-"""Many requests of one caller at a time: :func:`~.concurrent.execute_concurrent` for threads,
+"""Concurrent requests of one caller: :func:`~.concurrent.execute_concurrent` for threads,
 :func:`~.concurrent_async.execute_concurrent_async` for asyncio, and the :class:`~.volley.Volley` below both.
 """

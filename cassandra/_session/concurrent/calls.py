@@ -1,7 +1,7 @@
-"""Whose ``execute_async`` many statements are executed by.
+"""Choice between a batch and calls of ``execute_async`` for concurrent statements.
 
-L5. Those of a session go as a volley, past ``execute_async``. Where somebody put another one in its place (a tracer, a
-subclass, a wrapper around the session, a mock), that one is called for each statement.
+L5. Statements of an unmodified session are sent as a batch, without ``execute_async``. If that method was replaced (by
+a tracer, a subclass, a wrapper around the session, a mock), the replacement is called for each statement.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     from .volley import Start
 
-_LOOK = 1.0  # seconds between two looks; a wait is ended by the bell
+_LOOK = 1.0  # seconds between two checks; the event ends a wait
 
 
 def plain_session(session: Any) -> Session | None:
-    """The session whose own ``execute_async`` that of *session* is, which may be a wrapper of it; None if it is
-    another function."""
+    """Return the session that the ``execute_async`` of *session*, which may be a wrapper, is bound to; None if it is
+    not the driver's function."""
     asked = session.execute_async
     if type(asked) is MethodType and asked.__func__ is EXECUTE_ASYNC:
         found: Any = asked.__self__
@@ -39,20 +39,20 @@ def plain_session(session: Any) -> Session | None:
 
 
 def volley_of(session: Any) -> Volley | Calls:
-    """What sends the statements of a program that calls for *session*."""
+    """Return the sender of statements for *session*."""
     plain = plain_session(session)
     if plain is not None:
         return Volley(plain)
-    if issubclass(type(session), Session):  # a mock says of itself that it is one
+    if issubclass(type(session), Session):  # not isinstance: a mock claims to be an instance
         return Volley(session, one_by_one=True)
     return Calls()
 
 
 class Calls:
-    """In the place of a :class:`Volley`, for a session that is none of ours: its futures are asked to call back."""
+    """Replacement of :class:`Volley` for sessions of another class: it adds callbacks to their futures."""
 
     in_flight = 0
-    """Flights there are none of."""
+    """In-flight requests of a batch: none."""
 
     def __init__(self) -> None:
         self._ended: deque[tuple[int, bool, Any]] = deque()
@@ -60,7 +60,7 @@ class Calls:
         self._on_io_thread: Callable[[], bool] | None = None
 
     def profile(self, key: Any, own: dict[str, Any]) -> Any:
-        """Its own session knows what *key* means."""
+        """Return None: the session itself resolves *key*."""
 
     def fill(
         self, pairs: Iterator[tuple[Any, Any]], count: int, index: int, profile: Any, start: Start
@@ -79,7 +79,7 @@ class Calls:
         aio.send_waiting()
 
     def watch(self, future: Any, index: int) -> None:
-        """Hear of what *future* comes to."""
+        """Add callbacks to *future*, which is request *index*."""
         if issubclass(type(future), Request):
             self._on_io_thread = future.session._on_io_thread
         future.add_callbacks(
@@ -96,14 +96,14 @@ class Calls:
         self._bell.ring()
 
     def did_not_start(self, index: int, error: BaseException) -> None:
-        """Request *index* could not be made."""
+        """Record the *error* of request *index*, which could not be made."""
         self._failed(error, index)
 
     def collect(self, results: Results, failed: Callable[[int, BaseException], object] | None, most: int) -> None:
-        """Wait until something ended, and take all that did. Ctrl-C interrupts the wait."""
+        """Wait until a request has ended, and take all outcomes that are there. Ctrl-C interrupts the wait."""
         self.send()
         if not self._ended and self._on_io_thread is not None and self._on_io_thread():
-            raise DriverException("requests cannot be waited for on the driver's I/O thread (in a callback)")
+            raise DriverException("cannot wait for requests on the driver's I/O thread (in a callback)")
         while not self._ended:
             self._bell.wait(_LOOK)
         while self._ended:
@@ -114,4 +114,4 @@ class Calls:
                 failed(index, value)
 
     def abandon(self) -> None:
-        """Nobody waits any more."""
+        """Do nothing: outcomes that are still to come are dropped with this object."""

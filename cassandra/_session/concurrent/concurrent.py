@@ -1,9 +1,10 @@
-"""Many statements at a time (cassandra.concurrent).
+"""Concurrent execution of statements (cassandra.concurrent).
 
-L5. The calling thread draws the statements, keeps up to *concurrency* requests in flight and collects the outcomes;
-so an application's generator runs on the application's own thread, nothing recurses, and with an endless generator
-memory stays bounded by the window. Prepared statements go as a :class:`~cassandra._session.concurrent.volley.Volley`,
-all others by a ResponseFuture each, which reports to the volley too.
+L5. The calling thread draws the statements, keeps up to *concurrency* requests in flight and collects the outcomes.
+So an application's generator runs on the application's own thread, nothing recurses, and with an endless generator
+memory stays bounded by the window. Prepared statements are sent as a batch
+(:class:`~cassandra._session.concurrent.volley.Volley`), all others by a ResponseFuture each, which reports to the batch
+too.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .volley import ExecutionResult, error_of
 if TYPE_CHECKING:
     from ..session import Session
 
-WINDOW = 2  # how many times the concurrency may be sent ahead of the oldest result not yet yielded
+WINDOW = 2  # limit of requests sent ahead of the oldest result not yet yielded, as a multiple of the concurrency
 
 
 def execute_concurrent(
@@ -70,7 +71,7 @@ execute_concurrent.__module__ = execute_concurrent_with_args.__module__ = "cassa
 
 
 class _BlockingRun:
-    """One call of execute_concurrent. All on the calling thread, but for what the volley says is not."""
+    """One call of execute_concurrent. Runs on the calling thread, except for the methods that Volley documents."""
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class _BlockingRun:
         self._session = session
         self._statements = statements
         self._concurrency = concurrency
-        # When so many are done new ones are sent first: servers are busy while the rest is looked at.
+        # Outcomes collected before new requests are sent: servers are busy while the rest is processed.
         self._most = max(1, concurrency // 2)
         self._fail_fast = fail_fast
         self._profile = execution_profile
@@ -141,8 +142,9 @@ class _BlockingRun:
         self._exhausted |= ended
 
     def _start(self, index: int, statement: Any, values: Any, error: Exception | None) -> bool:
-        """A request that goes by a ResponseFuture, or cannot go at all. False: no more are sent."""
-        process.stay(self._process, error)  # it may have been the source of the statements that forked
+        """Start a request by a ResponseFuture, or record the *error* of one that cannot be made. Return False to send
+        no more."""
+        process.stay(self._process, error)  # the source of the statements may have forked
         if error is None:
             try:
                 future = self._session.execute_async(statement, values, execution_profile=self._profile, **self._own)
@@ -157,7 +159,7 @@ class _BlockingRun:
         return not self._fail_fast
 
     def _collect(self, results: Results) -> None:
-        """Wait until something ended, and add all that did."""
+        """Wait until a request has ended, and add the outcomes that are there."""
         process.stay(self._process)
         before = len(results)
         self._volley.collect(results, _raise if self._fail_fast else None, self._most)

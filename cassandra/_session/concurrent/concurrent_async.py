@@ -1,17 +1,18 @@
-"""Many statements at a time on an asyncio loop (cassandra.concurrent).
+"""Concurrent execution of statements on an asyncio loop (cassandra.concurrent).
 
-L5. Whoever awaits or iterates draws the statements and keeps up to *concurrency* requests in flight. Prepared
-statements go as a volley (:class:`_LoopVolley`) that the loop drains; all others, and those that the volley cannot do,
-have a ``Single`` each that hears of the outcome. None has a task, and the one who waits is woken at most once per
-turn of the loop. Only an asynchronous source of statements has a task: results must come while it is waited for. All of
-it happens on the loop's thread, so there are no locks; outcomes from elsewhere come there by ``aio.resolve``.
+L5. The awaiting or iterating task draws the statements and keeps up to *concurrency* requests in flight. Prepared
+statements are sent as a batch (:class:`_LoopVolley`), whose outcomes the loop takes; each other one, and each one that
+the batch cannot send, has a ``Single`` that receives the outcome. None has a task, and the waiting task is woken at
+most once per turn of the loop. Only an asynchronous source of statements has a task, as results must be delivered while
+the source is awaited. Everything runs on the loop's thread, so there are no locks; other threads pass outcomes there by
+``aio.resolve``.
 
-The handler of a signal may raise on that thread, between any two bytecodes. Where it interrupts the task, that ends
-with the exception. Where it interrupts what the loop calls for outcomes (``_on_outcome``), the exception leaves the
-loop, and the call is repeated for what is left if the loop goes on: results and failures are noted natively, in the
-step that also takes the outcome away (``transport_parts/volley.pxi``), a :class:`Single` is told in one native step,
-and to wake twice does no harm. No coroutine is made that an interruption could leave without having begun, as Python
-warns of such: what is awaited here are generators and native waiters.
+The handler of a signal may raise on that thread, between any two bytecodes. If it interrupts the task, the task ends
+with the exception. If it interrupts the loop's call for outcomes (``_on_outcome``), the exception leaves the loop, and,
+if the loop is run again, the call is repeated for the remaining outcomes. This is safe: results and failures are
+recorded natively, in the step that also takes the outcome (``transport_parts/volley.pxi``), a :class:`Single` gets its
+outcome in one native step, and waking twice is harmless. No coroutine is made that an interruption could leave without
+having begun, as Python would warn of it: only generators and native waiters are awaited here.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ Pairs = Iterable[tuple[Any, Any]] | AsyncIterable[tuple[Any, Any]]
 
 @public("cassandra.concurrent")
 class ConcurrentResults:
-    """What :func:`execute_concurrent_async` returns: ``await`` it for a list of all outcomes, or iterate over it with
-    ``async for`` to have each in its turn. Either, and once: nothing is sent before that.
+    """Result of :func:`execute_concurrent_async`: ``await`` it for a list of all outcomes, or iterate over it with
+    ``async for`` to get them one by one; use either of them, once. Nothing is sent before that.
 
-    Leaving it early (a cancelled task, an error, ``break``) gives up what is in flight: the server may still execute
-    it.
+    Leaving it early (a cancelled task, an error, ``break``) gives up the requests in flight: the server may still
+    execute them.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class ConcurrentResults:
     def _begin(self) -> _AsyncRun:
         arguments, self._arguments = self._arguments, None
         if arguments is None:
-            raise RuntimeError("These statements are executed already: results are awaited or iterated over once")
+            raise RuntimeError("the statements were executed already: await or iterate over the results only once")
         return _AsyncRun(*arguments)
 
     def __await__(self) -> Generator[Any, None, list[ExecutionResult]]:
@@ -90,12 +91,11 @@ def execute_concurrent_async(
 ) -> ConcurrentResults:
     """:func:`execute_concurrent` for asyncio: (statement, parameters) pairs, at most *concurrency* at a time.
 
-    ``await`` gives the outcomes as a list, ``async for`` one after another, both in the order of the statements. The
-    pairs may come from any iterable, an asynchronous one too; with ``async for`` it may be endless, as what is ahead of
-    the oldest result not yet taken is limited.
+    ``await`` returns the outcomes as a list, ``async for`` yields them one after another, both in the order of the
+    statements. The pairs may come from any iterable, an asynchronous one too; with ``async for`` it may be endless, as
+    the number of requests sent ahead of the oldest result not yet taken is limited.
 
-    :param raise_on_first_error: raise the first failure as soon as it is known, giving the rest up; else failures are
-        in the outcomes.
+    :param raise_on_first_error: raise the first failure at once, giving the rest up; else failures are in the outcomes.
 
     ValueError when *concurrency* is not positive. Example::
 
@@ -144,7 +144,7 @@ async def _with(statement: Any, parameters: AsyncIterable[Any]) -> AsyncGenerato
 
 
 class _LoopVolley(Volley):
-    """The prepared statements of a run. Those that go on as a ResponseFuture are single."""
+    """Batch of the prepared statements of a run. Requests that continue as a ResponseFuture get a ``Single``."""
 
     def __init__(self, session: Session, run: _AsyncRun) -> None:
         plain = plain_session(session)
@@ -155,7 +155,7 @@ class _LoopVolley(Volley):
             aio.deliver_to(run.loop, self)
 
     def _on_outcome(self) -> None:
-        if self._finished:  # abandoned: what was queued for the loop by then
+        if self._finished:  # abandoned: drop the outcomes queued for the loop by then
             self._take_all()
             return
         self.harvest(self._run.results, self._run.fail if self._run.fail_fast else None)
@@ -169,7 +169,7 @@ class _LoopVolley(Volley):
 
 
 class _AsyncRun:
-    """One call, from the first look at it to the last."""
+    """One execution, from the beginning of the ``await`` or the iteration to its end."""
 
     def __init__(
         self,
@@ -190,14 +190,14 @@ class _AsyncRun:
         self.results = Results()
         self._error: BaseException | None = None
         self._sent = 0
-        self._limit: int | None = None  # of what may be sent by now
-        self._at_once = 0  # how many had their outcome at once since the loop had its turn
+        self._limit: int | None = None  # number of requests that may be sent by now
+        self._at_once = 0  # outcomes that were there without a wait since the last turn of the loop
         self._exhausted = False
         self._waiting: list[Any] = []
         self._statements: Iterator[tuple[Any, Any]] = iter(())
         self._volley = _LoopVolley(session, self)
         self._source: AsyncIterable[tuple[Any, Any]] | None = None
-        self._feeder: asyncio.Task[None] | None = None  # of the source
+        self._feeder: asyncio.Task[None] | None = None  # the task of the source
         if isinstance(statements, AsyncIterable):
             self._source = statements
         else:
@@ -206,7 +206,7 @@ class _AsyncRun:
     # ---- sending
 
     def _room(self) -> int:
-        """How many may be sent now."""
+        """Return the number of requests that may be sent now."""
         room = self._concurrency - len(self._volley.singles) - self._at_once - self._volley.in_flight
         return room if self._limit is None else min(room, self._limit - self._sent)
 
@@ -221,7 +221,7 @@ class _AsyncRun:
         self._volley.send()
 
     async def _feed(self, source: AsyncIterable[tuple[Any, Any]]) -> None:
-        """The same, from an asynchronous source, as a task."""
+        """As :meth:`_fill`, from an asynchronous source, as a task."""
         pairs = aiter(source)
         try:
             while not self._exhausted:
@@ -241,8 +241,9 @@ class _AsyncRun:
             self.wake()
 
     def _start(self, index: int, statement: Any, values: Any, error: Exception | None) -> bool:
-        """A request that goes by a ResponseFuture, or cannot go at all. False: no more are sent."""
-        process.stay(self._process, error)  # it may have been the source of the statements that forked
+        """Start a request by a ResponseFuture, or record the *error* of one that cannot be made. Return False to send
+        no more."""
+        process.stay(self._process, error)  # the source of the statements may have forked
         if error is None:
             try:
                 future = self._session.execute_async(statement, values, execution_profile=self._profile, **self._own)
@@ -258,12 +259,12 @@ class _AsyncRun:
         return self._error is None
 
     def watch(self, future: ResponseFuture, index: int) -> bool:
-        """Hear of *future*, which is request *index*. True if its outcome is here at once."""
+        """Receive the outcome of *future*, which is request *index*. Return True if it is there already."""
         singles = self._volley.singles
         single = singles[index] = Single(self._volley, self.loop, index, future)
         outcome = future._join(self.loop, single)
         if outcome is None:
-            return index not in singles  # on some loops it may have come meanwhile
+            return index not in singles  # on some loops it may have arrived meanwhile
         del singles[index]
         self.record(index, future, outcome)
         return True
@@ -271,34 +272,34 @@ class _AsyncRun:
     # ---- outcomes
 
     def record(self, index: int, future: ResponseFuture, outcome: Outcome) -> None:
-        """What came of request *index*."""
+        """Record the *outcome* of request *index*."""
         if outcome[1] is None:
             self.results[index] = ExecutionResult(True, ResultSet._of(future, outcome))
         else:
             self.failed(index, outcome[1])
 
     def failed(self, index: int, error: BaseException) -> None:
-        """Request *index* failed."""
+        """Record the *error* of request *index*."""
         if self.fail_fast:
             self.fail(index, error)
         else:
             self.results[index] = ExecutionResult(False, error)
 
     def fail(self, index: int, error: BaseException) -> None:
-        """Request *index* failed, and that ends it all."""
+        """End the run with the *error* of request *index*."""
         self._exhausted = True
         if self._error is None:
             self._error = error
 
     def wake(self) -> None:
-        """There is something new for those who wait."""
+        """Wake the waiters."""
         if self._waiting:
             for waiter in self._waiting:
                 aio.resolve(waiter, None)
             self._waiting.clear()
 
     def _change(self) -> Awaitable[None]:
-        """To wait for something new; the loop has its turn in any case."""
+        """Return an awaitable for the next call of :meth:`wake`; awaiting it always yields to the loop."""
         process.stay(self._process)
         waiter: Awaitable[None] = aio.new_awaiting(self.loop)
         if self._at_once:
@@ -310,7 +311,7 @@ class _AsyncRun:
     # ---- the two forms
 
     def all(self) -> Generator[Any, None, list[ExecutionResult]]:
-        """All outcomes; what ``__await__`` returns."""
+        """Return all outcomes; the generator for ``__await__``."""
         try:
             while self._goes_on():
                 yield from self._change().__await__()
@@ -322,7 +323,7 @@ class _AsyncRun:
                 yield from self._change().__await__()
 
     async def in_order(self) -> AsyncGenerator[ExecutionResult, None]:
-        """One outcome after another, in the order of the statements."""
+        """Yield one outcome after another, in the order of the statements."""
         window = self._concurrency * WINDOW
         position = 0
         try:
@@ -334,7 +335,7 @@ class _AsyncRun:
                 elif position in self.results:
                     yield self.results.take(position)
                     position += 1
-                    self.wake()  # whoever feeds may wait for room
+                    self.wake()  # the task of the source may wait for room
                 elif going:
                     await self._change()
                 else:
@@ -345,7 +346,8 @@ class _AsyncRun:
                 await self._change()
 
     def _goes_on(self) -> bool:
-        """Send what may be sent; whether there is something to wait for. Raises what ends it all."""
+        """Send the requests that may be sent. Return True if there are outcomes to wait for; raise the error that ends
+        the run."""
         process.stay(self._process)
         if self._source is not None and self._feeder is None:
             self._feeder = self.loop.create_task(self._feed(self._source))
@@ -356,7 +358,7 @@ class _AsyncRun:
         return not self._exhausted or bool(volley.singles or self._at_once or volley.in_flight)
 
     def _stop(self) -> None:
-        """The rest is given up."""
+        """Give up the remaining requests."""
         self._exhausted = True
         for single in list(self._volley.singles.values()):
             single.future._leave(single)
@@ -367,5 +369,5 @@ class _AsyncRun:
             feeder.add_done_callback(lambda _: self.wake())
 
     def _feeds(self) -> bool:
-        """Whether the task of the source has not ended."""
+        """True if the task of the source has not ended."""
         return self._feeder is not None and not self._feeder.done()

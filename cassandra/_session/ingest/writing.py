@@ -1,20 +1,20 @@
-"""Sends the rows of an ingest and sees to what goes wrong.
+"""Sends the rows of an ingest, and processes errors and retries.
 
-L5. A :class:`Writing` belongs to whoever ingests: the calling thread, or the thread of the task's loop. All is done in
-:meth:`step`, which never waits. Answers that say nothing but "done" are dealt with natively (``writes.pxi``); every
-other outcome of a write comes to :meth:`_consider`, and the write is then
+L5. A :class:`Writing` belongs to the thread that ingests: the caller's, or that of the task's loop. All work is done in
+:meth:`step`, which never waits. Void results without extras are processed natively (``writes.pxi``); any other outcome
+of a write request is passed to :meth:`_consider`, and the write request is then
 
-  *due*      to be sent again at a moment (``_due``)
+  *due*      to be sent again at a set time (``_due``)
   *ready*    to be sent again as soon as there is room (``_ready``)
-  *alone*    its rows have gone on as requests of their own (``_alone``), which see to what a write cannot: a statement
-             that the node has forgotten, a connection that wants other bytes. So that one row does not fail with the
-             others of its batch, the rows of a batch that was refused do that too
+  *alone*    its rows continue as requests of their own (``_alone``), for the cases that a write request does not
+             handle: a statement that the node has forgotten, a connection that needs other bytes. The rows of a
+             rejected batch do so too, so that one row does not fail with the others of its batch
   *over*     closed, its rows in ``errors`` or written
 
 States of the whole: *going*, then *stopping* (no new rows are sent: a row failed and ``on_error`` is "raise", the
-source raised, or the session ends), then *over* when no write is open. :meth:`interrupt` ends it sooner.
+source raised, or the session ends), then *over* when no write request is open. :meth:`interrupt` ends it sooner.
 
-``_silent`` and ``_concluded`` are all that other threads touch: they append to them, and then end the wait.
+Other threads access ``_silent`` and ``_concluded`` only: they append to them, and then end the wait.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ if TYPE_CHECKING:
     from ..session import Session
     from .target import Target
 
-SLICE = 512  # writes that are sent before answers are looked at
-MOST_OPEN = 4096  # writes; where it is found out how many each host takes
+SLICE = 512  # write requests sent before responses are processed
+MOST_OPEN = 4096  # write requests in flight, if the number for each host is adaptive
 MOST_OF_HOST = 1024
-ENOUGH = 64  # writes in flight that keep servers busy for COMPANY seconds
+ENOUGH = 64  # write requests in flight that keep servers busy for COMPANY seconds
 COMPANY = 0.0005
 PATIENCE = 60.0  # seconds after which a row that could not be written has failed
-WHOLE = -1  # in the place of the index of a row of a write
+WHOLE = -1  # instead of the index of a row: the whole write request
 
 
 class Writing(Writes):
-    """The rows of one ingest into *target*. *concurrency*: writes in flight at a time; None finds out."""
+    """The rows of one ingest into *target*. *concurrency*: write requests in flight; adaptive if None."""
 
     def __init__(
         self, session: Session, target: Target, concurrency: int | None, timestamp: int | None, stops: bool
@@ -76,19 +76,19 @@ class Writing(Writes):
         self._statement = BoundStatement(target.prepared)
         self._process = process.here()
         self._began = monotonic()
-        self._stops = stops  # when a row fails
-        self.errors: dict[int, Exception] = {}  # MOST_ERRORS of them
+        self._stops = stops  # True to stop when a row fails
+        self.errors: dict[int, Exception] = {}  # at most MOST_ERRORS
         self.failed = 0
         self.unlisted: int | None = None
         self.retries = 0
         self._done_before = 0
         self.stopping = False
-        self.broken: Exception | None = None  # what the source raised
-        self.closed: Exception | None = None  # why nothing can be written any more, such as the end of the session
-        self._due: list[tuple[float, int, int]] = []  # moment, write, and which of its rows if it is alone
+        self.broken: Exception | None = None  # exception of the source
+        self.closed: Exception | None = None  # reason why writing has become impossible, as the end of the session
+        self._due: list[tuple[float, int, int]] = []  # time, write request, index of its row if it is alone
         self._ready: deque[int] = deque()
         self._alone: dict[int, _Alone] = {}
-        self._pause = 0.0  # until when no new rows are sent, as there was no host for the last one
+        self._pause = 0.0  # end of a pause in which no new rows are sent, as no host took the last one
         self._silent: deque[int] = deque()
         self._concluded: deque[tuple[int, int, BaseException | None]] = deque()
         self._state: Any = None
@@ -99,18 +99,18 @@ class Writing(Writes):
         self._begin(session, NOT_SENT, concurrency or MOST_OPEN, concurrency is None, timestamp)
         target.compile(self)
 
-    # ---- going on
+    # ---- steps
 
     def step(self, most: int = SLICE) -> bool:
-        """Look at all that has ended, and send what there is room for, at most *most* new writes. Whether there would
-        have been room for more: then the next step is to follow without a wait."""
+        """Process all outcomes, and send rows while there is room, in at most *most* new write requests. Return True if
+        there was room for more: then the next step is due without a wait."""
         process.stay(self._process)
         self.harvest()
         self._look()
         more = False
         if self._session.is_shutdown or self._session._draining:
             self._close_down(NoHostAvailable(closed_text(self._session), {}))
-        elif self._target.prepared._outdated is not None:  # the table is another one by now
+        elif self._target.prepared._outdated is not None:  # the table has changed
             self._close_down(self._target.prepared._outdated_error())
         else:
             self._follow()
@@ -125,17 +125,17 @@ class Writing(Writes):
 
     @property
     def hungry(self) -> bool:
-        """Whether it waits for rows."""
+        """True if it waits for rows."""
         return self.at_end and not self.stopping
 
     @property
     def is_over(self) -> bool:
-        """Whether every row that was taken is written, or has failed."""
+        """True if every row that was taken is written, or has failed."""
         return not self.open and not self.ended
 
     @property
     def has_news(self) -> bool:
-        """Whether a step has something to look at."""
+        """True if there are outcomes for a step to process."""
         return bool(self.answered or self._concluded or self._silent)
 
     @property
@@ -148,31 +148,31 @@ class Writing(Writes):
         return self._process
 
     def pause(self) -> float:
-        """Seconds to let pass before the next wait, where answers come so slowly that looking at each alone would be
-        most of the work: the servers have enough to do meanwhile."""
+        """Return the seconds to sleep before the next wait, if responses arrive so slowly that processing each one
+        alone would be most of the work. The servers are busy meanwhile."""
         done = self.done - self._done_before
         self._done_before = self.done
         return COMPANY if self.in_flight >= ENOUGH and done < self.in_flight // 16 else 0.0
 
     def take(self, rows: Rows) -> None:
-        """The rows that come next."""
+        """Add *rows*, which follow those taken before."""
         self.add(rows)
 
     def wait_time(self) -> float | None:
-        """Seconds until a step has something to do, whatever ends until then; None: only when something has ended."""
+        """Return the seconds until a step is due even without further outcomes; None if none is due then."""
         moments = [self._due[0][0]] if self._due else []
         if self._pause and not self.stopping:
             moments.append(self._pause)
         return max(0.0, min(moments) - monotonic()) if moments else None
 
     def end(self, error: Exception) -> None:
-        """The source raised *error*: what was taken of it ends as it may."""
+        """Stop with *error*, raised by the source; rows already taken are still processed."""
         self.stopping = True
         self.broken = error
 
     def _close_down(self, error: Exception) -> None:
-        """No row can be written any more: those that wait to be sent again have failed, those in flight end as they
-        may."""
+        """Stop, as no row can be written any more: rows that wait to be sent again fail with *error*; the outcomes of
+        those in flight still count."""
         self.stopping = True
         if self.closed is None:
             self.closed = error
@@ -186,18 +186,18 @@ class Writing(Writes):
                 self._concluded.append((number, index, self.closed))
 
     def interrupt(self) -> None:
-        """Send nothing any more, not even what was to be sent again."""
+        """Send nothing any more, and drop the scheduled repetitions."""
         self.stopping = True
         self._ready.clear()
         self._drop_due()
 
     def _drop_due(self) -> None:
         for _, number, _ in self._due:
-            self._alone.pop(number, None)  # one of its rows is not sent again: it will not be over
+            self._alone.pop(number, None)  # one of its rows is not sent again: the write request never ends
         self._due.clear()
 
     def settle(self) -> bool:
-        """After :meth:`interrupt`: note what has ended meanwhile. Whether something is in flight still."""
+        """Count the outcomes that have arrived since :meth:`interrupt`. Return True if requests are still in flight."""
         self.harvest()
         while self.ended:
             number, outcome, way = self.ended.popleft()
@@ -210,13 +210,13 @@ class Writing(Writes):
     def _says_done(self, outcome: Frame, way: Way) -> bool:
         try:
             return not isinstance(way.connection.decode(outcome, self._compiled.result_plan), ErrorMessage)
-        except Exception:  # not to be understood: nobody knows, and that is what will be said
+        except Exception:  # not decodable: the row is reported as unfinished
             return False
 
     # ---- sending
 
     def _follow(self) -> None:
-        """Go by the cluster as it is now."""
+        """Adopt the current state of the cluster."""
         session, compiled = self._session, self._compiled
         state = session.cluster.metadata.state
         if state is self._state:
@@ -233,7 +233,7 @@ class Writing(Writes):
         )
 
     def _by_plan(self, token: int | None) -> Place | None:
-        """The place of a token by a policy of the user, or without a native plan."""
+        """Return the target of *token* by a user's policy, or without a native plan."""
         keyspace = self._target.name.keyspace
         return self._compiled.router.start(self._state, keyspace, token, self._statement)[0]
 
@@ -266,10 +266,10 @@ class Writing(Writes):
                 self._ready.appendleft(number)
                 return
 
-    # ---- what ended
+    # ---- outcomes
 
     def _look(self) -> None:
-        """See to all that has ended, and to peers that are silent."""
+        """Process all outcomes, and the requests whose peers are silent."""
         self._conclude()
         while self.ended:
             number, outcome, way = self.ended.popleft()
@@ -342,7 +342,7 @@ class Writing(Writes):
             self._pause = monotonic() + FIRST_DELAY
 
     def _place(self, number: int, token: int | None) -> None:
-        """No connection took it: try all hosts of the plan."""
+        """Send a write request, which no connection took, to the first host of the plan that takes it."""
         session, router, keyspace = self._session, self._compiled.router, self._target.name.keyspace
         errors: dict[Any, Any] = {}
         first, rest = router.start(self._state, keyspace, token, self._statement)
@@ -359,7 +359,7 @@ class Writing(Writes):
                 errors[host] = busy
                 continue
             if not self.again_by(number, host, pool, connection):
-                self._go_on_alone(number, self._known(number)[1])  # it takes other bytes
+                self._go_on_alone(number, self._known(number)[1])  # the connection needs other bytes
             return
         error = NoHostAvailable("Unable to complete the operation against any hosts", errors)
         _, _, attempts, _, age = self._known(number)
@@ -383,7 +383,7 @@ class Writing(Writes):
         self.close(number, 0)
 
     def _note(self, row: int, error: Exception) -> None:
-        """*row* was not written."""
+        """Record the *error* of *row*, which was not written."""
         self.failed += 1
         self.stopping |= self._stops
         if len(self.errors) < MOST_ERRORS:
@@ -391,7 +391,7 @@ class Writing(Writes):
         elif self.unlisted is None or row < self.unlisted:
             self.unlisted = row
 
-    # ---- rows that go on as requests of their own
+    # ---- rows that continue as requests of their own
 
     def _go_on_alone(self, number: int, count: int, outcome: Frame | None = None, way: Way | None = None) -> None:
         self._alone[number] = _Alone(count)
@@ -402,7 +402,7 @@ class Writing(Writes):
             self._send_alone(number, index)
 
     def _send_alone(self, number: int, index: int, outcome: Frame | None = None, way: Way | None = None) -> None:
-        """A request that writes a row; one that has got *outcome* already, if that is given."""
+        """Make a request that writes one row; send it, or continue it from *outcome*, if that is given."""
         frame, token = self.frame(number, index)
         compiled = self._compiled
         future = compiled.future(self._session, frame, token, None, compiled.profile.request_timeout)
@@ -452,15 +452,15 @@ class Writing(Writes):
     # ---- peers that are silent
 
     def _on_silent(self, number: int) -> None:
-        """On the I/O thread: the peer of a write gives no sign of life. If there is another host, it is sent there."""
+        """Schedule a write request whose peer is silent for another host, if there is one. Runs on the I/O thread."""
         if any(host.is_up and not host.is_suspect for host in self._session._pool_set.pools):
             self._silent.append(number)
             self.nudge()
 
-    # ---- what came of it
+    # ---- reports
 
     def report(self) -> IngestReport:
-        """How far it has come."""
+        """Return the report so far."""
         return IngestReport(
             str(self._target.name),
             self.done,
@@ -474,14 +474,14 @@ class Writing(Writes):
         )
 
     def last_report(self) -> IngestReport:
-        """How far it had come when it was interrupted."""
+        """Return the report of an interrupted ingest, with the unfinished rows."""
         report = self.report()
         report.unfinished = self.unfinished()
         return report
 
 
 class _Alone:
-    """The rows of a write that go on as requests of their own."""
+    """The rows of a write request that continue as requests of their own."""
 
     __slots__ = ("attempts", "count", "failed", "left")
 

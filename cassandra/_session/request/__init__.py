@@ -1,17 +1,17 @@
 """One request, from its statement to its result.
 
-:class:`~.future.ResponseFuture` is what applications see of a request; its state and the steps that nearly all requests
-take are native (``Request``, ``transport_parts/request.pxi``, whose head says who owns what and which thread does
-what). :class:`~.compiled.CompiledExecute` is what all executions of a prepared statement have in common,
-:class:`~.requests.RequestBuilder` makes all other requests of a statement and a profile.
+:class:`~.future.ResponseFuture` is the public object of a request; its state and the steps of nearly all requests are
+native (``Request``, ``transport_parts/request.pxi``, whose head documents ownership and threads).
+:class:`~.compiled.CompiledExecute` holds the data that all executions of a prepared statement share;
+:class:`~.requests.RequestBuilder` builds all other requests from a statement and a profile.
 
-What is out of the ordinary about a request is in its :class:`~.execution.Execution` (what answers and errors mean),
-with a :class:`~.sending.Sending` (attempts), which has a :class:`~.content.Content` (what is asked, and its bytes) and
-a :class:`~.plan.QueryPlan` (which host is next). An ``Attempt`` is one send to one node, ``outcome.py`` has what a page
-comes to, :class:`~.result.ResultSet` is what applications get of it, :class:`~.trace.QueryTrace` what the server tells
-of it.
+The slow path of a request is its :class:`~.execution.Execution` (interpretation of responses and errors), with a
+:class:`~.sending.Sending` (attempts), which has a :class:`~.content.Content` (message and frame) and a
+:class:`~.plan.QueryPlan` (order of hosts). An ``Attempt`` is one send to one node; ``outcome.py`` has the outcome of a
+page, :class:`~.result.ResultSet` is the result that applications get, :class:`~.trace.QueryTrace` is the server's trace
+of the request.
 
-:class:`~.admission.Line` is where requests wait for room, :class:`~.repreparing.Repreparing` where they wait for a
-statement that a host has forgotten; ``completing.py`` is what follows the answers to DDL and USE, ``fallback.py`` who
-is asked when no pool can be, :class:`~.tracking.Tracking` and ``measured.py`` who hears of attempts.
+In :class:`~.admission.Line` requests wait for room, in :class:`~.repreparing.Repreparing` for a statement that a host
+has forgotten. ``completing.py`` has the steps after the responses to DDL and USE, ``fallback.py`` the alternatives when
+no pool takes a request, :class:`~.tracking.Tracking` and ``measured.py`` the observers of attempts.
 """

@@ -1,29 +1,30 @@
-"""Admission: requests that found every host full wait in line, until there is room or their time is up. So do those
-that found no connection, while a pool opens one.
+"""Admission queue: requests whose hosts are all at their in-flight limit wait until there is room or their time is up.
+Requests that found no connection wait as well, while a pool opens one.
 
-L5. A connection, a host and a session each take so many requests at a time (``max_requests_per_connection``,
-``max_requests_per_host``, ``max_requests_per_session``). A request none of whose hosts takes it, though at least one is
-only full, gets a *ticket* for a place in its session's line. No thread waits with it: whoever made it may wait for the
-future, in a thread, with ``await`` or not at all.
+L5. A connection, a host and a session each have a limit of requests in flight (``max_requests_per_connection``,
+``max_requests_per_host``, ``max_requests_per_session``). A request that no host takes, and that at least one host
+refuses only because it is full, gets a *ticket* in the admission queue of its session (``Line``). The ticket blocks no
+thread: the caller may wait for the future in a thread, with ``await``, or not at all.
 
-Pools, and the session's own limit, tell when there may be room (``look``). Then the oldest request that waits for that
-host is sent along a fresh plan; if it is taken the next one follows, if not it keeps its place, and the pool tells
-again. As long as there is a line, newcomers are refused natively and join it at its end: a request is overtaken only by
-those that join in the very moment in which the line ends. Nothing is lost between "full" and "tell me": a ticket is in
-line before the pool is asked to tell, and a pool that is full no more says so, which counts as being told; what room it
-has by then is for the line, too.
+Pools, and the session's own limit, report that there may be room (``look``). Then the oldest request that waits for
+that host is sent along a fresh plan. If a host takes it, the next one follows; if not, it keeps its position, and the
+pool reports again. While the queue is not empty, native code refuses new requests, and they join it at its end: only
+requests that join at the very moment in which the queue becomes empty overtake another one. No wake-up is lost between
+the refusal and the subscription: a ticket is queued before the pool is asked to report room. A pool that is not full
+any more says so in response, which counts as a report; the room that it has by then is for the queue, too.
 
-A ticket ends when its request is sent or fails, when its time is up, when the request is over for another reason (it is
-one of the request's timers and is cancelled like one), or when the session is shut down. The line is bounded: beyond
-``max_waiting_requests`` an ordinary thread is *held up* until there is a place in it, no longer than the request may
-wait; on the I/O thread and where an event loop runs, which must not be held up, the request fails.
+A ticket ends when its request is sent or fails, when its time is up, when the request is over for another reason (the
+ticket is one of the request's timers and is cancelled like one), or when the session is shut down. The queue is
+bounded: beyond ``max_waiting_requests`` an ordinary thread is *held up* until there is a position, for at most the time
+that the request may wait. The I/O thread and threads of event loops must not be held up; there the request fails.
 
-Threads: the I/O thread owns the line (``_groups``, ``_held_up``, ``_looking``, and of tickets all but their state): it
-orders, serves, expires and fails. Other threads have tickets enter and leave in one native section each
-(``AdmissionQueue``), which also has the I/O thread look at the change. There is no lock. So the handler of a signal may
-run, raise, fork or make requests at any moment of a caller: before the native section there is no ticket, after it the
-ticket is served whatever the caller does next. A caller that is held up waits at a bell for the I/O thread, which needs
-nothing of a caller. One that is interrupted has the I/O thread fail its request, which ends the ticket.
+Threads: the I/O thread owns the queue (``_groups``, ``_held_up``, ``_looking``, and all of a ticket except its state):
+it orders, serves, expires and fails tickets. In other threads a ticket enters or leaves in one native section each
+(``AdmissionQueue``), which also schedules the processing of the change on the I/O thread. There is no lock. So the
+handler of a signal may run, raise, fork or make requests at any moment of a caller: before the native section there is
+no ticket; after it the ticket is served independently of the caller. A caller that is held up waits for an event that
+the I/O thread sets; the I/O thread never waits for a caller. If a caller is interrupted, the I/O thread fails its
+request, which ends the ticket.
 """
 
 from __future__ import annotations
@@ -70,10 +71,10 @@ if TYPE_CHECKING:
     from .future import ResponseFuture
 
 FOR_EVER = float("inf")
-LOOK = 1.0  # seconds between two looks of a thread that is held up; the bell ends its wait
+LOOK = 1.0  # seconds between two checks of a thread that is held up; the event ends its wait
 SHUT_DOWN = "The session was shut down while the request waited for room"
 REFUSED = (ConnectionBusy, NoConnectionsAvailable)
-STOPPED = (RuntimeError, ConnectionShutdown, DriverException)  # there is no I/O thread any more, or it is the parent's
+STOPPED = (RuntimeError, ConnectionShutdown, DriverException)  # the I/O thread has ended, or is the parent process's
 
 
 def within_limits(cluster: Any, wanted: int) -> int:
@@ -85,8 +86,8 @@ def within_limits(cluster: Any, wanted: int) -> int:
 
 
 def wait_for_room(request: ResponseFuture, page: int) -> bool:
-    """No host of the plan took *page* of *request*: see that it is sent when one can, if all that is wrong is that they
-    are full. False if that is not so."""
+    """Queue *page* of *request*, which no host of the plan took, until one has room. Return False if no host refused it
+    for being full, or the session is shut down."""
     hosts = [host for host, error in request._errors.items() if isinstance(error, ConnectionBusy)]
     if hosts:
         return request.session._pool_set.line.join(request, page, frozenset(hosts))
@@ -97,9 +98,9 @@ def wait_for_room(request: ResponseFuture, page: int) -> bool:
 
 
 def wait_for_connection(request: ResponseFuture, page: int) -> bool:
-    """No host of the plan has a connection: see that *page* of *request* is sent when a pool that has just lost its own
-    has opened another one, or has done so just now. If the attempt fails, the request does. False if there is no such
-    pool."""
+    """Queue *page* of *request*, for which no host of the plan has a connection, until a pool that has just lost its
+    connections has opened another one, or has done so by now. If the pool fails to open one, the request fails. Return
+    False if there is no such pool, or the session is shut down."""
     pools = request.session._pools
     hosts = frozenset(
         host
@@ -110,12 +111,13 @@ def wait_for_connection(request: ResponseFuture, page: int) -> bool:
 
 
 def _was_not_sent(error: Any) -> bool:
-    """Of an error of one host: nothing of the request is there, for want of a connection or of room."""
+    """True if *error*, of one host, shows that nothing of the request was sent there, for lack of a connection or of
+    room."""
     return isinstance(error, (ConnectionException, *REFUSED)) and error.maybe_executed is not True
 
 
 class Ticket(AdmissionEntry):
-    """One request's place in the line."""
+    """Position of one request in the admission queue."""
 
     __slots__ = ("bell", "group", "hosts", "line", "page", "patience", "request", "since", "timer", "waits")
 
@@ -123,22 +125,22 @@ class Ticket(AdmissionEntry):
         self.line = line
         self.request = request
         self.page = page
-        self.hosts = hosts  # where there may be room some time
-        self.patience = patience  # seconds that it may wait
+        self.hosts = hosts  # hosts that may have room later
+        self.patience = patience  # longest wait in seconds
         self.since = monotonic()
-        self.bell: Bell | None = None  # of the thread that is held up
-        # the I/O thread's
-        self.group: frozenset[Host] | None = None  # under which it is in line
+        self.bell: Bell | None = None  # event of the thread that is held up
+        # owned by the I/O thread
+        self.group: frozenset[Host] | None = None  # its key in ``_groups``
         self.timer: Any = None
-        self.waits = False  # is in line, and not just being sent
+        self.waits = False  # True while it is queued and not being sent
 
     def cancel(self) -> None:
-        """The request is over. Any thread."""
+        """Leave the queue: the request is over. Any thread."""
         self.line.queue.leave(self)
 
 
 class Line:
-    """The requests of *session* that wait for room."""
+    """Admission queue: the requests of *session* that wait for room."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -157,15 +159,15 @@ class Line:
 
     @property
     def held_up(self) -> int:
-        """Threads that wait for a place in the line."""
+        """Number of threads that wait for a position in the queue."""
         return self.queue.held_up
 
     # ---- joining
 
     def join(self, request: ResponseFuture, page: int, hosts: frozenset[Host]) -> bool:
-        """Have *request* wait until one of *hosts* has room. False when the session is shut down. Any thread."""
+        """Queue *request* until one of *hosts* has room. Return False if the session is shut down. Any thread."""
         ticket = next((timer for timer in request._timers or () if isinstance(timer, Ticket)), None)
-        if ticket is not None and ticket.page == page:  # it was first in line, and is refused again
+        if ticket is not None and ticket.page == page:  # it was first in the queue, and is refused again
             ticket.waits = True
             self._move(ticket, hosts)
             self._replace_worn()
@@ -173,13 +175,13 @@ class Line:
             return True
         try:
             patience = _patience(request, self._cluster.max_request_wait, 0.0)[0]
-        except TypeError as error:  # its timeout is no number
+        except TypeError as error:  # its timeout is not a number
             request._fail(page, error)
             return True
         ticket = Ticket(self, request, page, hosts, patience)
         try:
             return self._enter(ticket)
-        except BaseException as error:  # nobody else knows the request: it must not stay behind unanswered
+        except BaseException as error:  # no other component refers to the request: without this it would never end
             self._on_io_thread(partial(request._fail, page, error))
             raise
 
@@ -190,7 +192,7 @@ class Line:
         for timer in timers:
             timer.cancel()
         if ticket.patience > 0:
-            for pool in self._pools_of(ticket.hosts):  # newcomers are refused from here on, and have to join
+            for pool in self._pools_of(ticket.hosts):  # from here on it refuses new requests, which have to join
                 pool.wait_for_room()
         may_be_held_up = self._may_block() and ticket.patience > 0
         most = self._cluster.max_waiting_requests if ticket.patience > 0 else 0
@@ -198,7 +200,7 @@ class Line:
             return False
         if ticket.state == HELD_UP:
             ticket.bell = Bell()
-            self._cluster.reactor.send_unsent()  # what this thread has queued must not wait with it
+            self._cluster.reactor.send_unsent()  # frames that this thread has queued must not wait with it
             while ticket.state == HELD_UP:
                 ticket.bell.wait(LOOK)
         return True
@@ -210,10 +212,11 @@ class Line:
         pools = self._session._pools
         return [pool for host in hosts for pool in (pools.get(host),) if pool is not None]
 
-    # ---- changes; from here on all is done by the I/O thread, unless it says otherwise
+    # ---- changes; from here on all methods run on the I/O thread, unless their docstring says otherwise
 
     def _on_io_thread(self, action: Callable[[], object]) -> None:
-        """Have *action* done. Any thread. Where that thread is no more, or is the parent's, it is done here."""
+        """Run *action* on the I/O thread; on this thread if the I/O thread has ended or is the parent process's. Any
+        thread."""
         if not self._session._on_io_thread():
             with suppress(*STOPPED):
                 self._cluster.reactor.call_soon(action)
@@ -221,7 +224,7 @@ class Line:
         action()
 
     def _changed(self) -> None:
-        """Tickets have entered or left."""
+        """Process the tickets that have entered or left."""
         joined: set[Host] = set()
         ticket: Any
         for ticket in self.queue.take_changes():
@@ -247,7 +250,7 @@ class Line:
             self._ask(joined)
 
     def _insert(self, ticket: Ticket) -> frozenset[Host]:
-        """At its place in line."""
+        """Queue *ticket* at its position; return its hosts."""
         ticket.waits = True
         if ticket.timer is None:
             self._limit_wait(ticket)
@@ -257,15 +260,15 @@ class Line:
     def _limit_wait(self, ticket: Ticket) -> None:
         patience = ticket.patience - (monotonic() - ticket.since)
         if patience < FOR_EVER:
-            with suppress(*STOPPED):  # it is being stopped, and the session before
+            with suppress(*STOPPED):  # the reactor stops after the session, which fails the ticket
                 ticket.timer = self._cluster.reactor.call_later(max(patience, 0.0), partial(self._expire, ticket))
 
     def _admit(self, ticket: Ticket) -> bool:
-        """Whether *ticket* is held up no more."""
+        """True if *ticket* is not held up any more."""
         return ticket.state != HELD_UP or self.queue.admit(ticket, self._cluster.max_waiting_requests)
 
     def _move(self, ticket: Ticket, hosts: frozenset[Host]) -> None:
-        """It waits for *hosts*."""
+        """Set the hosts that *ticket* waits for to *hosts*."""
         if ticket.group == hosts or ticket.state != QUEUED:
             return
         self._remove(ticket)
@@ -285,7 +288,7 @@ class Line:
         ticket.group = None
 
     def _forget(self, ticket: Ticket) -> None:
-        """*ticket* is not needed any more. Idempotent."""
+        """Remove *ticket*, and wake its thread. Idempotent."""
         self.queue.leave(ticket)
         self._remove(ticket)
         if ticket.timer is not None:
@@ -294,7 +297,7 @@ class Line:
             ticket.bell.ring()
 
     def _ask(self, hosts: Iterable[Host]) -> None:
-        """Have the pools of *hosts* tell of room."""
+        """Ask the pools of *hosts* to report room."""
         pools = self._session._pools
         for host in hosts:
             pool = pools.get(host)
@@ -302,7 +305,8 @@ class Line:
                 self.look(host)
 
     def _replace_worn(self) -> None:
-        """Requests given up on many connections may fill the session's limit, though no connection has many."""
+        """Replace connections of the pool with the most orphaned requests if the session has too many of them: spread
+        over many connections they may use up the session's limit, though no single connection has many."""
         if self.limit is None:
             return
         pools = self._session._pools.values()
@@ -312,29 +316,29 @@ class Line:
     # ---- ends
 
     def _expire(self, ticket: Ticket) -> None:
-        """By its timer."""
+        """Fail the request of *ticket*, whose timer has fired."""
         held_up = ticket.state == HELD_UP
         if not self.queue.leave(ticket):
             return
         self._forget(ticket)
-        why = self._full() if held_up else "its time is up (max_request_wait)"
+        why = self._full() if held_up else "max_request_wait has elapsed"
         self._refuse(ticket, monotonic() - ticket.since, self._own_time(ticket), why)
 
     def _refuse_at_once(self, ticket: Ticket) -> None:
         if ticket.patience > 0:
             self._refuse(ticket, 0.0, False, self._full())
         else:
-            self._refuse(ticket, 0.0, self._own_time(ticket), "it may not wait")
+            self._refuse(ticket, 0.0, self._own_time(ticket), "max_request_wait is 0")
 
     def _full(self) -> str:
-        return f"{len(self)} requests wait already and no more may (max_waiting_requests)"
+        return f"{len(self)} requests are waiting, which is the limit (max_waiting_requests)"
 
     def _own_time(self, ticket: Ticket) -> bool:
-        """Whether the time that is up is the request's own."""
+        """True if the request's own timeout has elapsed."""
         return _patience(ticket.request, self._cluster.max_request_wait, monotonic() - ticket.since)[1]
 
     def close(self) -> None:
-        """The session is shut down: no request waits any more. Any thread."""
+        """Fail all waiting requests: the session is shut down. Any thread."""
         self._closed = True
         self._on_io_thread(self._end_all)
 
@@ -348,7 +352,7 @@ class Line:
         self.queue.close()
 
     def _fail(self, ticket: Ticket) -> None:
-        """The session is shut down."""
+        """Fail the request of *ticket*: the session is shut down."""
         self._forget(ticket)
         error = NoHostAvailable(SHUT_DOWN, {})
         self._annotate(error, ticket)
@@ -357,7 +361,8 @@ class Line:
     # ---- serving
 
     def look(self, host: Host | None = None) -> None:
-        """There may be room at *host* (None: anywhere), or nothing to wait for any more. Any thread."""
+        """Serve the queue of *host* (None: of all hosts): there may be room, or nothing to wait for any more. Any
+        thread."""
         if not self._session._on_io_thread():
             self._on_io_thread(partial(self._look, host))
         else:
@@ -372,19 +377,19 @@ class Line:
         self._looking.add(host)
         try:
             self._cluster.reactor.call_soon(partial(self._serve, host))
-        except STOPPED:  # it was stopped: there will be no room any more
+        except STOPPED:  # the reactor was stopped: there will be no room any more
             self.close()
 
     def _serve(self, host: Host | None) -> None:
         self._looking.discard(host)
-        self._changed()  # those that have just joined are in line
+        self._changed()  # queues the tickets that have just joined
         while (ticket := self._first(host)) is not None:
             if self._send(ticket) and (host is None or host in ticket.hosts):
-                return  # full again: we will be told
+                return  # full again: the pool will report
         self._end(host)
 
     def _end(self, host: Host | None) -> None:
-        """Nobody waits for *host*: newcomers may have what there is."""
+        """Close the empty queue of *host* (None: of all hosts): the hosts take new requests directly again."""
         pools = self._session._pools
         for pool in pools.values() if host is None else self._pools_of([host]):
             pool.end_line()
@@ -392,14 +397,14 @@ class Line:
             self.limit.end_line()
 
     def _first(self, host: Host | None) -> Ticket | None:
-        """The oldest of those who wait for *host*."""
+        """Return the oldest ticket that waits for *host*."""
         groups = [places for hosts, places in self._groups.items() if host is None or host in hosts]
         if not groups:
             return None
         return min((next(iter(places.values())) for places in groups), key=lambda ticket: ticket.number)
 
     def _send(self, ticket: Ticket) -> bool:
-        """Send its request. True if it waits again."""
+        """Send its request. Return True if it waits again."""
         request = ticket.request
         if ticket.state != QUEUED or request._is_over(ticket.page):
             self._forget(ticket)
@@ -412,12 +417,12 @@ class Line:
         request._right = IN_LINE
         try:
             sending.send(request, ticket.page)
-        except Exception as error:  # a policy of the user
+        except Exception as error:  # of a user's policy
             request._fail(ticket.page, error)
         finally:
             request._right = ORDINARY
         if ticket.waits:
-            del request.attempted_hosts[tried:]  # refused once more: no attempts
+            del request.attempted_hosts[tried:]  # refused again: these were not attempts
             return True
         self._forget(ticket)
         request._remove_timer(ticket.page, ticket)
@@ -426,8 +431,8 @@ class Line:
     # ---- errors
 
     def _refuse(self, ticket: Ticket, waited: float, timed_out: bool, why: str) -> None:
-        """Fail the request that has waited for *waited* seconds in line, or was not let in (0); *timed_out*: by its own
-        timeout."""
+        """Fail the request of *ticket*, *waited* seconds after it was queued, or before that (0). *timed_out*: its own
+        timeout has elapsed."""
         request = ticket.request
         errors = {host: self._explained(ticket, host, error, waited) for host, error in request._errors.items()}
         error: Any
@@ -444,11 +449,11 @@ class Line:
         request._fail(ticket.page, error)
 
     def _explained(self, ticket: Ticket, host: Host, error: Any, waited: float) -> Any:
-        """*error* of *host*; one that says how full it is, if that was it."""
+        """Return *error* of *host*; if it is a refusal for being full, an error that reports its load."""
         if not isinstance(error, ConnectionBusy):
             return error
         pool = self._session._pools.get(host)
-        load = "it has no pool any more" if pool is None else pool.load()
+        load = "its connection pool is closed" if pool is None else pool.load()
         if self.limit is not None:
             load += f", {self.limit.in_flight} of {self.limit.maximum} of the session"
         kind = NoConnectionsAvailable if waited else ConnectionBusy
@@ -473,12 +478,12 @@ class Line:
 
 
 def _text(error: BaseException) -> str:
-    """Without what the error that it goes into says itself."""
+    """Return the text of *error*, without the attributes that the enclosing error reports itself."""
     return str(error.args[0]) if isinstance(error, REFUSED) else str(error)
 
 
 def _patience(request: ResponseFuture, limit: float | None, waited: float) -> tuple[float, bool]:
-    """How many seconds *request* may still wait, and whether then its own time is up."""
+    """Return the seconds that *request* may still wait, and True if its own timeout ends that wait."""
     remaining = request._remaining()
     own = FOR_EVER if remaining is None else remaining
     wait = FOR_EVER if limit is None else limit - waited

@@ -1,6 +1,6 @@
-"""Columnar: the ways to read a result as columns, which ResultSet has.
+"""Columnar: the methods of ResultSet that read a result as columns.
 
-L5. All of it is in ``columns.py``, which is imported with the first use.
+L5. The implementation is in ``columns.py``, which is imported on first use.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 
 class Columnar(Answer):
-    """What a page came to, as columns. It is read by what derives from it, which turns pages."""
-
-    _turned: bool = False  # the first page is gone
+    """A result as columns. The derived class turns the pages."""
 
     def arrow(
         self,
@@ -28,11 +26,11 @@ class Columnar(Answer):
         uuids: Literal["arrow.uuid", "binary"] = "arrow.uuid",
         on_schema_change: Literal["raise", "cast"] = "raise",
     ) -> ArrowStream:
-        """The result as Arrow record batches of *target_rows* rows, or more where pages are larger. The other options
-        say what text, decimal, varint and uuid become; a number that does not fit is an error.
+        """Return the result as Arrow record batches of *target_rows* rows, or more if pages are larger. The other
+        options select the Arrow types of text, decimal, varint and uuid; a number out of range is an error.
 
-        A result is rows or columns, whichever is asked for; its first page is both, as long as no other was turned to.
-        RuntimeError after that, TypeError for a result without rows.
+        A result is read either as rows or as columns. Its first page can be read as both, until the result turns to
+        another page. Raises RuntimeError after that, TypeError for a result without rows.
 
         .. versionadded:: 4.0
         """
@@ -47,34 +45,34 @@ class Columnar(Answer):
         return self.arrow().__arrow_c_schema__()
 
     def to_arrow(self, **options: Any) -> Any:
-        """A ``pyarrow.Table``; *options* of this and the next ones are those of :meth:`arrow`. A page that fails raises
-        what it raises for rows."""
+        """Return a ``pyarrow.Table``; *options*, here and in the following methods, are those of :meth:`arrow`. A page
+        that fails raises the same error as for rows."""
         from .columns import to_arrow
 
         return to_arrow(self.arrow(**options))
 
     def to_pandas(self, **options: Any) -> Any:
-        """A ``pandas.DataFrame``. Without an option of their own decimals are ``Decimal`` objects, varints int64 or,
-        where one does not fit, ``int`` objects; the guide's page on columns has all types."""
+        """Return a ``pandas.DataFrame``. Without an option, decimals are ``Decimal`` objects, varints int64 or, if one
+        is out of range, ``int`` objects; the guide's page on columns has all types."""
         from .columns import to_pandas
 
         return to_pandas(self.arrow(**options), _text_numbers(options))
 
     def to_polars(self, **options: Any) -> Any:
-        """A ``polars.DataFrame``. Without an option of their own decimals are ``Decimal(38, scale)`` and varints
-        ``Int64``; a column with a number that does not fit is of Python objects."""
+        """Return a ``polars.DataFrame``. Without an option, decimals are ``Decimal(38, scale)`` and varints ``Int64``;
+        a column with a number out of range has Python objects."""
         from .columns import to_polars
 
         return to_polars(self.arrow(**options), _text_numbers(options))
 
     def to_numpy(self) -> dict[str, Any]:
-        """Arrays by column name, as those of :class:`~cassandra.protocol.NumpyProtocolHandler`, of all pages."""
+        """Return arrays by column name, as :class:`~cassandra.protocol.NumpyProtocolHandler` does, of all pages."""
         from .columns import to_numpy
 
         return to_numpy(self)
 
     async def to_arrow_async(self, **options: Any) -> Any:
-        """As :meth:`to_arrow`, without blocking the running loop; so are the next ones."""
+        """As :meth:`to_arrow`, without blocking the running loop; likewise the following methods."""
         from .columns import to_arrow
 
         return to_arrow(await self.arrow(**options).read_all_async())
@@ -96,5 +94,5 @@ class Columnar(Answer):
 
 
 def _text_numbers(options: dict[str, Any]) -> list[str]:
-    """The options that ask for numbers as text."""
+    """Return the options that select numbers as text."""
     return [name for name in ("decimals", "varints") if options.get(name) == "utf8"]

@@ -1,12 +1,12 @@
 """ArrowStream: a result as columns, page after page (cassandra.columns).
 
-L5. Imported when a result is asked for columns. A stream belongs to the thread or task that reads it, as its result
-does; batches are anybody's. It goes over the pages of its result by turning them: while one is decoded the next one
-travels.
+L5. Imported when a result is first read as columns. A stream belongs to the thread or task that reads it, as its result
+does; batches may be used by any thread. The stream turns the pages of its result: while one page is decoded, the next
+one is in flight.
 
-States: *reading* (a page is at hand, or the next one is to be fetched), *over* (no page is left), *broken* (a page
-could not be decoded, or had other columns): that is raised again whenever a batch is asked for. A page that could not
-be fetched is asked for again, as the result does it.
+States: *reading* (there is a current page, or the next one is to be fetched), *over* (no page is left), *broken* (a
+page could not be decoded, or had other columns): the error is raised again for each further batch. A page that could
+not be fetched is requested again, as by the result.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ MOST_BYTES = 256 << 20  # of a batch; several pages make no larger one
 
 @public("cassandra.columns")
 class SchemaChanged(DriverException):
-    """A page came with other columns than those before it, whose rows were all given. ``paging_state`` is where it
-    begins: execute the statement with it to go on, with the columns as they are now."""
+    """A page has other columns than the pages before it, whose rows were all returned. ``paging_state`` is the
+    beginning of that page: execute the statement with it to continue, with the current columns."""
 
     def __init__(self, message: str, paging_state: bytes | None) -> None:
         super().__init__(message)
@@ -70,20 +70,20 @@ class ArrowBatches:
         return self.schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        # No Python code that the handler of a signal could interrupt: consumers make an OSError of what it raises.
+        # No Python code that the handler of a signal could interrupt: consumers turn any exception into an OSError.
         return stream(self.schema, partial(next, iter(self.batches), None))
 
 
 @public("cassandra.columns")
 class ArrowStream:
     """The record batches of a result; made by :meth:`ResultSet.arrow`. Iterate it (``async for`` does not block the
-    loop), or give it to whoever takes ``__arrow_c_stream__``: it is read once.
+    loop), or pass it to a consumer of ``__arrow_c_stream__``; it can be read once.
 
-    DriverException when a value is none of its type: it names the column and the row, no batch has rows of that page,
-    and the stream ends there. :exc:`SchemaChanged` when a page comes with other columns.
+    Raises DriverException for a value that is invalid for its type: the error names the column and the row, no batch
+    has rows of that page, and the stream ends there. Raises :exc:`SchemaChanged` if a page has other columns.
 
-    A consumer of the C stream raises errors of its own, with the text of ours; ``error`` is the exception that it was
-    told of, or None: ``raise stream.error`` where its class matters.
+    A consumer of the C stream raises an exception of its own, with the text of the driver's; ``error`` is the driver's
+    exception, or None: ``raise stream.error`` if its class matters.
 
     Example::
 
@@ -99,38 +99,38 @@ class ArrowStream:
         on_schema_change: Literal["raise", "cast"] = "raise",
     ) -> None:
         if target_rows <= 0:
-            raise ValueError(f"target_rows must be positive, not {target_rows}")
+            raise ValueError(f"target_rows must be positive, got {target_rows}")
         if on_schema_change not in ("raise", "cast"):
-            raise ValueError(f'on_schema_change is "raise" or "cast", not {on_schema_change!r}')
+            raise ValueError(f'on_schema_change must be "raise" or "cast", got {on_schema_change!r}')
         self._result = result
         self._types = types
         self._target = target_rows
         self._casts = on_schema_change == "cast"
         self._pool = _pool_of(result)
         self._page: RowsPage | None = first_page(result)
-        self._described: ResultPlan = self._page.plan  # what the schema is of
+        self._described: ResultPlan = self._page.plan  # the plan that the schema was made from
         self.schema = column_plan(self._described, self._pool, types)
         self._builder: ColumnBuilder | None = None
-        self._begins: bytes | None = None  # where the page at hand does
+        self._begins: bytes | None = None  # paging state of the current page
         self._broken: DriverException | None = None
-        self.error: BaseException | None = None  # what a consumer of the C stream was told
+        self.error: BaseException | None = None  # the exception reported to a consumer of the C stream
 
     # ---- pages to batches
 
     def _step(self) -> RecordBatch | None:
-        """The next batch, if the page at hand makes one; if not, there is none at hand any more."""
+        """Return the next batch if the current page completes one; else None, and the page is consumed."""
         if self._broken is not None:
             raise self._broken
         page, result = self._page, self._result
         if page is None:
             return None
         if result.has_more_pages:
-            result._go_ahead()  # it travels while this one is decoded
+            result._go_ahead()  # the next page is in flight while this one is decoded
         try:
             return self._take(page)
         except DriverException as error:
             self._broken = error
-            before = self._finished()  # of pages that are whole
+            before = self._finished()  # rows of the pages before it
             if before is None:
                 raise
             return before
@@ -145,7 +145,7 @@ class ArrowStream:
         if self._builder is None:
             self._builder = ColumnBuilder(plan, self._target)
         if not self._builder.append(page):
-            return self._finished()  # the page is taken up again
+            return self._finished()  # the page stays the current one, for the next batch
         self._page = None
         if last or len(self._builder) >= self._target or self._builder.nbytes >= MOST_BYTES:
             return self._finished()
@@ -155,7 +155,8 @@ class ArrowStream:
         return self._builder.finish() if self._builder else None
 
     def _fitting(self, page: RowsPage) -> tuple[RowsPage, ColumnPlan]:
-        """The page as the schema says, and how to decode it."""
+        """Return *page* with the columns of the schema, and the plan that decodes it. Raise SchemaChanged if it has
+        other columns."""
         if page.plan is self._described:
             return page, self.schema
         plan = column_plan(page.plan, self._pool, self._types)
@@ -205,7 +206,7 @@ class ArrowStream:
                 self._turned()
 
     def read_all(self) -> ArrowBatches:
-        """All batches that are left."""
+        """Return all remaining batches."""
         return ArrowBatches(self.schema, list(self))
 
     async def read_all_async(self) -> ArrowBatches:
@@ -216,7 +217,7 @@ class ArrowStream:
         return self.schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """The batches that are left. Pages are fetched by the thread that reads them."""
+        """Return a C stream of the remaining batches. The thread that reads it fetches the pages."""
         return stream(self.schema, self._next_or_none)
 
     def _next_or_none(self) -> RecordBatch | None:
@@ -239,7 +240,7 @@ def stream_of(result: Any, types: tuple[Any, ...], target_rows: int, on_schema_c
 
 
 def page_of(result: ResultSet) -> RowsPage:
-    """The page at hand. TypeError when it is none."""
+    """Return the current page of *result*. Raise TypeError if there is none."""
     if result._plan is None or result._kept is None:
         given = "a protocol handler has made its rows" if result.column_names else "it has no rows"
         raise TypeError(f"the result cannot be read as columns: {given}")
@@ -247,10 +248,10 @@ def page_of(result: ResultSet) -> RowsPage:
 
 
 def first_page(result: ResultSet) -> RowsPage:
-    """RuntimeError when it is gone."""
+    """Return the first page of *result*. Raise RuntimeError if the result has turned to a later one."""
     if result._turned:
         raise RuntimeError(
-            "the result cannot be read as columns any more: its first page is gone, as rows or columns of later ones "
+            "the result cannot be read as columns any more: its first page is gone, as rows or columns of later pages "
             "were read; execute the statement again"
         )
     return page_of(result)
@@ -261,7 +262,7 @@ def _pool_of(result: ResultSet) -> MemoryPool:
     return pool
 
 
-# ---- what libraries make of it
+# ---- conversion by libraries
 
 
 def to_arrow(batches: ArrowStream | ArrowBatches) -> Any:
@@ -269,12 +270,13 @@ def to_arrow(batches: ArrowStream | ArrowBatches) -> Any:
 
 
 def _read(batches: ArrowStream | ArrowBatches) -> ArrowBatches:
-    """All of them, read here: what a page raises is raised as it is, which a library that reads them cannot do."""
+    """Return all batches, read here: so errors of pages are raised unchanged; a library that read the stream would
+    raise its own."""
     return batches.read_all() if isinstance(batches, ArrowStream) else batches
 
 
 def to_pandas(batches: ArrowStream | ArrowBatches, as_text: Collection[str] = ()) -> Any:
-    """*as_text*: see ``Frames``; so for Polars."""
+    """Return a ``pandas.DataFrame``; *as_text*: see ``Frames``, here and for Polars."""
     load_library("pandas", "pandas")
     return Frames(as_text).to_pandas(to_arrow(batches))
 

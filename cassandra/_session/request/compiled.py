@@ -1,13 +1,13 @@
-"""Executions of prepared statements, compiled: what all of them have in common is worked out once.
+"""Compiled executions of prepared statements: data that all executions share is computed once.
 
 L5. A :class:`CompiledExecute` belongs to one prepared statement, one session's settings and one resolved profile. It is
 kept on the statement, in a cache that is replaced as a whole when a setting of the statement changes; a session's
-*scope* is an object that is replaced when a setting of the session changes. Who compiles takes both before it reads a
-setting, so that what was compiled from old settings is never found under new ones. No lock: attributes are replaced,
-and compiling twice does no harm.
+*scope* is an object that is replaced when a setting of the session changes. The compiling thread takes both before it
+reads a setting, so that an object compiled from old settings is never found under new ones. No lock: attributes are
+replaced, and compiling twice is harmless.
 
-Only what is frequent is compiled. For all else (custom payloads, tracing, a user's protocol handler, speculative
-execution …) there is ``None``, and the request is built by its message as every other one.
+Only frequent kinds of requests are compiled. For all others (custom payloads, tracing, a user's protocol handler,
+speculative execution …) the result is ``None``, and the request is built from a message.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from ..session import Session
 
 _new_future = ResponseFuture.__new__
-KEPT = 8  # per statement: more combinations of sessions and profiles than that begin anew
+KEPT = 8  # combinations of sessions and profiles per statement; one more empties the cache
 
 
 class CompiledExecute(RequestSource):
-    """Everything about executing *prepared* that does not depend on the values."""
+    """The parts of an execution of *prepared* that do not depend on the values."""
 
     __slots__ = (
         "_cache",
@@ -99,12 +99,12 @@ class CompiledExecute(RequestSource):
             serial = profile.serial_consistency_level
         if isinstance(fetch_size, Sentinel):
             fetch_size = session.default_fetch_size
-        with_ids = version >= METADATA_IDS or session._metadata_ids  # the statement may be of another version
+        with_ids = version >= METADATA_IDS or session._metadata_ids  # the statement may be from another version
         skip = plan is not None and metadata_id is not None
         self.result_plan = plan
         self.timestamps: Any = generator if session.use_client_timestamp else None
         plain = self.timestamps is not None and type(generator) is MonotonicTimestampGenerator
-        self.clock = generator._clock if plain else None  # then asked natively
+        self.clock = generator._clock if plain else None  # called natively
         specs = prepared._bind_plan.specs
         self.keyspace = specs[0][0] if specs else prepared._home
         blocks = session._version_blocks
@@ -139,7 +139,8 @@ class CompiledExecute(RequestSource):
         return self._message[:2]
 
     def route(self, state: ClusterState, keyspace: str | None) -> Callable[[int | None], Place | None] | None:
-        """How to pick the first place of a request by its token; None if that takes more than the token."""
+        """Return a function from the token of a request to its first target; None if the target does not depend on the
+        token alone."""
         route: Callable[[int | None], Place | None] | None
         of, within, route = self._route
         if of is not state or within != keyspace:
@@ -152,7 +153,8 @@ class CompiledExecute(RequestSource):
         return route
 
     def lane(self, session: Session) -> Lane | None:
-        """The way of requests to their connections, as things are now; None if they need a plan each."""
+        """Return the fast path of requests to their connections, for the current settings and cluster state; None if
+        each request needs its own plan."""
         lane = self._lane
         if lane is None or not lane.holds(session):
             state = session.cluster.metadata.state
@@ -201,7 +203,7 @@ class CompiledExecute(RequestSource):
         )
 
     def message(self, frame: bytes, token: int | None) -> ExecuteMessage:
-        """The message whose envelope *frame* is."""
+        """Return the message that is encoded in the envelope *frame*."""
         consistency, serial, fetch_size, skip, metadata_id = self._message
         return ExecuteMessage(
             self.prepared.query_id,
@@ -216,7 +218,7 @@ class CompiledExecute(RequestSource):
         )
 
     def request(self, session: Session, query: Any, values: Any, timeout: float | None) -> ResponseFuture:
-        """A future that is ready to be sent."""
+        """Return a future that is ready to be sent."""
         timestamp: Any = self.clock
         if timestamp is None:
             timestamp = None if self.timestamps is None else self.timestamps()
@@ -231,7 +233,7 @@ class CompiledExecute(RequestSource):
     def future(
         self, session: Session, frame: bytes, token: int | None, values: Any, timeout: float | None
     ) -> ResponseFuture:
-        """Pending, with nothing sent."""
+        """Return a pending future with nothing sent."""
         future = _new_future(ResponseFuture)
         metrics = session.cluster.metrics
         future._begin(session, metrics, timeout, monotonic(), self.profile.row_factory, self.result_plan, token)
@@ -244,23 +246,25 @@ class CompiledExecute(RequestSource):
         return future
 
     def launch(self, session: Session, request: ResponseFuture) -> bool:
-        """The first attempt of *request*, where nothing is in the way. False if something is: then nothing was sent."""
+        """Send the first attempt of *request* over the fast path. Return False if the request cannot use it: then
+        nothing was sent."""
         if session.is_shutdown or request._tracking is not None or request._outcome is not None:
             return False
-        if not request._is_ordinary:  # a listener has looked at it, and may have changed what is to be sent
+        if not request._is_ordinary:  # a listener has read its message, and may have changed it
             return False
         lane = self.lane(session)
         return lane is not None and lane.try_launch(request)
 
     def execution(self, request: ResponseFuture) -> Execution:
-        """What is out of the ordinary about *request*, from now on."""
+        """Return a new slow path for *request*."""
         assert request._frame is not None
         content = Content.compiled(self, request._frame, request._token, request._values)
         return Execution(Sending(content, QueryPlan(self.router, None, request._picked)), self.retry_policy)
 
 
 def _default_of(session: Session, profile: ResolvedProfile) -> tuple[Any, Any, int] | None:
-    """Where *profile* was resolved from, if that is the default profile: its key, the profile and its version."""
+    """Return the key of the default profile, the profile and its version, if *profile* was resolved from it; else
+    None."""
     source = session.cluster.profile_manager.profiles.get(EXEC_PROFILE_DEFAULT)
     if source is None:
         return None
@@ -270,7 +274,8 @@ def _default_of(session: Session, profile: ResolvedProfile) -> tuple[Any, Any, i
 
 
 def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> CompiledExecute | None:
-    """How *query*, a prepared or bound statement, is executed under *profile*; None when it is out of the ordinary."""
+    """Return the compiled execution of *query*, a prepared or bound statement, under *profile*; None if it needs the
+    slow path."""
     prepared = query if type(query) is PreparedStatement else _prepared_of(query)
     if prepared is None:
         return None
@@ -279,12 +284,12 @@ def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> Comp
     scope = session._scope
     if (
         compiled is not None
-        and compiled.prepared is prepared  # not so in a copy of it
+        and compiled.prepared is prepared  # not so in a copy that shares the cache
         and compiled.scope is scope
         and compiled.profile is profile
     ):
         return compiled
-    key = (id(scope), id(profile))  # both are kept alive by what is found under them
+    key = (id(scope), id(profile))  # the cache entry keeps both alive
     compiled = cache.others.get(key)
     if compiled is None or compiled.prepared is not prepared:
         encryption = session._encryption
@@ -301,7 +306,7 @@ def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> Comp
 
 
 def _prepared_of(query: Any) -> PreparedStatement | None:
-    """The statement *query* was bound from, if nothing was overridden in it."""
+    """Return the statement that *query* was bound from, if *query* overrides none of its settings; else None."""
     if type(query) is not BoundStatement or query._bound is None:
         return None
     if query._routing_key is not None or query.routing_token is not None:
@@ -335,8 +340,8 @@ def _is_ordinary(session: Session, prepared: PreparedStatement, profile: Resolve
         and prepared._outdated is None
         and prepared._refused is None
         and not speculates
-        and USE.match(prepared.query_string) is None  # whose fate must be known, whatever happens to the request
+        and USE.match(prepared.query_string) is None  # the outcome of a USE must be known, even of one given up
         and (timeout is None or (isinstance(timeout, (int, float)) and timeout > 0))
-        and all(level is None or isinstance(level, int) for level in (*levels, *serials))  # else the message complains
+        and all(level is None or isinstance(level, int) for level in (*levels, *serials))  # else the message raises
         and all(size is None or isinstance(size, (int, Sentinel)) for size in sizes)
     )

@@ -1,12 +1,12 @@
-"""Requests whose answer is not yet their end: after a schema change the nodes have to agree and the metadata to be
-read, after a USE every connection has to follow.
+"""Requests that continue after their response: after a schema change the nodes have to agree and the metadata are read;
+after a USE every connection has to change its keyspace.
 
-L5. The request's own timeout covers all of it. When it is up while one of these steps is under way the request fails
-by an error that says what is known: the server *has* done what it was asked for. The step itself goes on: the metadata
-follow, and connections too. Step and deadline both end the page, and whichever comes second finds it over.
+L5. The request's own timeout covers these steps. If it elapses during one of them, the request fails with an error that
+describes the state: the server *has* executed the request. The step itself continues: metadata and connections are
+still updated. Step and deadline both try to end the page; the second one finds it over and does nothing.
 
-Such an answer is taken by the I/O thread when it is here, whoever waits for it or does not. All that follows runs there
-or on workers of the cluster, and nothing here blocks.
+The I/O thread takes such a response on arrival, independently of waiters. All further steps run there or on workers of
+the cluster; nothing here blocks.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.cluster")
 
-MARGIN = 1.0  # seconds of a timeout that are left for reading the metadata, or a tenth of it
+MARGIN = 1.0  # seconds of the timeout reserved for reading the metadata; at most a tenth of it
 
 
 class Deadline:
-    """Fails a page of a request by what *known* says when the request's time is up, unless *ended* comes first."""
+    """Fails a page of a request, with the texts of *known*, when the request's time is up; :meth:`ended` cancels it."""
 
     def __init__(self, request: ResponseFuture, attempt: Attempt, known: Callable[[], dict[str, str]]) -> None:
         self._request = request
@@ -42,7 +42,7 @@ class Deadline:
             self._timer = request.session.cluster.reactor.call_later(max(0.0, remaining), self._late)
 
     def ended(self) -> None:
-        """The step is over."""
+        """Cancel the deadline: the step is over."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -58,17 +58,17 @@ class Deadline:
 
 
 def agree(request: ResponseFuture, attempt: Attempt, event: Any, came: Any) -> None:
-    """After a schema change: end the page when the nodes agree on it and the metadata were read."""
+    """End the page of a schema change when the nodes agree on it and the metadata were read."""
 
     def known() -> dict[str, str]:
         request.is_schema_agreed = change is not None and change.agreed
         stage = "the cluster is shut down" if change is None else change.stage
-        return {str(attempt.host.endpoint): f"The schema change was executed, but {stage} when the time was up"}
+        return {str(attempt.host.endpoint): f"The schema change was executed, but {stage} when the timeout elapsed"}
 
     def done(agreed: bool, error: BaseException | None) -> None:
         deadline.ended()
         if error is not None:
-            log.warning("The schema metadata could not be refreshed after a schema change: %s", error)
+            log.warning("Failed to refresh the schema metadata after a schema change: %s", error)
         if not request._is_over(attempt.page):
             request.is_schema_agreed = agreed
             request._conclude(attempt.page, None, None, came)
@@ -79,8 +79,9 @@ def agree(request: ResponseFuture, attempt: Attempt, event: Any, came: Any) -> N
 
 
 def _time_to_agree(request: ResponseFuture) -> float | None:
-    """Seconds to wait for agreement; None for those of the cluster. Who gives a request at least these is told that the
-    nodes do not agree before its time is up, by ``is_schema_agreed``; who gives it less, by the error."""
+    """Return the seconds to wait for agreement; None for the cluster's limit. If the request's timeout is at least that
+    limit, ``is_schema_agreed`` reports before the timeout that the nodes do not agree; with a shorter timeout the error
+    does."""
     remaining = request._remaining()
     wait: float = request.session.cluster.max_schema_agreement_wait
     if remaining is None or request.timeout is None or wait <= 0 or request.timeout < wait:
@@ -89,12 +90,12 @@ def _time_to_agree(request: ResponseFuture) -> float | None:
 
 
 def follow(request: ResponseFuture, attempt: Attempt, keyspace: str, came: Any) -> None:
-    """After a USE: end the page when every connection of the session is in *keyspace*."""
+    """End the page of a USE when every connection of the session is in *keyspace*."""
     changed = f"The keyspace of the session is {keyspace!r} now"
     behind: set[Host] = set()
 
     def known() -> dict[str, str]:
-        text = f"{changed}, but connections to this host had not followed when the time was up; they do, or are closed"
+        text = f"{changed}, but connections to this host had not changed theirs at the timeout; they will, or be closed"
         return {str(host.endpoint): text for host in list(behind)}
 
     def done(errors: Mapping[Host, Any]) -> None:
@@ -104,8 +105,8 @@ def follow(request: ResponseFuture, attempt: Attempt, keyspace: str, came: Any) 
             return
         request._execution.sending.unsure = True
         error = ConnectionException(
-            f"Failed to set keyspace on all hosts: {dict(errors)}. {changed}; connections that did not follow were "
-            "closed, and are opened in it again"
+            f"Failed to set keyspace on all hosts: {dict(errors)}. {changed}; connections with another keyspace were "
+            "closed, and new ones are opened in it"
         )
         request._fail(attempt.page, request._execution.sending.error_of(request, attempt, error))
 

@@ -1,12 +1,12 @@
-"""Content: what one request asks, as a message, and what its answer is read by.
+"""Content: the message of one request, and the result plan that decodes its response.
 
-L5. A compiled request (``compiled.py``) has a frame that every attempt sends; message and statement are made when
-somebody asks for them. Who asks for the message may change it: from then on the request is sent by it, no longer by its
-frame.
+L5. A compiled request (``compiled.py``) has a frame that every attempt sends; message and statement are made on demand.
+As a reader of the message may change it, the request is sent from the message instead of the frame once the message was
+made.
 
-Message and result plan belong together and are replaced as one, by the I/O thread; attempts that are being encoded are
-sent as they were. What is made on demand may be made by two threads at a time: the first one's is kept, by one native
-step (``replaced``).
+Message and result plan belong together and are replaced as one, by the I/O thread; attempts that are being encoded keep
+the pair that they began with. Two threads may make an object on demand at the same time: the first one is kept, by one
+native step (``replaced``).
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 METADATA_IDS = 5  # first protocol version with result metadata ids
 
 #: CQL that changes the keyspace of the connection it is sent on, behind white space and comments.
-#: A comment ends in one place only, or many of them would be tried in every combination.
+#: Each comment has only one possible end, or the number of combinations of many comments would explode.
 USE = re.compile(r"(?:\s|--[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*USE\b", re.IGNORECASE)
-#: What it may begin with.
+#: First characters of such texts.
 BEFORE_USE = frozenset("uU-/ \t\n\r\f\v")
 
 
 class Content:
-    """Made of a *message* that was built for *statement*, or, by :meth:`compiled`, of a frame."""
+    """Made from a *message* that was built for *statement*, or, by :meth:`compiled`, from a frame."""
 
     __slots__ = ("_frame", "_made", "_sent", "_statement", "_values", "handler", "prepared", "size", "token")
 
@@ -56,16 +56,17 @@ class Content:
         self._sent: tuple[Any, ResultPlan | None] = (message, plan)
         self._statement = statement
         self.prepared = prepared
-        self.token = token  # that it is routed by
+        self.token = token  # routing token
         self.handler = handler  # a user's protocol handler
-        self.size: int | None = None  # bytes of the frame as it was sent last
+        self.size: int | None = None  # bytes of the frame encoded last
         self._made: CompiledExecute | None = None
         self._frame: bytes | None = None
         self._values: Any = None
 
     @classmethod
     def compiled(cls, made: CompiledExecute, frame: bytes, token: int | None, values: Any) -> Content:
-        """Of *frame*, which *made* encoded; *values*: as the application gave them, or the statement that has them."""
+        """Return the content of *frame*, which *made* encoded. *values*: the application's values, or the bound
+        statement that has them."""
         content = cls(
             None, values if isinstance(values, BoundStatement) else None, made.prepared, made.result_plan, token
         )
@@ -74,11 +75,11 @@ class Content:
         content._values = values
         return content
 
-    # ---- what is asked
+    # ---- message and statement
 
     @property
     def message(self) -> Any:
-        """What is sent from now on."""
+        """The message that is sent from now on."""
         sent = self._sent
         while sent[0] is None and self._made is not None and self._frame is not None:
             replaced(self, "_sent", sent, (self._made.message(self._frame, self.token), sent[1]))
@@ -91,12 +92,12 @@ class Content:
 
     @property
     def is_changed(self) -> bool:
-        """Whether a compiled request is not to be sent by its frame any more."""
+        """True if a compiled request is not sent from its frame any more."""
         return self._sent[0] is not None
 
     @property
     def result_plan(self) -> ResultPlan | None:
-        """What answers without metadata are read by."""
+        """The plan that decodes responses without metadata."""
         return self._sent[1]
 
     @property
@@ -115,24 +116,24 @@ class Content:
 
     @property
     def planned_by(self) -> Any:
-        """What load balancing policies are asked for a plan of: of nothing while it is only to be prepared."""
+        """The statement passed to load balancing policies for a plan; None for PREPARE."""
         return None if type(self._sent[0]) is PrepareMessage else self.statement
 
     @property
     def shown(self) -> Any:
-        """The statement, if there is one, for whoever only wants to print it."""
+        """The statement if it was made already, else None; for ``repr``."""
         return self._statement
 
     @property
     def is_idempotent(self) -> bool:
-        """Whether it does no harm to execute it twice."""
+        """True if executing it twice is safe."""
         if self._statement is None and self._made is not None:
             return bool(self._made.prepared.is_idempotent)
         return bool(getattr(self._statement, "is_idempotent", False))
 
     @property
     def is_use(self) -> bool:
-        """Whether it changes the keyspace of the connection it is sent on."""
+        """True if it changes the keyspace of the connection that it is sent on."""
         if self._made is not None and not self.is_changed:
             return False  # such statements are not compiled
         text = getattr(self._sent[0], "query", None)
@@ -148,21 +149,21 @@ class Content:
         return getattr(self.message, "consistency_level", None)
 
     def change(self, plan: ResultPlan | None, **changes: Any) -> None:
-        """What is sent from now on, and what its answers are read by."""
+        """Replace fields of the message that is sent from now on, and the plan that decodes its responses."""
         message = copy(self.message)
         for name, value in changes.items():
             setattr(message, name, value)
         self._sent = (message, plan)
 
     def use_snapshot(self, prepared: PreparedStatement) -> None:
-        """What is sent from now on, and the next pages, go by the statement's current result metadata."""
+        """Use the statement's current result metadata from now on, for the next pages too."""
         plan, metadata_id = prepared._snapshot
         self.change(plan, result_metadata_id=metadata_id, skip_meta=plan is not None and metadata_id is not None)
 
     # ---- as bytes
 
     def frame_for(self, session: Session, attempt: Attempt) -> bytes:
-        """The envelope that *attempt* sends; its answer is to be read by ``attempt.plan``."""
+        """Return the envelope that *attempt* sends; set ``attempt.plan``, which decodes its response."""
         connection: Connection = attempt.connection
         message, attempt.plan = self._sent
         if message is None:
@@ -185,8 +186,9 @@ class Content:
 
 
 def _described(message: Any, connection: Connection) -> Any:
-    """*message* for *connection*: one that has no metadata ids could not tell that the columns are others by now, even
-    if the statement was prepared over one that has."""
+    """Return *message* for *connection*. Over a connection without metadata ids the server cannot signal that the
+    columns have changed, even if the statement was prepared over a connection with ids; there the response has
+    metadata."""
     if not connection.features.use_metadata_id:
         message = copy(message)
         message.skip_meta = False

@@ -1,15 +1,15 @@
-"""Execution: what is out of the ordinary about one request, from answers that are no plain rows to retries.
+"""Execution: the slow path of one request: errors, retries, non-row results, re-preparing.
 
-L5. Native code sends and answers nearly all requests of prepared statements alone (``transport_parts/request.pxi``).
-Whatever else there is about a request is in an object of this class, made when it is needed: :attr:`sending` has what
-is sent and where to, this one what the outcomes of attempts mean. Neither knows the request, which is given to each
-step and which alone has attempts, page, outcome and deadline.
+L5. For nearly all requests of prepared statements, native code alone sends the request and processes the response
+(``transport_parts/request.pxi``). The rest is in an object of this class, made on demand: :attr:`sending` has the
+content and the targets, this object interprets the outcomes of attempts. Neither refers to the request, which is a
+parameter of each step, and which alone owns attempts, page, outcome and deadline.
 
-Callers wait, the I/O thread decides: ``process`` and all that follows from it runs on the I/O thread, one outcome of a
-request after the other, where no handler of a signal can interrupt it between two changes. Nothing in it blocks.
-Callers run ``read_plain``, which reads a result and changes nothing, so that it may be interrupted anywhere and done
-again; and what makes a request and begins a page, before anything is in flight: until then only that thread has the
-attempts, and what is raised ends the page.
+Callers wait, the I/O thread decides: ``process`` and its consequences run on the I/O thread, one outcome of a request
+after the other, where no handler of a signal can interrupt them between two changes. They never block. Callers run
+``read_plain``, which decodes a result and changes nothing, so that it may be interrupted anywhere and repeated. Callers
+also run the steps that make a request and begin a page, before anything is in flight: until then no other thread has
+the attempts, and an exception ends the page.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.cluster")
 
-ITS_OWN_TIME = 0.01  # seconds: a request that has no more than this left has timed out itself
-REPREPARE_LIMIT = 5  # per statement and host; one that forgets quicker than that is not asked again
+ITS_OWN_TIME = 0.01  # seconds: with no more time left than this, the request itself has timed out
+REPREPARE_LIMIT = 5  # per statement and host: a request that needs more re-preparations fails
 
 
 class Execution(RequestHooks):
-    """Processes the outcomes of attempts: results, errors, retries, statements a host has forgotten."""
+    """Processes the outcomes of attempts: results, errors, retries, statements that a host has forgotten."""
 
     __slots__ = ("_reprepares", "_retries", "content", "retry_policy", "sending", "traces")
 
@@ -67,7 +67,7 @@ class Execution(RequestHooks):
         self._reprepares: Counter[tuple[Host, bytes]] | None = None
 
     def begin_page(self, request: ResponseFuture, paging_state: bytes | None) -> None:
-        """The request begins anew, for the page at *paging_state*, by the thread that has asked for it."""
+        """Reset for the page at *paging_state*; called by the thread that requested the page."""
         sending = self.sending
         self.content.message.paging_state = paging_state
         sending.unsure = False
@@ -97,9 +97,9 @@ class Execution(RequestHooks):
     # ---- outcomes
 
     def read_plain(self, request: ResponseFuture, attempt: Attempt, frame: Frame) -> tuple[Any, Came] | None:
-        """Rows, and what came with them, of a result that needs nothing else to be done; else None.
+        """Return the rows of a result and its ``Came`` if it needs no further step; else None.
 
-        Changes nothing, as callers run it, whom the handler of a signal may interrupt anywhere."""
+        Changes nothing: it runs on callers' threads, which the handler of a signal may interrupt anywhere."""
         if attempt.reprepares is not None:
             return None
         message = self._message(request, attempt, frame)
@@ -151,8 +151,8 @@ class Execution(RequestHooks):
             self._reprepared(request, attempt, attempt.reprepares, message)
 
     def _not_understood(self, request: ResponseFuture, attempt: Attempt, error: Exception) -> None:
-        """There is an answer, and it says nothing: the server may have executed the request. After USE the keyspace of
-        the connection is not known."""
+        """Fail the request, whose response cannot be decoded: the server may have executed it. After a USE the keyspace
+        of the connection is unknown."""
         attempt.answered = False
         self.sending.unsure |= attempt.reprepares is None
         self.sending.gave_up(request, attempt)
@@ -164,7 +164,7 @@ class Execution(RequestHooks):
             remaining = request._remaining()
             if attempt.reprepares is None or (remaining is not None and remaining <= ITS_OWN_TIME):
                 self.sending.time_out(request, attempt)
-            else:  # of the request that it was prepared again for
+            else:  # the request still has time: only the re-preparation was too slow
                 self.not_reprepared(request, attempt, _slow(attempt.host), True)
         else:
             self._connection_lost(request, attempt, failure)
@@ -187,7 +187,7 @@ class Execution(RequestHooks):
     def _set_other_result(
         self, request: ResponseFuture, attempt: Attempt, message: ResultMessage, kind: int | None
     ) -> None:
-        """All but plain rows, the frequent ones first."""
+        """Process results other than plain rows, the frequent kinds first."""
         self._take_note(request, attempt, message)
         if message.custom_payload is not None:
             learn_tablet(request.session, attempt.connection.features, self.content.statement, message.custom_payload)
@@ -203,7 +203,7 @@ class Execution(RequestHooks):
             request._fail(attempt.page, DriverException(f"unknown kind of RESULT: {kind!r}"))
 
     def _take_note(self, request: ResponseFuture, attempt: Attempt, message: Any) -> None:
-        """What may come with any answer, an ERROR too."""
+        """Process the parts that any response may have, an ERROR too."""
         attempt.answered = True
         if message.warnings is not None:
             log_server_warnings(message.warnings)
@@ -233,8 +233,8 @@ class Execution(RequestHooks):
         return rows, (message.plan, message.paging_state, extras, kept)
 
     def _described(self, message: ResultMessage) -> None:
-        """Rows of a prepared statement came with metadata of their own, which hold for them. Where the server has no
-        metadata ids, this is how the driver learns that a table was altered."""
+        """Adopt the metadata in *message*, rows of a prepared statement, for later requests, if the statement has no
+        metadata id. Without ids this is the only way to learn that a table was altered."""
         prepared = self.content.prepared
         if prepared is not None and prepared.result_metadata_id is None and message.plan is not None:
             prepared.update_result_metadata(message.plan, None)
@@ -255,7 +255,7 @@ class Execution(RequestHooks):
         error = connection_error(failure, attempt.host)
         if failure.sent and attempt.reprepares is None:
             self._consider_retry(request, attempt, error)
-        else:  # provably not executed: as good as never tried
+        else:  # provably not executed: the next host may execute it
             self.sending.errors[attempt.host] = error
             self.sending.send(request, attempt.page)
 
@@ -298,8 +298,8 @@ class Execution(RequestHooks):
     # ---- UNPREPARED
 
     def _reprepare(self, request: ResponseFuture, attempt: Attempt, message: PreparedQueryNotFound) -> None:
-        """The host forgot a statement (or never had it): prepare it there and send the request again; the server
-        answered without executing, so this is safe for any statement."""
+        """Prepare a statement on the host that does not have it (any more), then send the request again. The server
+        responded without executing it, so this is safe for any statement."""
         query_id = message.info
         prepared = self._prepared_of(request, query_id)
         if prepared is not None and prepared._outdated is not None:
@@ -308,8 +308,8 @@ class Execution(RequestHooks):
             request._fail(
                 attempt.page,
                 DriverException(
-                    f"{attempt.host} does not know the prepared statement {query_id.hex()} and the driver does "
-                    "not either; prepare it again"
+                    f"neither {attempt.host} nor the driver has the prepared statement {query_id.hex()}; "
+                    "prepare it again"
                 ),
             )
         elif self._is_other_keyspace(attempt, prepared):
@@ -324,8 +324,8 @@ class Execution(RequestHooks):
             request._fail(
                 attempt.page,
                 DriverException(
-                    f"{attempt.host} forgot the prepared statement {query_id.hex()} {REPREPARE_LIMIT} times at once; "
-                    f"is its cache of prepared statements too small? Query: {prepared.query_string}"
+                    f"{attempt.host} evicted the prepared statement {query_id.hex()} {REPREPARE_LIMIT} times during "
+                    f"one request; its cache of prepared statements may be too small. Query: {prepared.query_string}"
                 ),
             )
         else:
@@ -333,7 +333,8 @@ class Execution(RequestHooks):
             request.session._repreparing.join(request, again)
 
     def not_reprepared(self, request: ResponseFuture, attempt: Attempt, error: Exception, may_go_on: bool) -> None:
-        """PREPARE could not be sent, or was not answered; another host may have the statement."""
+        """Process a PREPARE that could not be sent, or had no response. If *may_go_on*, try the next host, which may
+        have the statement; else fail with *error*."""
         if may_go_on:
             self.sending.errors[attempt.host] = error
             self.sending.send(request, attempt.page)
@@ -371,9 +372,9 @@ class Execution(RequestHooks):
             request._fail(
                 attempt.page,
                 DriverException(
-                    f"{attempt.host} gave the statement another id ({(message.query_id or b'').hex()}) than it was "
-                    f"prepared with ({prepared.query_id.hex()}): is the current keyspace another one? "
-                    f"Query: {prepared.query_string}"
+                    f"{attempt.host} prepared the statement under the id {(message.query_id or b'').hex()} instead of "
+                    f"{prepared.query_id.hex()}; the current keyspace may be different from that of the first "
+                    f"preparation. Query: {prepared.query_string}"
                 ),
             )
         else:
@@ -389,17 +390,17 @@ class Execution(RequestHooks):
                 self.sending.send(request, attempt.page)
 
 
-_warned: set[tuple[type, int]] = set()  # (class of policy, serial level) that the log has a warning of
+_warned: set[tuple[type, int]] = set()  # (class of policy, serial level) pairs that were logged
 
 
 def _warn_of_serial(policy: RetryPolicy | None, level: int, wanted: int | None) -> None:
-    """Log, once for each class of policies and level, that a retry keeps the serial *level*. At another one a read
-    would not see what Paxos has decided."""
+    """Log, once for each class of policies and level, that a retry keeps the serial *level*. At another level a read
+    would not see the decisions of Paxos."""
     key = (type(policy), level)
     if key not in _warned:
         _warned.add(key)
         log.warning(
-            "%s wants to retry a request of consistency level %s at %s. It is retried at %s, as another level would "
+            "%s decided to retry a request of consistency level %s at %s. It is retried at %s, as another level would "
             "not be linearizable",
             type(policy).__name__,
             consistency_value_to_name(level),

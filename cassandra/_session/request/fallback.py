@@ -1,11 +1,12 @@
-"""Requests over the control connection, where the cluster allows it and no pool can take them.
+"""Requests over the control connection, if the cluster allows it and no pool can take them.
 
-L5. For clients that may open one connection only, or whose pools cannot be opened. It is asked last, once per
-request, and only for a request that was sent nowhere: an answer, or a lost connection, is not repeated here.
+L5. For clients that may open only one connection, or whose pools cannot be opened. The control connection is tried
+last, once per request, and only for a request that was not sent before: there is no retry over it after a response or a
+lost connection.
 
-All sessions share that connection, which has one keyspace, and a server may execute what it was sent in any order. A
-USE for one session's requests could therefore move those of another. Where the protocol lets every request say its
-keyspace that is done; elsewhere only sessions of the same keyspace have the connection at the same time.
+All sessions share that connection, which has one keyspace, and a server may execute its requests in any order. A USE
+for one session's requests could therefore change the keyspace of another session's. If the protocol allows a keyspace
+in each request, it is sent there; otherwise only sessions with the same keyspace use the connection at the same time.
 """
 
 from __future__ import annotations
@@ -30,24 +31,24 @@ if TYPE_CHECKING:
     from ..session import Session
     from .future import ResponseFuture
 
-#: The sessions whose requests depend on a connection's keyspace, and whether they changed it by a USE of their own.
+#: By connection: the sessions whose requests depend on its keyspace; True for those that changed it by a USE.
 _tenants: WeakKeyDictionary[Connection, WeakKeyDictionary[Session, bool]] = WeakKeyDictionary()
 _lock = driver_lock("of the sessions that use a control connection")
 
 
 def falls_back(cluster: Cluster) -> bool:
-    """Whether requests may use the control connection."""
+    """True if requests may use the control connection."""
     return cluster.allow_control_connection_query_fallback is not ControlConnectionQueryFallback.Disabled
 
 
 def sent_elsewhere(request: ResponseFuture, page: int) -> bool:
-    """See to *page* of *request*, which no pool takes; False if there is nothing else that could."""
+    """Send *page* of *request*, which no pool takes, by other means, now or later. Return False if there are none."""
     return _sent_when_open(request, page) or _sent_by_control(request, page)
 
 
 def _sent_when_open(request: ResponseFuture, page: int) -> bool:
-    """In a forked child: have the request wait while the pools are opened again; then it is sent, or fails. One that
-    looked for pools just before they were open is sent now."""
+    """In a forked child: let the request wait while the pools are opened again; then it is sent, or fails. A request
+    that found no pools just before they were open is sent now. Return False if neither applies."""
     pool_set, sending = request.session._pool_set, request._execution.sending
 
     def send() -> None:
@@ -55,7 +56,7 @@ def _sent_when_open(request: ResponseFuture, page: int) -> bool:
             try:
                 sending.restart(request)
                 sending.send(request, page)
-            except Exception as error:  # a policy of the user: nobody else would hear of it
+            except Exception as error:  # of a user's policy: no caller would get it
                 request._fail(page, error)
 
     if pool_set.when_open(send):
@@ -67,8 +68,9 @@ def _sent_when_open(request: ResponseFuture, page: int) -> bool:
 
 
 def _sent_by_control(request: ResponseFuture, page: int) -> bool:
-    """Send *page* of *request* over the control connection; False if that may not or cannot be done. The I/O thread
-    does it: a caller's thread could be interrupted while it has the lock, which the I/O thread may wait for."""
+    """Send *page* of *request* over the control connection. Return False if that is not allowed or not possible. The
+    I/O thread does it: a caller's thread could be interrupted while it holds the lock, which the I/O thread may wait
+    for."""
     session = request.session
     connection = session.cluster.control_connection.connection
     if connection is None or request.attempted_hosts or not falls_back(session.cluster):
@@ -83,11 +85,11 @@ def _sent_by_control(request: ResponseFuture, page: int) -> bool:
 
 
 def _send_from_io_thread(request: ResponseFuture, page: int) -> None:
-    """It asks no host twice: the plan has none left."""
+    """Send *page* of *request*, on the I/O thread. No host is tried twice: the plan has none left."""
     if not request._is_over(page):
         try:
             request._execution.sending.send(request, page)
-        except Exception as error:  # a policy of the user
+        except Exception as error:  # of a user's policy
             request._fail(page, error)
 
 
@@ -101,7 +103,7 @@ def _send_by_control(request: ResponseFuture, page: int, connection: Connection)
     if _says_its_keyspace(request, connection, keyspace):
         return request._execution.sending.submit(request, attempt)
     if not _enter(request, connection, keyspace):
-        message = "The control connection is, or may soon be, in a keyspace of another session"
+        message = "The control connection uses, or may soon use, the keyspace of another session"
         request._errors[host] = ConnectionException(message, host.endpoint)
         return False
     if keyspace is None or keyspace == connection.keyspace:
@@ -119,11 +121,11 @@ def _send_by_control(request: ResponseFuture, page: int, connection: Connection)
 
 
 def _says_its_keyspace(request: ResponseFuture, connection: Connection, keyspace: str | None) -> bool:
-    """Whether the request, changed if need be, depends on no keyspace of the connection."""
+    """True if the request is independent of the connection's keyspace; its own keyspace is added if necessary."""
     if connection.protocol_version < KEYSPACE_PER_REQUEST or request._execution.content.is_use:
         return False
     if isinstance(request.message, ExecuteMessage) or request.message.keyspace is not None:
-        return True  # the server knows the keyspace of what it has prepared
+        return True  # a prepared statement has its keyspace
     if keyspace is not None:
         content = request._execution.content
         content.change(content.result_plan, keyspace=keyspace)
@@ -131,8 +133,9 @@ def _says_its_keyspace(request: ResponseFuture, connection: Connection, keyspace
 
 
 def _enter(request: ResponseFuture, connection: Connection, keyspace: str | None) -> bool:
-    """Have the connection for the request's session. False where it is for sessions of another keyspace, which it
-    remains until they are shut down; without a keyspace there is no way back from any."""
+    """Reserve the connection for the request's session. Return False if it is reserved for sessions of another
+    keyspace, until they are shut down, and for a session without a keyspace if the connection has one: a connection
+    cannot return to no keyspace."""
     session, uses = request.session, request._execution.content.is_use
     with _lock:
         tenants = _tenants.setdefault(connection, WeakKeyDictionary())

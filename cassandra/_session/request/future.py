@@ -1,10 +1,10 @@
-"""ResponseFuture: what callers see of a request (cassandra.cluster): waiting, callbacks, ``await``, pages, traces.
+"""ResponseFuture: public object of a request (cassandra.cluster): waiting, callbacks, ``await``, pages, traces.
 
-L5. The public face of a request. It has no state of its own: see ``transport_parts/request.pxi`` for who owns what.
+L5. It has no state of its own: see ``transport_parts/request.pxi`` for the ownership.
 
 Methods run on callers' threads, in which the handler of a signal may raise between any two bytecodes. So they read,
-wait, or make one native call that changes all that belongs together (``_fetch``, ``cancel``, ``_add``); none takes a
-lock. A wait that is interrupted leaves the request to others, and can be taken up again.
+wait, or make one native call that makes related changes together (``_fetch``, ``cancel``, ``_add``); none takes a lock.
+A wait that is interrupted leaves the request to other waiters, and can be repeated.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ if TYPE_CHECKING:
 
 @public("cassandra.cluster")
 class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
-    """The answer to come of :meth:`Session.execute_async`: wait with :meth:`result`, add callbacks, or ``await`` it.
+    """The pending response of :meth:`Session.execute_async`: wait with :meth:`result`, add callbacks, or ``await`` it.
 
-    Callbacks run on the driver's I/O thread, by whatever the request ends, and must not block; :meth:`result` does not
-    wait for them, and what one raises is logged. ``await future`` gives the :class:`ResultSet`;
-    cancelling the awaiting task gives the request up, unless another task, a thread or a callback waits for it.
+    Callbacks run on the driver's I/O thread, for every kind of outcome, and must not block; :meth:`result` does not
+    wait for them, and their exceptions are logged. ``await future`` returns the :class:`ResultSet`; cancelling the
+    awaiting task gives the request up, unless another task, a thread or a callback waits for it.
 
     Example::
 
@@ -73,7 +73,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
     _compiled: CompiledExecute | None
     _execution: Execution
     is_schema_agreed: bool = True
-    _coming: Came | None = None  # what came with a page that is being ended, while somebody else is told of it
+    _coming: Came | None = None  # data of a page that is being ended, while the ending hook is called
 
     def __init__(
         self,
@@ -113,17 +113,17 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
     # ---- waiting
 
     def _wait_for_result(self) -> Any:
-        """The raw final result (rows of the current page, None, or a message), or the final exception raised."""
+        """Return the raw final result (rows of the current page, None, or a message), or raise the final exception."""
         return _opened(_result_of(self._settle())[0])
 
     def result(self) -> ResultSet[Row]:
-        """Wait and return a :class:`ResultSet`, or raise what the request failed with:
+        """Wait and return a :class:`ResultSet`, or raise the error of the request, which is
         ``concurrent.futures.CancelledError`` if it was cancelled. Ctrl-C interrupts the wait."""
         return self._result()  # type: ignore[no-any-return]
 
     def _has_come(self) -> bool:
-        """Without waiting."""
-        self._on_outcome()  # which may be here, and nobody has taken it
+        """True if the request is over. Does not wait."""
+        self._on_outcome()  # process an outcome that has arrived and was not taken yet
         return self._outcome is not None
 
     @coroutine
@@ -136,7 +136,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
         def __await__(self) -> Generator[Any, None, ResultSet[Row]]: ...
 
     def cancel(self) -> bool:
-        """Give the request up; a late answer is dropped. False if it was over.
+        """Give the request up; a late response is dropped. Return False if the request was over already.
 
         A thread in ``result()`` and errbacks get :exc:`concurrent.futures.CancelledError`, tasks that await it
         ``asyncio.CancelledError``."""
@@ -145,8 +145,8 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
     # ---- sending
 
     def send_request(self, error_no_hosts: bool = True) -> bool:
-        """Send to the next host of the plan that takes it. False when none does (then, with *error_no_hosts* and
-        unless another attempt is still under way, the future has failed with :exc:`NoHostAvailable`)."""
+        """Send to the next host of the plan that takes the request. Return False if none does (then, with
+        *error_no_hosts* and unless another attempt is in flight, the future has failed with :exc:`NoHostAvailable`)."""
         compiled = self._compiled
         if compiled is not None and not self.attempted_hosts and compiled.launch(self.session, self):
             return True
@@ -154,7 +154,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
 
     @property
     def query_plan(self) -> Iterator[Host]:
-        """The hosts that will be tried next, best first; consuming it takes them out of the plan."""
+        """The hosts that will be tried next, best first; consuming them removes them from the plan."""
         return hosts_of(self)
 
     @query_plan.setter
@@ -164,14 +164,15 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
     # ---- callbacks
 
     def add_callback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture[Row]:
-        """Call ``fn(rows, *args, **kwargs)`` with the rows of each page (None when there are none); at once, on this
-        thread, if the request has ended, as one whose result was asked for has, else on the I/O thread, even if the
-        answer is here. Exceptions of *fn* are logged."""
+        """Call ``fn(rows, *args, **kwargs)`` with the rows of each page (None if there are none).
+
+        The call is made at once, on this thread, if the request has ended (as after :meth:`result`), else on the I/O
+        thread, even if the response has arrived. Exceptions of *fn* are logged."""
         self._add((fn, args, kwargs), None)
         return self
 
     def add_errback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture[Row]:
-        """As :meth:`add_callback`, with the exception when the request fails."""
+        """As :meth:`add_callback`, with the exception, if the request fails."""
         self._add(None, (fn, args, kwargs))
         return self
 
@@ -184,7 +185,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
         errback_args: Sequence[Any] = (),
         errback_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
-        """Both at once; exactly one of them is called per page."""
+        """Add *callback* and *errback*; exactly one of them is called per page."""
         self._add(
             (callback, tuple(callback_args), dict(callback_kwargs or {})),
             (errback, tuple(errback_args), dict(errback_kwargs or {})),
@@ -194,15 +195,15 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
 
     @property
     def has_more_pages(self) -> bool:
-        """Whether the server has rows after the current page. True also after a page that failed: it can be asked for
+        """True if the server has rows after the current page. True also after a page that failed: it can be requested
         again."""
         return self._paging_state is not None
 
     def start_fetching_next_page(self) -> None:
-        """Request the next page; it arrives at :meth:`result`, ``await`` and the callbacks as the first did. After a
-        page that failed this asks for the same page again.
+        """Request the next page; :meth:`result`, ``await`` and the callbacks deliver it like the first one. After a
+        page that failed, the same page is requested again.
 
-        Raises :exc:`QueryExhausted` when there is none, DriverException while a page is on its way.
+        Raises :exc:`QueryExhausted` if there is none, DriverException while a page is pending.
         """
         paging_state = self._paging_state
         if paging_state is None:
@@ -211,24 +212,24 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
 
     @property
     def _asks_itself(self) -> bool:
-        """Whether nobody has put another ``start_fetching_next_page`` in the place of ours."""
+        """True if ``start_fetching_next_page`` was not replaced, in a subclass or in this object."""
         asked: Any = self.start_fetching_next_page
         return type(asked) is MethodType and asked.__func__ is _START_FETCHING
 
     def _ask_for(self, paging_state: bytes | None, asker: ResultSet[Row] | None = None) -> int:
-        """The number of the page at *paging_state*, which is on its way. Whoever has put another
-        ``start_fetching_next_page`` in the place of ours, in the class or in this object, is asked for it."""
+        """Request the page at *paging_state*, and return its number. A replaced ``start_fetching_next_page``, of a
+        subclass or of this object, is called for it."""
         if self._asks_itself:
             return self._fetch(paging_state, asker)
         asked: Any = self.start_fetching_next_page
         before = self._page
         asked()
         if self._page == before:
-            raise DriverException(f"{asked!r}, in the place of start_fetching_next_page(), has not asked for a page")
+            raise DriverException(f"{asked!r}, which replaces start_fetching_next_page(), has not asked for a page")
         return self._page
 
     def _wait_for_page(self, page: int) -> Outcome:
-        """The outcome of *page*, or its exception raised."""
+        """Return the outcome of *page*, or raise its exception."""
         return _result_of(_must_be(page, self._settle()))
 
     @coroutine
@@ -236,8 +237,8 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
         return _awaited(_must_be(page, (yield from self._settle_async())))
 
     def _send_page(self, page: int, paging_state: bytes | None, before: Outcome) -> None:
-        """Send for *page*, at *paging_state*, which fails by what this raises. An error of the page, too, is that the
-        answer *before* did not get beyond the position it was asked for."""
+        """Send the request for *page*, at *paging_state*; an exception raised here fails the page. The page fails as
+        well if the response *before* has returned the paging state that it was requested with."""
         came = None if before[1] is not None else before[2][1]
         is_repeated = came is not None and paging_state == came == self.message.paging_state
         self._execution.begin_page(self, paging_state)
@@ -253,8 +254,8 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
 
     @property
     def _paging_state(self) -> bytes | None:
-        """Where the next page begins: as the last answer says, or, when there is none (yet), where it was asked for,
-        so that a page that failed can be asked for again."""
+        """The beginning of the next page: from the last response, or, if there is none (yet), the paging state that the
+        page was requested with, so that a page that failed can be requested again."""
         outcome = self._outcome
         if outcome is None and self._coming is not None:
             return self._coming[1]
@@ -264,11 +265,11 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
         position: bytes | None = outcome[2][1]
         return position
 
-    # ---- what is asked
+    # ---- message and statement
 
     @property
     def message(self) -> Any:
-        """What is sent. It may be changed before that, by a request init listener."""
+        """The message that is sent. A request init listener may change it before that."""
         return self._execution.content.message
 
     @message.setter
@@ -303,17 +304,17 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
 
     @property
     def _errors(self) -> dict[Any, Any]:
-        """What hosts failed with."""
+        """Errors by host."""
         return self._execution.sending.errors
 
     @property
     def request_encoded_size(self) -> int | None:
-        """Bytes of the request as it was sent; None before."""
+        """Bytes of the request as sent; None before."""
         if self._is_ordinary or self._execution.content.size is None:
             return len(self._frame) if self._frame is not None and self.attempted_hosts else None
         return self._execution.content.size
 
-    # ---- what came with the answer
+    # ---- parts of the response
 
     @property
     def _final_result(self) -> Any:
@@ -333,7 +334,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
 
     @property
     def warnings(self) -> list[str] | None:
-        """Warnings the server sent with the answer; waits for it."""
+        """Warnings that the server sent with the response; waits for it."""
         self._settle()
         return self._warnings
 
@@ -343,7 +344,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
 
     @property
     def custom_payload(self) -> Mapping[str, bytes | None] | None:
-        """The custom payload the server sent with the answer; waits for it."""
+        """The custom payload that the server sent with the response; waits for it."""
         self._settle()
         return self._custom_payload
 
@@ -352,15 +353,15 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
         return None if self._beside is None else self._beside.custom_payload
 
     def get_query_trace_ids(self) -> list[Any]:
-        """Ids of the traces of all attempts and pages; waits for the answer."""
+        """Return the ids of the traces of all attempts and pages; wait for the response."""
         self._settle()
         return [trace.trace_id for trace in self._traces]
 
     def get_query_trace(
         self, max_wait: float | None = None, query_cl: int = ConsistencyLevel.LOCAL_ONE
     ) -> QueryTrace | None:
-        """The trace of the last attempt, or None without tracing; waits up to *max_wait* seconds for it to be written,
-        then raises :exc:`TraceUnavailable`; so it does at once if the request is not over."""
+        """Return the trace of the last attempt, or None without tracing. Wait up to *max_wait* seconds until the server
+        has written it, then raise :exc:`TraceUnavailable`; raise it at once if the request is not over."""
         if not self._has_come():
             raise TraceUnavailable("Trace information was not available. The ResponseFuture is not done.")
         return None if not self._traces else self._populated(self._traces[-1], max_wait, query_cl)
@@ -368,7 +369,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
     def get_all_query_traces(
         self, max_wait_per: float | None = None, query_cl: int = ConsistencyLevel.LOCAL_ONE
     ) -> list[QueryTrace]:
-        """The traces of all pages and attempts."""
+        """Return the traces of all pages and attempts; wait for the response."""
         self._settle()
         return [self._populated(trace, max_wait_per, query_cl) for trace in self._traces]
 
@@ -380,7 +381,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
     __reduce__ = not_copied("it belongs to its session; its result() can be asked for")
 
     def __repr__(self) -> str:
-        """Of rows and values only how many there are: they may be large, and nobody else's business."""
+        """Show only the number of rows and values: they may be large or confidential."""
         result, error, _, _ = self._outcome or (None, None, None, None)
         if self._outcome is None:
             came = "(no result yet)"
@@ -419,7 +420,7 @@ def _opened(rows: Any) -> Any:
 
 
 def _result_of(outcome: Outcome) -> Outcome:
-    """*outcome*, or its exception raised."""
+    """Return *outcome*, or raise its exception."""
     error = outcome[1]
     if error is not None:
         raise as_before(error, _result_of.__code__)
@@ -427,7 +428,7 @@ def _result_of(outcome: Outcome) -> Outcome:
 
 
 def _awaited(outcome: Outcome) -> Outcome:
-    """As :func:`_result_of`, for one of several tasks that may wait for it at a time."""
+    """As :func:`_result_of`, for one of several tasks that may wait at the same time."""
     if outcome[1] is not None:
         _raise_to_task(outcome[1])
     return outcome
@@ -447,7 +448,7 @@ set_result_type(ResultSet, _result_of, _raise_to_task)
 def _must_be(page: int, outcome: Outcome) -> Outcome:
     if outcome[3] != page:
         raise DriverException(
-            "The pages of this request were fetched by somebody else too (another ResultSet, a callback), so that one "
-            "of them is missing here; use one way to fetch them, or one request each"
+            "A page of this request is missing here: it was fetched by another consumer (another ResultSet, a "
+            "callback). Fetch the pages of a request by one consumer only, or use one request each"
         )
     return outcome

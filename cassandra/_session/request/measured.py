@@ -1,7 +1,8 @@
-"""How long attempts take, for latency aware policies.
+"""Latencies of attempts, for latency aware policies.
 
-L5. Requests of such a policy have its meter: it is told how long each attempt took, from when it was sent to when its
-answer came, whoever looks at it when. No other request pays for that.
+L5. Requests of such a policy have its latency recorder (``meter``), which is called with the duration of each attempt,
+from sending to the arrival of the response, independently of the time at which the response is processed. Other
+requests have no cost.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ if TYPE_CHECKING:
 
     from ..session import Session
 
-#: ``meter(host, seconds, answered)``; not *answered*: an error, or no answer in time.
+#: ``meter(host, seconds, answered)``; *answered* is False for an error, and for no response in time.
 Meter = Callable[[Any, float, bool], None]
 
 
 def measured(router: Router, session: Session) -> Router:
-    """*router*, new; if its policy wants to know how long requests take it will."""
+    """Return *router*, which is new, with the numbers of requests in flight if its policy is latency aware."""
     if isinstance(router, PickingRouter) and router.latency_aware is not None:
 
         def in_flight(host: Host) -> int:
-            pool = session._pool_set.pools.get(host)  # of this process: a forked child has one of its own
+            pool = session._pool_set.pools.get(host)  # the pool of this process: a forked child has its own
             return 0 if pool is None else pool.in_flight
 
         router.measure(in_flight)
@@ -34,7 +35,7 @@ def measured(router: Router, session: Session) -> Router:
 
 
 def meter_of(router: Router) -> Meter | None:
-    """Who is to be told how long the attempts of requests by *router* take."""
+    """Return the latency recorder for requests by *router*, or None."""
     if isinstance(router, PickingRouter) and router.latency_aware is not None:
         meter: Meter = router.latency_aware._measured
         return meter

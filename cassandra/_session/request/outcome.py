@@ -1,6 +1,6 @@
-"""What a page of a request came to, and what is kept of its answer.
+"""Outcome of a page of a request, and the retained parts of its response.
 
-L5. Nothing but the types that native and Python code hand to each other, and how they are filled.
+L5. The types that native and Python code exchange, and functions that fill them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cassandra._wire.messages.results import ResultMessage
 
 
 class Beside:
-    """What an answer has that plain rows have not."""
+    """The parts of a response that plain rows do not have."""
 
     __slots__ = ("column_names", "column_types", "custom_payload", "warnings")
 
@@ -31,23 +31,23 @@ class Beside:
         self.column_types = column_types
 
 
-#: What is kept of an answer: how its rows were decoded, where the next page begins, the rest, and the page itself for
-#: ``kept_page``, as it may be asked for as columns. Not the message.
+#: The retained parts of a response: the plan that decoded its rows, the paging state of the next page, the rest, and
+#: the page itself for ``kept_page``, as it may be read as columns. Not the message.
 Came = tuple[ResultPlan | None, bytes | None, Beside | None, Any]
-#: What a page came to: its rows (or UnmadeRows, None, or a PREPARED message), the exception, what is kept of the
-#: answer, its page.
+#: Outcome of a page: its rows (or UnmadeRows, None, or a PREPARED message), the exception, the retained parts of the
+#: response, the number of the page.
 Outcome = tuple[Any, BaseException | None, Came, int]
 
 NOTHING: Came = (None, None, None, None)
 
 
 def has_extras(answer: Any) -> bool:
-    """Whether an answer came with warnings, a custom payload or the id of a trace."""
+    """True if *answer* has warnings, a custom payload or a trace id."""
     return answer.warnings is not None or answer.custom_payload is not None or answer.trace_id is not None
 
 
 def beside(answer: Any) -> Came:
-    """What is kept of an answer without rows; of an error that is no answer, nothing."""
+    """Return the retained parts of a response without rows; ``NOTHING`` for an error that is not a response."""
     if not isinstance(answer, (ResultMessage, ErrorMessage)):
         return NOTHING
     warnings, payload = answer.warnings, answer.custom_payload

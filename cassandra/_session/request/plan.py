@@ -1,11 +1,11 @@
-"""QueryPlan: where the attempts of one request go, best first.
+"""QueryPlan: the targets of the attempts of one request, best first.
 
-L5. The policy's pick comes first; the rest of the plan is made only when that one fails.
+L5. The policy's first choice comes first; the rest of the plan is made only when that one fails.
 
-Threads: the caller that sends the first attempt goes along the plan until one is sent; from then on it is the I/O
-thread's, which speculates, retries and serves the line of requests that wait for room. There is no lock, as the I/O
-thread would wait for a caller whom the handler of a signal may have interrupted. Where a program goes along
-``future.query_plan`` at the same time each host is given to one of them: a plan that is being asked has no next host.
+Threads: the caller that sends the first attempt consumes the plan until one is sent; from then on the plan belongs to
+the I/O thread, which speculates, retries and serves the admission queue. There is no lock, as the I/O thread would wait
+for a caller that the handler of a signal may have interrupted. If a program consumes ``future.query_plan`` at the same
+time, each host is still returned once: a call of :meth:`QueryPlan.next` during another one returns None.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class QueryPlan:
-    """Goes by *router*; *only* is the one host that the request may go to, *picked* where it went already."""
+    """Targets by *router*. *only*: the only host allowed; *picked*: the target that the request was sent to already."""
 
     __slots__ = ("_given", "_picked", "_rest", "only", "router")
 
@@ -35,7 +35,7 @@ class QueryPlan:
     def next(
         self, state: ClusterState, keyspace: str | None, token: int | None, query: Any, level: int | None = None
     ) -> Place | None:
-        """Where to try next; None at the end. Keyspace, token, statement and consistency level are those that the
+        """Return the next target; None at the end. Keyspace, token, statement and consistency level are those that the
         request is routed by."""
         if self._given is not None:
             hosts = self._given
@@ -53,11 +53,11 @@ class QueryPlan:
         return _next_of(self._rest)
 
     def give(self, hosts: Iterable[Host]) -> None:
-        """These and no others are next, in this order; pages that follow go by the router again."""
+        """Use these hosts only, in this order; later pages use the router again."""
         self._given = iter(hosts)
 
     def restart(self) -> None:
-        """Nothing was tried yet."""
+        """Begin at the first target again."""
         self._picked = self._rest = self._given = None
 
 

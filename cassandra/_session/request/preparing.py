@@ -1,11 +1,11 @@
-"""PREPARE: on one host for the answer, on the others so that the first execution there is quick.
+"""PREPARE: on one host for the response, on the others so that the first execution there is fast.
 
-L5. Preparing twice changes nothing. So after a part of the timeout a host that is silent is waited for no longer alone:
-the next one is asked beside it, and whichever answers first is taken. The other hosts, where the statement is prepared
-ahead, have as long, and never longer than the whole call; what they miss is made up for when they are needed.
+L5. Preparing twice changes nothing. So if a host has not responded after a part of the timeout, PREPARE is sent to the
+next one as well, and the first response is used. The other hosts, where the statement is prepared ahead, get as much
+time, and never more than the whole call; a host that misses it prepares the statement when it first gets an execution.
 
-Preparing is a command. If the wait of a caller is interrupted it goes on: the statement is registered as if the caller
-had received it, and weakly, so it is forgotten.
+Preparing is a command. If the wait of a caller is interrupted, the command continues: the statement is registered as if
+the caller had received it, but weakly, so it is dropped.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ log = get_logger("cassandra.cluster")
 Payload = Mapping[str, bytes | None]
 
 
-FURTHER_HOSTS = 3  # that are asked at most beside the first
+FURTHER_HOSTS = 3  # at most, besides the first one
 PER_HOST = 2.0  # seconds, or less with a short timeout: preparing takes a few milliseconds
 
 
 class NextHost(SpeculativeExecutionPlan):
-    """Goes on to the next host, up to *others* times, when one has been silent for its part of *timeout*."""
+    """Tries the next host, up to *others* times, when one has not responded within its part of *timeout*."""
 
     def __init__(self, timeout: float | None, others: int) -> None:
         self._others = others
@@ -63,7 +63,7 @@ class Preparer:
         return commands.run(self._prepare, query, custom_payload, keyspace)
 
     def _prepare(self, query: str, custom_payload: Payload | None, keyspace: str | None) -> PreparedStatement:
-        """On a driver thread."""
+        """Prepare, on a driver thread."""
         self._check_text(query, keyspace)
         future = self._send(query, keyspace, custom_payload)
         statement = self._made_of(future, future._wait_for_result(), query, keyspace)
@@ -84,7 +84,7 @@ class Preparer:
             self._settled(future)
 
     def _check_text(self, query: str, keyspace: str | None) -> None:
-        """DriverException for values in the text that belong to encrypted columns: not even PREPARE is sent."""
+        """Raise DriverException if the text has values of encrypted columns: then PREPARE is not sent."""
         cluster = self._session.cluster
         if cluster.column_encryption_policy is not None:
             cluster.encryption.check_text(query, keyspace or self._session.keyspace)
@@ -103,8 +103,9 @@ class Preparer:
         versioned = session.cluster.protocol_version >= KEYSPACE_PER_REQUEST
         if keyspace is not None and not versioned and keyspace != session.keyspace:
             raise UnsupportedOperation(
-                f"prepare(keyspace={keyspace!r}) needs protocol version 5, and this is "
-                f"{session.cluster.protocol_version}; name the keyspace in the statement, or prepare in a session of it"
+                f"prepare(keyspace={keyspace!r}) requires protocol version 5, and the version is "
+                f"{session.cluster.protocol_version}; qualify the table in the statement, or use a session with that "
+                "keyspace"
             )
         if isinstance(timeout, Sentinel):
             timeout = profile.request_timeout
@@ -150,7 +151,8 @@ class Preparer:
         return statement
 
     def _ahead(self, query: str, keyspace: str | None, future: ResponseFuture) -> list[ResponseFuture]:
-        """What *future* prepared, on its way to all other hosts, if that is wanted and there is time."""
+        """Send PREPARE, as of *future*, to all other hosts, if that is enabled and there is time; return the
+        futures."""
         remaining = future._remaining()
         late = self._session._draining or (remaining is not None and remaining <= 0)
         if late or not self._session.cluster.prepare_on_all_hosts:
@@ -161,7 +163,7 @@ class Preparer:
     def _spread(
         self, query: str, excluded: Host | None, keyspace: str | None, timeout: float | Sentinel
     ) -> list[ResponseFuture]:
-        """PREPARE on the way to every other connected host, all at once."""
+        """Send PREPARE to every connected host except *excluded*, concurrently; return the futures."""
         hosts = [host for host in self._session._pools if host != excluded and host.is_up and not host.is_suspect]
         return [self._send(query, keyspace, host=host, timeout=timeout) for host in hosts]
 

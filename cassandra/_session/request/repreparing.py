@@ -1,20 +1,21 @@
-"""Preparing a statement again on a host that has forgotten it: once for all requests that need it there, and only if
-what they have bound is still what the host would take it for.
+"""Prepares a statement again on a host that has forgotten it: once for all requests that need it there, and only if the
+host would still decode their bound values with the same types.
 
-L5. After a restart of a node every request in flight is told UNPREPARED at about the same time. The first one of a
-statement on a host begins a *preparation*, which belongs to none of them; each, the first too, *waits* with an attempt
-of its own that is on no stream, until the preparation has ended, its own time is up, or it is over for another reason.
-The answer, or that there will be none, is handed to all who wait then; what it means to each is in execution.py.
+L5. After a restart of a node every request in flight gets UNPREPARED at about the same time. The first request for a
+statement on a host begins a *preparation*, which belongs to none of them. Each request, the first too, *waits* with an
+attempt of its own that has no stream, until the preparation has ended, the request's own time is up, or the request is
+over for another reason. The response, or its absence, is passed to all waiters at that time; execution.py interprets
+it for each.
 
-A host that is sent PREPARE knows the id of the statement again, and executes whatever else is on its way with it at
-that moment. If the table was dropped and created again with other types, these are values of the wrong types. So the
-types are looked at before: in the schema tables, and if these do not show that nothing has changed (other types, user
-types, parameters that are no columns) by preparing the statement under another id, which a blank behind its text gives
-it.
+From the moment that a host gets PREPARE the id of the statement is valid there again, and the host executes all other
+requests with it that are in flight. If the table was dropped and created again with other types, their values have the
+wrong types. So the types are compared first, with the schema tables. If these do not prove that nothing has changed
+(other types, user types, parameters that are not columns), the statement is first prepared under another id, by a blank
+after its text, and compared with that response.
 
-States of a preparation: *asking* for the columns, *looking* at the statement under the other id, *preparing*. While it
-is in one of them it is in ``_under_way``; it ends exactly once, in ``_end``, ``_fail`` or ``_refuse``, which take it
-out. Its waiters and ``_under_way`` are guarded by ``_lock``; nothing is called with it held. Its steps run one after
+States of a preparation: *asking* for the columns, *looking* at the statement under the other id, *preparing*. In these
+states it is in ``_under_way``; it ends exactly once, in ``_end``, ``_fail`` or ``_refuse``, which remove it. Its
+waiters and ``_under_way`` are guarded by ``_lock``; no foreign code is called while it is held. Its steps run one after
 the other: the first on the thread of the first waiter, the others on the I/O thread.
 """
 
@@ -44,12 +45,12 @@ if TYPE_CHECKING:
 
     from .future import ResponseFuture
 
-#: Of a statement on a host; before protocol 5 the keyspace is the connection's, and part of what is prepared.
+#: Host, statement id, keyspace. Before protocol 5 the connection's keyspace is part of the prepared statement.
 Key = tuple["Host", bytes, str | None]
 
 
 class Waiting:
-    """A request, its attempt that waits, and the timer of its own timeout."""
+    """A waiter: a request, its waiting attempt, and the timer of the request's own timeout."""
 
     __slots__ = ("attempt", "request", "timer")
 
@@ -59,14 +60,14 @@ class Waiting:
         self.timer: Any = None
 
     def wake(self) -> bool:
-        """It waits no longer. False if it was over already."""
+        """End the wait. Return False if it was over already."""
         if self.timer is not None:
             self.timer.cancel()
         return self.request._attempts.pop(self.attempt.number, None) is not None
 
 
 class Repreparing:
-    """What is being prepared again for the requests of one session."""
+    """The preparations under way for the requests of one session."""
 
     def __init__(self) -> None:
         self._lock = driver_lock("Repreparing")
@@ -74,7 +75,7 @@ class Repreparing:
 
     @commands.command
     def join(self, request: ResponseFuture, attempt: Attempt) -> None:
-        """Have *attempt* answered when its statement is prepared on its host, or cannot be."""
+        """Process *attempt* when its statement was prepared on its host, or cannot be prepared there."""
         remaining = request._remaining()
         if remaining is not None and remaining <= 0:
             request._execution.sending.time_out(request, attempt)
@@ -96,7 +97,7 @@ class Repreparing:
             begun.start()
 
     def _taken(self, preparation: Preparation) -> list[Waiting]:
-        """Those who wait for *preparation*, which has ended."""
+        """Remove *preparation*, which has ended, and return its waiters."""
         with self._lock:
             if self._under_way.get(preparation.key) is preparation:
                 del self._under_way[preparation.key]
@@ -118,7 +119,7 @@ class Preparation:
     def start(self) -> None:
         """Take the first step."""
         if not len(self._statement._bind_plan):
-            self._prepare()  # there is nothing to take for anything else
+            self._prepare()  # without values there are no types to compare
             return
         question = columns_query(self._statement)
         if question is None:
@@ -132,7 +133,7 @@ class Preparation:
             return
         try:
             unchanged = has_types_of(self._statement, rows_of(self._connection.decode(outcome)))
-        except Exception:  # an ERROR, or not to be understood: the statement itself will tell
+        except Exception:  # an ERROR, or not decodable: compare with the statement itself
             unchanged = False
         if unchanged:
             self._prepare()
@@ -154,7 +155,7 @@ class Preparation:
             self._end(outcome)
 
     def _refuse(self, bind_plan: Any) -> None:
-        """Tell those with values of other types. For the rest the host may know the statement."""
+        """Fail the waiters with values of other types; prepare the statement for the rest."""
         with self._owner._lock:
             here = list(self.waiting)
         refused: list[tuple[Waiting, DriverException]] = []
@@ -193,7 +194,7 @@ class Preparation:
             self._fail(error)
 
     def _end(self, outcome: Frame | Failure) -> None:
-        """The last answer, or that there is none."""
+        """End the preparation with the last response, or its absence."""
         lost = isinstance(outcome, Failure) and not is_timeout(outcome)
         self._wake_all(lost, lambda request, attempt: request._handle(attempt, outcome))
 
@@ -204,7 +205,8 @@ class Preparation:
         )
 
     def _wake_all(self, lost: bool, tell: Callable[[ResponseFuture, Attempt], object]) -> None:
-        """If the connection is *lost*, those who have another one to the host begin anew by that."""
+        """Call *tell* for each waiter. If the connection is *lost*, waiters with another connection to the host begin
+        again with that one."""
         for waiting in self._owner._taken(self):
             request, attempt = waiting.request, waiting.attempt
             if not waiting.wake():

@@ -1,4 +1,4 @@
-"""From a statement, its parameters and a profile to a ResponseFuture with the message to send."""
+"""Builds a ResponseFuture, with the message to send, from a statement, its parameters and a profile."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class RequestBuilder:
         paging_state: bytes | None,
         host: Host | EndPoint | str | None,
     ) -> ResponseFuture:
-        """A future ready to be sent. Raises TypeError or ValueError for arguments that cannot be sent."""
+        """Return a future that is ready to be sent. Raises TypeError or ValueError for arguments that cannot be
+        sent."""
         session = self._session
         encryption = session._encryption
         if encryption is not None and encryption.is_on:
@@ -103,7 +104,7 @@ class RequestBuilder:
             return query.bind(() if parameters is None else parameters)
         if isinstance(query, Statement):
             return query
-        raise TypeError(f"execute() takes CQL text or a statement, not {type(query).__name__}")
+        raise TypeError(f"expected CQL text or a statement, got {type(query).__name__}")
 
     def _message(
         self,
@@ -112,7 +113,7 @@ class RequestBuilder:
         profile: ResolvedProfile,
         paging_state: bytes | None,
     ) -> tuple[Any, ResultPlan | None]:
-        """The message, and the result plan it was built for (the answer may come without metadata)."""
+        """Return the message, and the result plan that it was built for (the response may have no metadata)."""
         session = self._session
         encryption = session._encryption
         keyspace = keyspace_to_send(statement, session.keyspace, session.cluster.protocol_version)
@@ -141,16 +142,16 @@ class RequestBuilder:
             )
         if isinstance(statement, BatchStatement):
             if parameters:
-                raise ValueError("A batch takes the parameters of its statements in add(), not in execute()")
+                raise ValueError("expected no parameters for a batch: pass those of its statements to add()")
             for prepared in statement._prepared.values():
                 prepared._check()
-            entries = list(statement._statements_and_parameters)  # as they are now, also if the request is sent again
+            entries = list(statement._statements_and_parameters)  # a copy: later changes do not affect the request
             if encryption is not None and encryption.is_on:
                 for _, query, _ in entries:
                     if isinstance(query, str):
                         encryption.check_text(query, keyspace or session.keyspace)
             return BatchMessage(statement.batch_type, entries, consistency, serial, timestamp, keyspace), None
-        raise UnsupportedOperation(f"{type(statement).__name__} is not a statement this driver can execute")
+        raise UnsupportedOperation(f"unsupported type of statement: {type(statement).__name__}")
 
     def _execute_message(
         self,
@@ -175,25 +176,25 @@ class RequestBuilder:
             fetch_size,
             paging_state,
             timestamp,
-            skip_meta=plan is not None and metadata_id is not None,  # else the server could not tell of other columns
+            skip_meta=plan is not None and metadata_id is not None,  # without the id the server cannot signal changes
             result_metadata_id=metadata_id,
         )
         return message, plan
 
     def _host(self, host: Host | EndPoint | str | None, query: Any, profile: ResolvedProfile) -> Host | None:
-        """The only host that the request may go to, if it is for one."""
+        """Return the only host that the request may go to; None if there is no such restriction."""
         if host is None:
             host = getattr(query, "target_host", None)
             if isinstance(host, str) and hasattr(profile.load_balancing_policy, "_targets_hosts"):
-                return None  # the policy puts it first, and others behind it
+                return None  # the policy puts it first, and others after it
         if host is None or isinstance(host, Host):
             return host
         metadata = self._session.cluster.metadata
         found: Host | None = metadata.get_host(host)
         if found is None:
             known = ", ".join(sorted(str(one.endpoint) for one in metadata.all_hosts())) or "none"
-            text = f"The statement is for {host}, but no host has that address; known are {known}"
-            raise NoHostAvailable(text, {str(host): ConnectionException(f"{host} is not a known host")})
+            text = f"The request must go to {host}, but no host has that address; known hosts: {known}"
+            raise NoHostAvailable(text, {str(host): ConnectionException(f"unknown host: {host}")})
         return found
 
     def _speculation(self, statement: Statement, profile: ResolvedProfile) -> Any:
@@ -204,7 +205,7 @@ class RequestBuilder:
 
 
 def _token(statement: Statement) -> int | None:
-    """The token requests of *statement* are routed by; hashed once, while binding where that is possible."""
+    """Return the routing token of *statement*; hashed once, while binding if that is possible."""
     if statement.routing_token is not None:
         return statement.routing_token
     if isinstance(statement, BoundStatement) and statement._routing_key is None:

@@ -2,11 +2,11 @@
 
 L5. A ResultSet belongs to the thread or task that iterates it. Not slotted: applications subclass it.
 
-A result with a next page is *idle*, or that page is *asked for* (``_fetching`` is its number), ahead (``_ahead`` is
-when) or because it is needed. It is asked for ahead by iteration alone, when that has begun with the page in front of
-it; turning to it, or its failure once somebody has seen that, makes the result idle again. So there is at most one page
-ahead. It is an outcome of the future until then: bytes. A result that is dropped tells nobody: what was asked for
-arrives, and is freed with the future.
+A result with a next page is *idle*, or it has *requested* that page (``_fetching`` is its number), ahead (``_ahead`` is
+the time of the request) or on demand. Only iteration requests it ahead, once it has begun with the page before. The
+result becomes idle again when it turns to the page, or when the page has failed and a caller has got the error. So
+there is at most one page ahead. Until then the page is an outcome of the future: bytes. Dropping a result cancels
+nothing: the requested page arrives, and is freed with the future.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ log = get_logger("cassandra.cluster")
 
 @public("cassandra.cluster")
 class ResultSet(Columnar, OfRows[Row]):
-    """Rows of the current page, and the way to the next ones.
+    """Rows of the current page, and methods that fetch the next ones.
 
     Iterating yields the rows of all pages; ``async for`` does the same without blocking the loop. The next page is
-    asked for while the current one is consumed, unless ``prefetch`` is 0: then when it is needed. Empty pages in the
-    middle are passed over. A loop begins with the current page; once ``next(result)`` was called it goes on with the
-    row that follows. Indexing and ``==`` read every page into memory first. When a page cannot be fetched, that
-    is raised, and whatever is asked next asks for it again: rows never end before all of them were there.
+    requested while the current one is consumed, unless ``prefetch`` is 0: then on demand. Empty pages in the middle are
+    skipped. A loop begins with the current page; once ``next(result)`` was called it continues with the following row.
+    Indexing and ``==`` read every page into memory first. If a page cannot be fetched, the error is raised, and the
+    next call that needs the page requests it again: iteration never ends before all rows were returned.
 
     Example::
 
@@ -65,16 +65,16 @@ class ResultSet(Columnar, OfRows[Row]):
     batch_regex = re.compile(r"^\s*BEGIN\s+[a-zA-Z]*\s*BATCH", re.IGNORECASE | re.ASCII)
 
     _list_mode: bool = False
-    _stepped: bool = False  # next() took rows: loops go on behind them
-    _given_names: list[str] | None = None  # what a program has set
+    _stepped: bool = False  # next() took rows: loops continue after them
+    _given_names: list[str] | None = None  # column names set by the program
 
     def __init__(self, response_future: ResponseFuture[Row], initial_response: Any) -> None:
         self.response_future = response_future
         self._set_current_rows(initial_response)
 
     def _future_of(self, flight: Flight) -> ResponseFuture[Row]:
-        """Of a result whose request had none."""
-        from ..concurrent.volley import future_of  # which makes results of its flights
+        """Return a future for a result that was made without one."""
+        from ..concurrent.volley import future_of  # volley.py makes results, and imports this module
 
         future = future_of(flight)
         future._outcome = (self._unopened, None, (self._plan, self._paging_state, self._beside, self._kept), 0)
@@ -82,11 +82,11 @@ class ResultSet(Columnar, OfRows[Row]):
         return future
 
     def _came_with(self, came: Came) -> None:
-        """What belongs to the current page is kept here: the future may be further on."""
+        """Keep the data of the current page here: the future may be at a later page."""
         self._plan, self._paging_state, self._beside, self._kept = came
 
     def _set_current_rows(self, result: Any) -> None:
-        """To the page that the future has now: for subclasses that page their own way."""
+        """Turn to the page that the future has now: for subclasses with their own paging."""
         outcome = self.response_future._outcome
         self._came_with(NOTHING if outcome is None else outcome[2])
         self._turn_to_rows(result)
@@ -126,12 +126,12 @@ class ResultSet(Columnar, OfRows[Row]):
 
     @property
     def has_more_pages(self) -> bool:
-        """Whether there are rows after the current page."""
+        """True if there are rows after the current page."""
         return self._paging_state is not None
 
     @property
     def paging_state(self) -> bytes | None:
-        """Opaque position after the current page; give it to ``execute(paging_state=…)`` to go on from there, also
+        """Opaque position after the current page; pass it to ``execute(paging_state=…)`` to continue from there, also
         when fetching the next page failed."""
         return self._paging_state
 
@@ -143,7 +143,7 @@ class ResultSet(Columnar, OfRows[Row]):
     def fetch_next_page(self) -> None:
         """Replace the current page by the next one, waiting for it; after the last one the page is empty.
 
-        When it cannot be fetched the current page stays, and calling this again asks again.
+        If it cannot be fetched, the current page stays, and the next call requests the page again.
         """
         if self._paging_state is None:
             self._no_page()
@@ -183,15 +183,15 @@ class ResultSet(Columnar, OfRows[Row]):
             self._page_iter = iter(())
 
     def _ask_ahead(self) -> int:
-        """The number of the next page, which is on its way. It is asked for by this result's own paging state: there
-        may be other results over the same future."""
+        """Request the next page, unless that was done already, and return its number. The request has this result's own
+        paging state: other results may have the same future."""
         if self._fetching is None:
             self._fetching = self.response_future._ask_for(self._paging_state, self)
         return self._fetching
 
     def _go_ahead(self) -> None:
-        """Ask for the next page while the current one is consumed, where that is wanted. Whatever is in the way of that
-        is raised when the page is needed, which is when it is asked for anew."""
+        """Request the next page while the current one is consumed, if the future prefetches. An error is not raised
+        here: the page is requested again when it is needed."""
         if self._fetching is not None or self._paging_state is None:
             return
         future = self.response_future
@@ -200,24 +200,26 @@ class ResultSet(Columnar, OfRows[Row]):
         self._ahead = monotonic()
         try:
             self._ask_ahead()
-        except DriverException:  # somebody else began a page
+        except DriverException:  # another consumer has begun a page
             self._ahead = None
 
     def _ran_out(self) -> bool:
-        """Whether the time of a page that was asked for ahead was over before anybody waited for it. If it has not come
-        then, it is asked for once more: whoever waits has all the time that a request has."""
+        """True if the timeout of a page that was requested ahead had elapsed before a caller waited for it. If the page
+        has timed out then, it is requested once more: the caller gets the whole timeout of a request."""
         if self._fetching is None or self._ahead is None:
             return False
         timeout = self.response_future.timeout
         return timeout is not None and monotonic() - self._ahead >= timeout
 
     def _not_fetched(self) -> None:
-        """An interrupted wait can be taken up again, a page that failed is asked for anew."""
+        """Process an exception of a wait: the next call requests a page that failed again, and resumes an interrupted
+        wait."""
         if self._fetching is not None and self.response_future._is_over(self._fetching):
             self._fetching = self._ahead = None
 
     def _turn_to(self, outcome: Outcome) -> None:
-        """All at once: an interruption before leaves the page to be asked for, one after has it here."""
+        """Turn to the page of *outcome* in one step: an interruption comes before it, and the page can be taken again,
+        or after it."""
         rows, page_iter = _as_rows(outcome[0]), self._page_iter
         if page_iter is not None:
             if isinstance(rows, UnmadeRows):
@@ -230,8 +232,8 @@ class ResultSet(Columnar, OfRows[Row]):
             self.fetch_next_page()
 
     def all(self) -> list[Row]:
-        """All rows of all remaining pages as one list. When a page cannot be fetched the rows before it are kept:
-        calling this again goes on from there."""
+        """Return all rows of all remaining pages as one list. If a page cannot be fetched, the rows before it are kept:
+        the next call continues from there."""
         if self._page_iter is not None or self._list_mode or self._iterates_its_own_way():
             return list(self)
         rows = self._gather()
@@ -240,7 +242,7 @@ class ResultSet(Columnar, OfRows[Row]):
         return rows
 
     def _gather(self) -> list[Any]:
-        """The current page becomes one with all that follow."""
+        """Join the current page with all that follow, as the current page; return its rows."""
         pages = [self._current_rows or ()]
         try:
             while self._paging_state is not None:
@@ -252,7 +254,7 @@ class ResultSet(Columnar, OfRows[Row]):
         return rows
 
     def _become_one(self, pages: list[Any]) -> list[Any]:
-        """What is read so far is the current page: *pages*, and the one that an interruption left out."""
+        """Join the pages read so far, as the current page: *pages*, and the one that an interruption left out."""
         current = self._current_rows or ()
         if current is not pages[-1]:
             pages.append(current)
@@ -279,10 +281,10 @@ class ResultSet(Columnar, OfRows[Row]):
         self._page_iter = iter(())
         return rows
 
-    def one(self) -> Row | Any:  # and not None, for which every program would have to look
-        """The first row of the current page, or None. Use it for queries that give one row at most.
+    def one(self) -> Row | Any:  # not ``Row | None``, which every program would have to check
+        """Return the first row of the current page, or None. Use it for queries that return at most one row.
 
-        Pages that are empty although there are more (a server that filters sends them) are passed over.
+        Empty pages with more pages after them (sent by a server that filters) are skipped.
         """
         rows = self._current_rows
         if not rows:
@@ -311,7 +313,7 @@ class ResultSet(Columnar, OfRows[Row]):
         return cls.__next__ is not _NEXT or cls.next is not ResultSet.next
 
     def next(self) -> Row:
-        """The next row; StopIteration after the last row of the last page."""
+        """Return the next row; raise StopIteration after the last row of the last page."""
         if not self._stepped:
             self._step()
         while True:
@@ -325,8 +327,8 @@ class ResultSet(Columnar, OfRows[Row]):
     __next__ = next
 
     def _step(self) -> None:
-        """next() is called for the first time. Where ``iter()`` gives the result itself, next() may be a loop's call:
-        only one without a loop before it counts."""
+        """Process the first call of next(). If ``iter()`` returns the result itself, a loop may have made the call:
+        only a call without a loop before it counts."""
         if self._page_iter is None:
             self._page_iter = iter(self._current_rows or ())
             self._stepped = True
@@ -334,14 +336,14 @@ class ResultSet(Columnar, OfRows[Row]):
             self._stepped = True
 
     def _end(self) -> None:
-        """All rows were iterated. A list can be iterated again."""
+        """Process the end of the rows. In list mode they can be iterated again."""
         if self._list_mode:
             self._stepped = False
         else:
             self._current_rows = []
 
     def _turn_page(self) -> bool:
-        """False after the last page."""
+        """Turn to the next page. Return False after the last one."""
         if self._paging_state is None:
             self._end()
             return False
@@ -393,7 +395,7 @@ class ResultSet(Columnar, OfRows[Row]):
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
-        """Whether there are rows; empty pages with more behind them are passed over, as in :meth:`one`."""
+        """True if there are rows; empty pages with more pages after them are skipped, as in :meth:`one`."""
         self._pass_over_empty_pages()
         return bool(self._current_rows)
 
@@ -403,10 +405,10 @@ class ResultSet(Columnar, OfRows[Row]):
 
     @property
     def was_applied(self) -> bool:
-        """Whether a lightweight transaction was applied.
+        """True if a lightweight transaction was applied.
 
-        RuntimeError when that cannot be told: another row factory than the driver's, a batch without conditions, or a
-        result that is not of one row.
+        Raises RuntimeError if that cannot be determined: with a row factory other than the driver's, for a batch
+        without conditions, and for a result without exactly one row.
         """
         future = self.response_future
         if future.row_factory not in (named_tuple_factory, dict_factory, tuple_factory):
@@ -431,12 +433,12 @@ class ResultSet(Columnar, OfRows[Row]):
         return self.response_future.get_all_query_traces(max_wait_sec_per)
 
     def cancel_continuous_paging(self) -> None:
-        """Continuous paging is a feature of DSE servers only: UnsupportedOperation."""
+        """Raise UnsupportedOperation: continuous paging is a feature of DSE servers only."""
         raise UnsupportedOperation("Continuous paging needs a DSE server, which this driver does not support.")
 
 
 def described(result: Any) -> str:
-    """How much *result*, of a page, is."""
+    """Return the size of *result*, of a page, as text."""
     if result is None:
         return "no rows"
     if not isinstance(result, Sized):
@@ -445,7 +447,7 @@ def described(result: Any) -> str:
 
 
 def _as_rows(result: Any) -> Any:
-    """What ``current_rows`` are, of what a request came to."""
+    """Return ``current_rows`` for the raw result of a request."""
     if isinstance(result, (list, UnmadeRows)):
         return result
     if not isinstance(result, Mapping):
@@ -454,7 +456,7 @@ def _as_rows(result: Any) -> Any:
         except TypeError:
             pass
         else:
-            return result  # what a user's row factory made
+            return result  # made by a user's row factory
     return [result] if result else []
 
 

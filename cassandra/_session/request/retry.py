@@ -1,4 +1,4 @@
-"""Retry decisions: what an error of an attempt means, in one table, and what follows from it.
+"""Retry decisions: one table of the meaning of errors of attempts, and the functions that apply it.
 
 L5. Two clients read the table:
 
@@ -63,7 +63,7 @@ FIRST_DELAY, LONGEST_DELAY = 0.01, 2.0  # seconds
 
 
 class Repeat(Enum):
-    """Whether a repeatable request is retried."""
+    """Extent of the retries of a repeatable request."""
 
     NEVER = 0  # the request itself is at fault
     FEW_TIMES = 1  # another replica may succeed, but the data may be at fault

@@ -1,6 +1,6 @@
-"""What rows are, to type checkers (L5): ``ResultSet[Product]``.
+"""Types of rows for type checkers (L5): ``ResultSet[Product]``.
 
-The parameter has a default, so that ``ResultSet`` alone is one of any rows, as in programs that never heard of it.
+The parameter has a default, so that ``ResultSet`` alone means any rows, as in programs that do not use the parameter.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     Row = TypeVar("Row", default=Any)
 
     class OfRows(Generic[Row]):
-        """Base of what has rows."""
+        """Base of classes that have rows."""
 
 else:
     Row = TypeVar("Row")
 
     class OfRows:
-        """Base of what has rows. ``Generic`` would be seen among the bases of public classes."""
+        """Base of classes that have rows. ``Generic`` would be visible among the bases of public classes."""
 
         __slots__ = ()
 

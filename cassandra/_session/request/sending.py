@@ -1,13 +1,14 @@
-"""Sending: the attempts of one request, on their way along its query plan.
+"""Sending: the attempts of one request, in the order of its query plan.
 
-L5. A :class:`Sending` belongs to an :class:`~cassandra._session.request.execution.Execution` and keeps what became of
-the attempts so far. The request itself is given to each step: it has the attempts in flight, page and outcome, see
-``transport_parts/request.pxi``. An attempt is *registered* with the request before it is submitted, as its answer may
-come before submitting returns, and taken out by whoever processes its outcome, gives it up, or could not send it.
+L5. A :class:`Sending` belongs to an :class:`~cassandra._session.request.execution.Execution` and keeps the errors of
+earlier attempts. The request is a parameter of each step: it owns the attempts in flight, page and outcome, see
+``transport_parts/request.pxi``. An attempt is *registered* with the request before it is submitted, as its response may
+arrive before submitting returns; it is removed when its outcome is processed, when it is given up, or when sending it
+fails.
 
 Steps run on the thread that makes the request, on the one that processes an outcome, and, for speculation and delayed
-retries, on the I/O thread. What they share is the query plan, which has a lock, and the attempts, which are the
-request's.
+retries, on the I/O thread. They share the query plan (see ``plan.py`` on concurrent use) and the attempts, which belong
+to the request.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ NO_POOL = "Host has been marked down or removed"
 
 
 def closed_text(session: Session) -> str:
-    """Why a session takes no requests any more, and what to do."""
+    """Return the reason why *session* rejects requests, and the remedy."""
     if session.cluster.is_shutdown:
         return "The cluster is shut down, and so are its sessions; make a new Cluster."
     return "The session is shut down; open a new one with Cluster.connect()."
 
 
 class Sending:
-    """Sends *content* along *plan*, and beside an attempt that takes long by *speculation*."""
+    """Sends *content* to the hosts of *plan*, and to further ones by *speculation* while an attempt takes long."""
 
     __slots__ = ("_numbers", "content", "errors", "plan", "speculation", "tracked", "unsure")
 
@@ -57,28 +58,28 @@ class Sending:
         self.content = content
         self.plan = plan
         self.speculation = speculation
-        self.errors: dict[Any, Any] = {}  # the last one of each host
+        self.errors: dict[Any, Any] = {}  # the last error of each host
         self.unsure = False  # an attempt failed in a way that leaves open whether the server executed it
-        self.tracked: dict[int, TrackedAttempt] = {}  # attempts that a tracker was told of and that have not ended
+        self.tracked: dict[int, TrackedAttempt] = {}  # attempts reported to a tracker that have not ended
         self._numbers: Iterator[int] | None = None
 
     # ---- along the plan
 
     def next_place(self, request: ResponseFuture) -> Place | None:
-        """Where to try next."""
+        """Return the next target, or None at the end of the plan."""
         session, content = request.session, self.content
         state, keyspace = session.cluster.metadata.state, self._keyspace(request)
         return self.plan.next(state, keyspace, content.token, content.planned_by, content.consistency)
 
     def _keyspace(self, request: ResponseFuture) -> str | None:
-        """What unqualified names are routed by."""
+        """Return the keyspace that unqualified names are routed by."""
         statement = self.content.statement
         keyspace: str | None = None if statement is None else statement.keyspace
         return keyspace or request.session.keyspace
 
     def send(self, request: ResponseFuture, page: int, alone: bool = True) -> bool:
-        """Send to the next host of the plan that takes it. False when none does; then, unless other attempts are under
-        way or *alone* is False, *page* has failed with :exc:`NoHostAvailable`."""
+        """Send to the next host of the plan that takes the request. Return False if none does; then, unless other
+        attempts are in flight or *alone* is False, *page* has failed with :exc:`NoHostAvailable`."""
         session = request.session
         if self.content.is_use and hand_over(request, page):
             return True
@@ -98,7 +99,7 @@ class Sending:
         return False
 
     def send_to(self, request: ResponseFuture, place: Place, page: int) -> bool:
-        """One attempt at *place*. False if nothing was sent."""
+        """Make an attempt at *place*. Return False if nothing was sent."""
         host = place.host
         pool = request.session._pools.get(host)
         if pool is None:
@@ -112,7 +113,7 @@ class Sending:
         return self.submit(request, Attempt(host, pool, connection, page))
 
     def submit(self, request: ResponseFuture, attempt: Attempt) -> bool:
-        """Send the request. False if nothing was sent."""
+        """Send *attempt*. Return False if nothing was sent and the next host is to be tried."""
         remaining = request._remaining()
         if remaining is not None and remaining <= 0:
             self.time_out(request, attempt)
@@ -135,34 +136,34 @@ class Sending:
             if tracking is not None:
                 tracking.ended(request, attempt, error)
             return False
-        except Exception as error:  # encoding failed: no host can help
+        except Exception as error:  # encoding failed, as it would for every host
             request._attempts.pop(number, None)
             request._fail(attempt.page, encoding_error(self.content.message, error))
             return True
-        if request._is_over(attempt.page):  # another attempt won while this one was being sent
+        if request._is_over(attempt.page):  # another attempt ended the page while this one was being sent
             request._give_up(attempt)
         elif self.speculation is not None:
             self._schedule_speculation(request, attempt)
         return True
 
     def next_number(self, request: ResponseFuture) -> int:
-        """Of an attempt. Speculative ones may ask from two threads at a time."""
+        """Return the number of a new attempt. Speculation may call this from two threads at a time."""
         if self._numbers is None:
             replaced(self, "_numbers", None, itertools.count(len(request.attempted_hosts)))
         assert self._numbers is not None
         return next(self._numbers)
 
     def without_pool(self) -> list[Host]:
-        """The hosts that had no pool when it was their turn."""
+        """Return the hosts that had no pool when they were tried."""
         return [host for host, error in self.errors.items() if error.args[:1] == (NO_POOL,)]
 
     def restart(self, request: ResponseFuture) -> None:
-        """Nothing was tried yet."""
+        """Forget all attempts, and restart clock and plan."""
         self.errors = {}
         request._start_time = monotonic()
         self.plan.restart()
 
-    # ---- beside an attempt under way, and later
+    # ---- speculation, and delayed steps
 
     def _schedule_speculation(self, request: ResponseFuture, attempt: Attempt) -> None:
         if self.speculation is None or not self.content.is_idempotent:
@@ -172,15 +173,15 @@ class Sending:
             self.later(request, delay, attempt.page, self._speculate)
 
     def _speculate(self, request: ResponseFuture, page: int) -> None:
-        if request._answered:  # and nobody has asked for it yet
+        if request._answered:  # a response has arrived and was not taken yet
             return
         if request._metrics is not None:
             request._metrics.on_speculative_execution()
         self.send(request, page, alone=False)
 
     def look(self, request: ResponseFuture) -> None:
-        """A peer is silent (see ``silence.py``), and it does no harm to send the request to another host too. By the
-        thread that processes its outcomes."""
+        """Send the request to another host too, which is safe, if the peers of all its attempts are silent (see
+        ``silence.py``). Called by the thread that processes its outcomes."""
         attempts = list(request._attempts.values())
         if attempts and all(attempt.connection.is_silent for attempt in attempts):
             self._speculate(request, attempts[0].page)
@@ -194,7 +195,7 @@ class Sending:
             if not request._is_over(page):
                 try:
                     step(request, page)
-                except Exception as error:  # a policy of the user: nobody else would hear of it
+                except Exception as error:  # of a user's policy: no caller would get it
                     request._fail(page, error)
 
         request._add_timer(page, request.session._call_later(delay, request, run))
@@ -202,25 +203,25 @@ class Sending:
     # ---- the end of an attempt
 
     def gave_up(self, request: ResponseFuture, attempt: Attempt) -> None:
-        """Nobody waits for its answer any more.
+        """Close the connection of *attempt*, which was given up, if it is a USE without a processed response.
 
-        A USE without an answer is carried out or not, now or later: nothing may be sent on that connection any more
-        that could then end up in another keyspace. The channel sees to those that it recognises and that were not
-        answered; a prepared one is known only here, and so is an answer that came but was not looked at."""
+        Such a USE may be executed, now or later, or not at all. Nothing more may be sent on that connection, as it
+        could be executed in another keyspace. The channel closes the connection of a USE that it recognises and that
+        has no response. Two cases are recognised only here: a prepared USE, and a response that was not processed."""
         if not attempt.answered and attempt.reprepares is None and attempt.number >= 0 and self.content.is_use:
             attempt.connection.defunct(
                 ConnectionException(
-                    "A USE was given up before its answer came; the connection's keyspace is not known any more",
+                    "A USE was given up before its response; the keyspace of the connection is unknown",
                     attempt.host.endpoint,
                 )
             )
 
     def may_be_executed(self, request: ResponseFuture) -> bool:
-        """Whether a server may have executed it, or may yet."""
+        """True if a server may have executed the request, or may still do so."""
         return self.unsure or any(attempt.reprepares is None for attempt in list(request._attempts.values()))
 
     def time_out(self, request: ResponseFuture, attempt: Attempt) -> None:
-        """The request's time is up while *attempt* is under way."""
+        """Fail the request, whose time is up while *attempt* is in flight."""
         error = OperationTimedOut(
             {str(attempt.host.endpoint): "Client request timeout. See Session.execute[_async](timeout)"},
             attempt.host,
@@ -234,14 +235,14 @@ class Sending:
         self.gave_up(request, attempt)
 
     def error_of(self, request: ResponseFuture, attempt: Attempt, error: Any) -> BaseException:
-        """What the application gets of *error*, which *attempt* ended with."""
+        """Return the exception that the application gets for *error* of *attempt*."""
         exception = public_error(error)
         annotate(exception, host=attempt.host, shard=attempt.connection.shard)
         self.annotate(request, exception)
         return exception
 
     def annotate(self, request: ResponseFuture, error: BaseException) -> None:
-        """What is known of the request when it fails."""
+        """Add the state of the request to *error*."""
         annotate(
             error,
             attempts=len(request.attempted_hosts),
@@ -251,7 +252,7 @@ class Sending:
 
 
 def hosts_of(request: ResponseFuture) -> Iterator[Host]:
-    """The hosts that will be tried next, best first; consuming it takes them out of the plan."""
+    """Yield the hosts that will be tried next, best first; consuming them removes them from the plan."""
     sending = request._execution.sending
     while (place := sending.next_place(request)) is not None:
         yield place.host

@@ -1,8 +1,8 @@
-"""What servers tell of tablets along with their answers, and what requests tell servers of the tablets known.
+"""Tablets in responses, and tablet versions in requests.
 
-L5. A ScyllaDB server adds the tablet of a request to its answer when the request came to a host or shard that has none
-of its replicas (``TABLETS_ROUTING_V1``), or when the request shows that the client knows an older state of the tablet,
-or none (``TABLETS_ROUTING_V2``: a byte with four bits of the version at the end of every EXECUTE). The map itself is
+L5. A ScyllaDB server adds the tablet of a request to its response if the request arrived at a host or shard without a
+replica of it (``TABLETS_ROUTING_V1``), or if the request shows that the client has an older state of the tablet, or
+none (``TABLETS_ROUTING_V2``: a byte with four bits of the version at the end of every EXECUTE). The map itself is
 ``Metadata._tablets``.
 """
 
@@ -31,9 +31,9 @@ V1, V2 = "tablets-routing-v1", "tablets-routing-v2"
 
 
 def learn_tablet(session: Session, features: ProtocolFeatures, query: Any, payload: Mapping[str, bytes | None]) -> None:
-    """Add the tablet in *payload*, if there is one of the version that the answering connection negotiated.
+    """Add the tablet in *payload*, if there is one of the version that the response's connection negotiated.
 
-    A tablet that cannot be read is logged, the first of a table as a warning: the answer it came with is good.
+    A tablet that cannot be decoded is logged, the first of a table as a warning: the response itself is valid.
     """
     if features.tablets_routing_v2:
         tablet = payload.get(V2)
@@ -52,12 +52,12 @@ def learn_tablet(session: Session, features: ProtocolFeatures, query: Any, paylo
         known = session.cluster.metadata._odd_tablets
         level = logging.DEBUG if (keyspace, query.table) in known else logging.WARNING
         known.add((keyspace, query.table))
-        log.log(level, "A tablet of %s.%s could not be taken: %s", keyspace, query.table, error)
+        log.log(level, "Failed to decode a tablet of %s.%s: %s", keyspace, query.table, error)
 
 
 def use_version_blocks(cluster: Cluster, wanted: bool) -> None:
-    """Make compiled requests for connections with version blocks, or without. Of a cluster that has both, those that
-    are not compiled for are served a little slower."""
+    """Compile requests for connections with version blocks, or without. If a cluster has both kinds, requests over the
+    other kind are a little slower."""
     cluster.version_blocks = wanted
     for session in cluster.sessions:
         if session._version_blocks != wanted:
@@ -65,7 +65,7 @@ def use_version_blocks(cluster: Cluster, wanted: bool) -> None:
 
 
 def use_metadata_ids(cluster: Cluster, wanted: bool) -> None:
-    """Make compiled requests for connections with ScyllaDB's metadata ids, or without."""
+    """Compile requests for connections with ScyllaDB's metadata ids, or without."""
     cluster.metadata_ids = wanted
     for session in cluster.sessions:
         if session._metadata_ids != wanted:
@@ -73,7 +73,7 @@ def use_metadata_ids(cluster: Cluster, wanted: bool) -> None:
 
 
 def version_block_of(tablets: Tablets, keyspace: str | None, table: str | None) -> Callable[[int | None], int]:
-    """What gives the version block of requests about one table by their tokens."""
+    """Return a function from the token of a request for one table to its version block."""
     if keyspace is None or table is None:
         return lambda token: random_tablet_version_block()
     find = tablets.table(keyspace, table).find
@@ -87,7 +87,7 @@ def version_block_of(tablets: Tablets, keyspace: str | None, table: str | None) 
 
 
 def with_version_block(session: Session, message: ExecuteMessage, query: Any, token: int | None) -> ExecuteMessage:
-    """*message* with the version block of what is known now; as it is if it was given one."""
+    """Return *message* with the version block of the tablet in the map; unchanged if it has one already."""
     if message.tablet_version_block is not None or query is None:
         return message
     keyspace = query.keyspace or session.keyspace

@@ -21,7 +21,7 @@ from ..statements.statements import SimpleStatement
 if TYPE_CHECKING:
     from ..session import Session
 
-FIRST_DELAY = 0.003  # seconds between looks at a trace the server still writes; doubled each time
+FIRST_DELAY = 0.003  # seconds between reads of a trace that the server is still writing; doubled each time
 
 SESSIONS = (
     "SELECT request, duration, started_at, coordinator, parameters, client FROM system_traces.sessions "
@@ -32,7 +32,7 @@ EVENTS = "SELECT activity, event_id, source, source_elapsed, thread FROM system_
 
 @public("cassandra.query")
 class QueryTrace:
-    """How the servers executed one request; filled by :meth:`populate`."""
+    """Trace of the execution of one request by the servers; filled by :meth:`populate`."""
 
     trace_id: UUID
     request_type: str | None = None
@@ -61,11 +61,11 @@ class QueryTrace:
     ) -> None:
         """Read the trace, waiting up to *max_wait* seconds (None: as long as it takes) until the server has written it.
 
-        With *wait_for_complete* False whatever is there is taken. Raises :exc:`TraceUnavailable` when time is up, and
-        if this one was unpickled: it has no session to read by.
+        With *wait_for_complete* False a partial trace is accepted. Raises :exc:`TraceUnavailable` when time is up, and
+        if this object was unpickled: it has no session to read with.
         """
         if self._session is None:
-            raise TraceUnavailable(f"The trace {self.trace_id} was unpickled: it has no session to be read by.")
+            raise TraceUnavailable(f"The trace {self.trace_id} was unpickled: it has no session to read with.")
         seconds("max_wait", max_wait, negative=True)
         start = time.monotonic()
         delay = FIRST_DELAY
@@ -109,7 +109,7 @@ class QueryTrace:
 
 @public("cassandra.query")
 class TraceEvent:
-    """One step of a trace: what, where, and microseconds since the node began."""
+    """One step of a trace: description, node, thread, and time since the node began."""
 
     def __init__(
         self, description: str, timeuuid: UUID, source: str, source_elapsed: int | None, thread_name: str

@@ -1,8 +1,8 @@
-"""Who wants to hear of every request and each of its attempts, and the log of slow ones.
+"""Observers of requests and attempts, and the log of slow requests.
 
-L5. A session whose cluster has a ``request_tracker`` or a ``slow_request_threshold`` keeps a :class:`Tracking`, and its
-requests go one by one through Python, as they do with request init listeners; any other session pays nothing. What a
-tracker raises is logged and changes nothing.
+L5. A session whose cluster has a ``request_tracker`` or a ``slow_request_threshold`` has a :class:`Tracking`, and each
+of its requests is processed in Python, as with request init listeners; other sessions have no cost. Exceptions of a
+tracker are logged and have no other effect.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ class TrackedAttempt(NamedTuple):
     """One send of a request to a node."""
 
     number: int
-    """0 for the first one of a request."""
+    """0 for the first attempt of a request."""
     host: Host
     shard: int | None
-    """The shard whose connection it went over; None where there are none."""
+    """The shard of its connection; None for hosts without shards."""
     started: float
-    """``time.monotonic()`` when it was sent."""
+    """``time.monotonic()`` at the time of sending."""
 
 
 @public("cassandra.metrics")
 class RequestTracker:
-    """Hears of every request of a cluster's sessions, for tracing and metrics; override what is of interest, and give
-    an object to ``Cluster(request_tracker=...)``.
+    """Observer of all requests of a cluster's sessions, for tracing and metrics; override the methods of interest, and
+    pass an object to ``Cluster(request_tracker=...)``.
 
     The methods are called on the thread that does the step: the caller's, an event loop's, or the driver's I/O thread;
-    they must not block. Each page of a result is a request of its own. Exceptions are logged and change nothing.
-    Executions by ``execute_concurrent`` are told of one by one; what the driver asks for itself is not. Example::
+    they must not block. Each page of a result is a request of its own. Exceptions are logged and have no other effect.
+    Executions by ``execute_concurrent`` are reported one by one; the driver's internal requests are not. Example::
 
         class Spans(RequestTracker):
             def on_attempt_end(self, request, attempt, error):
@@ -53,22 +53,22 @@ class RequestTracker:
     """
 
     def on_request(self, request: ResponseFuture) -> None:
-        """*request* begins (``request.query`` is its statement)."""
+        """Called when *request* begins (``request.query`` is its statement)."""
 
     def on_attempt(self, request: ResponseFuture, attempt: TrackedAttempt) -> None:
-        """It is about to be sent."""
+        """Called before *attempt* is sent."""
 
     def on_attempt_end(self, request: ResponseFuture, attempt: TrackedAttempt, error: BaseException | None) -> None:
-        """It was answered, or failed with *error*, which may be tried again; ``concurrent.futures.CancelledError`` if
-        its answer is not wanted any more."""
+        """Called when *attempt* has got a response, or has failed with *error*, which may be retried;
+        ``concurrent.futures.CancelledError`` if its response is not needed any more."""
 
     def on_request_end(self, request: ResponseFuture, error: BaseException | None, elapsed: float) -> None:
-        """The request came to a result, or to *error*, *elapsed* seconds after it began (its answer's arrival counts,
-        not when somebody asked for it)."""
+        """Called when *request* has ended with a result, or with *error*, *elapsed* seconds after it began (until the
+        arrival of the response, not until a caller takes the result)."""
 
 
 class Tracking(PageObserver):
-    """Tells *tracker* (None: nobody) and logs requests that take *threshold* seconds (None: none)."""
+    """Calls *tracker* (may be None), and logs requests that take *threshold* seconds (None: logs none)."""
 
     def __init__(self, tracker: RequestTracker | None, threshold: float | None) -> None:
         self._tracker = tracker
@@ -77,7 +77,7 @@ class Tracking(PageObserver):
     def begin(self, request: ResponseFuture) -> None:
         request._execution.sending.tracked = {}
         request._tracking = self
-        request._set_eager()  # it is told on the I/O thread how its attempts end
+        request._set_eager()  # the I/O thread processes its outcomes on arrival
         self._tell("on_request", request)
 
     def sending(self, request: ResponseFuture, attempt: Attempt) -> None:
@@ -116,7 +116,7 @@ class Tracking(PageObserver):
 
 
 def _text_of(request: ResponseFuture) -> str:
-    """The text of its statement, without values."""
+    """Return the text of the statement of *request*, without values."""
     query = request.query
     prepared = getattr(query, "prepared_statement", query)
     return str(getattr(prepared, "query_string", None) or query)

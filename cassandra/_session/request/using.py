@@ -1,11 +1,10 @@
 """USE: the keyspace of a session changes on the I/O thread, and no other request is sent meanwhile.
 
-L5. A caller's thread holds all connections of the session, those to come too, and posts the request, in one native
-section. The I/O thread, which no handler of a signal interrupts, sends the USE and processes its answer
-(``completing.follow``); the hold ends when the request has succeeded or failed. Requests that are made meanwhile find
-the connections busy and wait for room: they are sent when every connection is in the keyspace that the session says it
-is in. So a program that is interrupted while it waits for a USE goes on in one definite keyspace, and so do its other
-threads.
+L5. In one native section, a caller's thread holds all connections of the session, including those opened later, and
+posts the request. The I/O thread, which no handler of a signal interrupts, sends the USE and processes its response
+(``completing.follow``); the hold ends when the request has succeeded or failed. Requests made meanwhile find the
+connections busy and wait for room: they are sent when every connection is in the keyspace of the session. So if a
+program is interrupted while it waits for a USE, all its threads continue in one definite keyspace.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def hand_over(request: ResponseFuture, page: int) -> bool:
-    """Have the I/O thread send *request*, a USE, and hold the connections. False if the caller is to send it: on the
-    I/O thread, where connections are held from now on, and where the session has no I/O thread any more."""
+    """Hold the connections, and let the I/O thread send *request*, a USE. Return False if the caller is to send it: on
+    the I/O thread (the connections are held from then on), and if the session has no I/O thread any more."""
     session = request.session
     if session.is_shutdown:
         return False
@@ -44,7 +43,7 @@ def _hold_of(session: Session) -> Hold:
 
 
 def _send_held(request: ResponseFuture, page: int, hold: Hold) -> None:
-    request._right = DRIVER  # what it holds does not apply to itself
+    request._right = DRIVER  # its hold does not apply to itself
     request._add_timer(page, hold)
 
 
@@ -53,5 +52,5 @@ def _send(request: ResponseFuture, page: int, hold: Hold) -> None:
     if not request._is_over(page):
         try:
             request._execution.sending.send(request, page)
-        except Exception as error:  # a policy of the user
+        except Exception as error:  # of a user's policy
             request._fail(page, error)

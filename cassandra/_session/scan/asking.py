@@ -1,12 +1,12 @@
-"""Asks for pages: where each goes, how many a host gets at a time, and what becomes of it.
+"""Page fetcher: chooses targets of page requests, limits those in flight to a host, and reads their outcomes.
 
 L5. An :class:`Asking` is one native operation for all pages of a reading; the number of an attempt is that of a *slot*,
-which is used once. It belongs to whoever reads: one thread, or the thread of a task's loop. Outcomes lie in the
-operation until that thread takes them, nothing is processed anywhere else. ``_arrived``, ``_silent`` and ``_concluded``
-are all that other threads touch: they append to them, and then end the wait.
+which is used once. It belongs to the reader: one thread, or the thread of a task's loop. Outcomes stay in the operation
+until that thread takes them; no other thread processes them. Other threads access ``_arrived``, ``_silent`` and
+``_concluded`` only: they append to them, and then end the wait.
 
-A host has a *window*, as writes have: so many pages at a time. It grows with answers, and is halved when the host says
-that it has too much to do, or says nothing in time.
+A host has a *window*, as for writes: a limit of pages in flight. It grows with responses, and is halved when the host
+reports overload, or does not respond in time.
 """
 
 from __future__ import annotations
@@ -48,12 +48,13 @@ if TYPE_CHECKING:
 
     from ..session import Session
 
-DRAWS = 3  # of places for a page, of which the least busy one gets it
-CLOSED_BY_US = Failure(0, "something else has ended")
+DRAWS = 3  # targets drawn for a page, of which the least busy one gets it
+CLOSED_BY_US = Failure(0, "wake-up without an outcome")
 
 
 class Asking(Operation):
-    """Sends the pages of one reading and takes their outcomes. *most*: pages in flight to one host."""
+    """Sends the page requests of one reading and takes their outcomes. *most*: limit of pages in flight to one
+    host."""
 
     def __init__(self, session: Session, most: int, timeout: float | None) -> None:
         super().__init__()
@@ -62,7 +63,7 @@ class Asking(Operation):
         self._most = within_limits(session.cluster, most)
         self._timeout = timeout
         self.windows: dict[Host, HostWindow] = {}
-        self.busy: dict[tuple[Host, int | None], int] = {}  # pages in flight by place
+        self.busy: dict[tuple[Host, int | None], int] = {}  # pages in flight by host and shard
         self._flying: dict[int, Asked] = {}
         self._slot = 0
         self._arrived: deque[tuple[int, Frame | Failure]] = deque()
@@ -76,11 +77,11 @@ class Asking(Operation):
 
     @property
     def in_flight(self) -> int:
-        """Pages whose outcome was not taken."""
+        """Number of pages whose outcome was not taken yet."""
         return len(self._flying) + len(self._alone)
 
     def check(self) -> None:
-        """ConnectionShutdown in a forked child; NoHostAvailable where the session has ended."""
+        """Raise ConnectionShutdown in a forked child, NoHostAvailable if the session has ended."""
         process.stay(self._process)
         if self._session.is_shutdown or self._session._draining:
             raise NoHostAvailable(closed_text(self._session), {})
@@ -88,8 +89,8 @@ class Asking(Operation):
     # ---- sending
 
     def place_of(self, question: Question, token: int | None) -> Place | None:
-        """Where a first attempt would go; None where there is nobody. Another replica each time, if requests are spread
-        over them."""
+        """Return the target of a first attempt; None if there is no host. Each call may return another replica, if the
+        policy distributes requests over them."""
         state = self._session.cluster.metadata.state
         if state is not self._state:
             self._state, self._routes = state, {}
@@ -99,7 +100,7 @@ class Asking(Operation):
         return route(token)
 
     def _least_busy(self, asked: Asked) -> Place | None:
-        """Of some places for it the one with the fewest pages."""
+        """Return the least busy of several targets for *asked*, by pages in flight."""
         best, least = None, 1 << 30
         for _ in range(DRAWS):
             place = self.place_of(asked.question, asked.token)
@@ -115,7 +116,7 @@ class Asking(Operation):
     def _route_of(self, question: Question) -> Callable[[int | None], Place | None]:
         state, keyspace, table = self._state, question.keyspace, question.table
         router, level = self._router(question), question.profile.consistency_level
-        native = getattr(router, "route", None)  # of a policy of our own
+        native = getattr(router, "route", None)  # of the driver's policies
         if native is not None:
             found: Callable[[int | None], Place | None] = native(state, keyspace, table, None, level)
             return found
@@ -126,7 +127,8 @@ class Asking(Operation):
         return session._router_of(question.profile.load_balancing_policy or session.cluster.load_balancing_policy)
 
     def send(self, asked: Asked) -> bool | Exception:
-        """Send *asked*. False if there is no room now: nothing was done; the error if no host takes it."""
+        """Send *asked*. Return False, with nothing done, if there is no room now; return the error if no host takes
+        it."""
         if not asked.tried:
             place = self._least_busy(asked)
             if place is not None:
@@ -136,7 +138,8 @@ class Asking(Operation):
         return self._send_along(asked)
 
     def _send_along(self, asked: Asked) -> bool | Exception:
-        """Along the whole plan, beginning with those hosts that have not failed for this page."""
+        """Send to the first host of the whole plan that takes *asked*; hosts that have failed for this page come
+        last."""
         question, full = asked.question, False
         errors: dict[Host, Exception] = {}
         router, state = self._router(question), self._session.cluster.metadata.state
@@ -146,7 +149,7 @@ class Asking(Operation):
         if rest is None:
             rest = router.fallback(*where, first, question.profile.consistency_level)
         places = [place for place in (first, *rest) if place is not None]
-        places.sort(key=lambda place: place.host in asked.tried)  # stable: else in the order of the plan
+        places.sort(key=lambda place: place.host in asked.tried)  # stable: keeps the order of the plan otherwise
         for place in places:
             outcome = self._send_to(asked, place)
             if outcome is True:
@@ -192,7 +195,7 @@ class Asking(Operation):
     # ---- outcomes
 
     def outcomes(self) -> Iterator[tuple[Asked, Any]]:
-        """What has ended since the last time: a :class:`Came`, or what it failed with."""
+        """Yield the pages that have ended since the last call, each with a :class:`Came`, or its error."""
         self._take_into(self._arrived)
         while self._arrived:
             slot, outcome = self._arrived.popleft()
@@ -207,7 +210,7 @@ class Asking(Operation):
             if asked is not None and asked.connection.orphan(asked.stream, self, asked.slot):
                 del self._flying[asked.slot]
                 self._landed(asked, False)
-                yield asked, ConnectionException(f"{asked.host} gives no sign of life", asked.connection.endpoint)
+                yield asked, ConnectionException(f"{asked.host} does not respond", asked.connection.endpoint)
         while self._concluded:
             asked, found = self._concluded.popleft()
             if asked in self._alone:
@@ -229,12 +232,12 @@ class Asking(Operation):
             del self.busy[at]
 
     def _read(self, asked: Asked, outcome: Frame | Failure) -> Any:
-        """None if it goes on as a request of its own."""
+        """Return the outcome as :meth:`outcomes` yields it; None if *asked* continues as a request of its own."""
         assert asked.host is not None
         if isinstance(outcome, Failure):
             if not is_timeout(outcome):
                 return connection_error(outcome, asked.host)
-            told = {str(asked.host.endpoint): f"No answer to a page of a scan within {self._timeout} s"}
+            told = {str(asked.host.endpoint): f"No response to a page of a scan within {self._timeout} s"}
             return OperationTimedOut(told, asked.host, self._timeout, asked.connection.in_flight)
         try:
             message = asked.connection.decode(outcome, asked.plan)
@@ -242,7 +245,7 @@ class Asking(Operation):
             return broken
         if message.warnings:
             log_server_warnings(message.warnings)
-            asked.question.page_size.too_much()  # it may be of that
+            asked.question.page_size.too_much()  # a large page may be the reason
         if isinstance(message, PreparedQueryNotFound):
             self._go_on_alone(asked, outcome)
             return None
@@ -252,22 +255,22 @@ class Asking(Operation):
             where = statement_of(asked.question, asked.token)
             learn_tablet(self._session, asked.connection.features, where, message.custom_payload)
         if message.kind != ResultKind.ROWS or message.page is None:
-            return ConnectionException(f"Got no rows in answer to a page of a scan: {message!r}", asked.host.endpoint)
+            return ConnectionException(f"Got no rows in response to a page of a scan: {message!r}", asked.host.endpoint)
         self._described(asked, message)
         return _came(asked, message.page, message.paging_state)
 
     def _described(self, asked: Asked, message: Any) -> None:
-        """The answer came with metadata of its own, which later requests go by."""
+        """Adopt the metadata in the response for later requests."""
         prepared = asked.question.prepared
         if message.metadata_changed:
             prepared.update_result_metadata(message.plan, message.result_metadata_id)
         elif message.plan is not asked.plan and prepared.result_metadata_id is None:
             prepared.update_result_metadata(message.plan, None)
 
-    # ---- pages that go on as requests of their own
+    # ---- pages that continue as requests of their own
 
     def _go_on_alone(self, asked: Asked, outcome: Frame) -> None:
-        """The host has forgotten the statement: a request sees to that, from this outcome on."""
+        """Continue from *outcome*, UNPREPARED, as a request, which prepares the statement again."""
         question, session = asked.question, self._session
         message, plan = question.message(asked.bound, asked.paging_state)
         future: Any = ResponseFuture(
@@ -306,14 +309,14 @@ class Asking(Operation):
         self._inject(NOTHING_ELSE, CLOSED_BY_US)
 
     def _on_silent(self, slot: int) -> None:
-        """On the I/O thread: the peer of a page gives no sign of life. If there is another host, that is asked."""
+        """Schedule a page whose peer is silent for another host, if there is one. Runs on the I/O thread."""
         if any(host.is_up and not host.is_suspect for host in self._session._pool_set.pools):
             self._silent.append(slot)
             self.nudge()
 
     def _on_outcome(self) -> None:
-        """Outcomes that came while nobody waited, on the I/O thread; or, for a task, all of them."""
-        if self._loop is not None and aio.loop_or_none() is not self._loop:  # it watches no descriptors
+        """Take outcomes that arrived while no thread waited, on the I/O thread; for a task, all outcomes."""
+        if self._loop is not None and aio.loop_or_none() is not self._loop:  # the loop watches no descriptors
             if not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._wake)
             return
@@ -321,7 +324,7 @@ class Asking(Operation):
         if self._loop is not None:
             self._wake()
         elif news:
-            self.nudge()  # the thread that has begun to wait meanwhile
+            self.nudge()  # a thread may have begun to wait meanwhile
 
     def _on_forked(self) -> None:
         return
@@ -333,12 +336,12 @@ class Asking(Operation):
         return bool(self._arrived or self._answered or self._silent or self._concluded)
 
     def wait(self, seconds: float) -> None:
-        """Until something has ended, or *seconds* are over."""
+        """Wait until a page has ended, or *seconds* are over."""
         if not self.has_news:
             self._wait(seconds)
 
     def use_loop(self) -> None:
-        """Outcomes are for the running loop from now on."""
+        """Deliver outcomes to the running loop from now on."""
         loop = aio.running_loop()
         if self._loop is not loop:
             self._loop = loop
@@ -363,14 +366,14 @@ class Asking(Operation):
     # ---- the end
 
     def forget(self, asked: Asked) -> None:
-        """Nobody wants it any more, wherever it is."""
+        """Give *asked* up, in any state."""
         self._alone.discard(asked)
         if self._flying.pop(asked.slot, None) is not None:
             self._landed(asked, False)
             asked.connection.orphan(asked.stream, self, asked.slot)
 
     def close(self) -> None:
-        """Give up all that is in flight."""
+        """Give up all pages in flight."""
         self._finish()
         flying, self._flying = self._flying, {}
         for asked in flying.values():

@@ -1,20 +1,21 @@
-"""Merges partitions: pages of many sources to batches in one order, on the thread that wants them.
+"""Merges partitions: pages of many sources into batches in one order, on the thread of the consumer.
 
-L5. A :class:`Merging` belongs to one consumer at a time, as a reading does, and asks for pages while the consumer asks
-for batches. A source is
+L5. A :class:`Merging` belongs to one consumer at a time, as a reading does, and requests pages while the consumer
+requests batches. States of a source:
 
-  *new*      nothing was asked for
-  *asked*    a page is in flight, or *queued* to be sent, or *due* at a moment, to be sent again
-  *here*     its next page has come, and its place in the merge is taken by rows of the one before
-  *over*     its last page was merged, or as many rows as are wanted in all
+  *new*      no page was requested
+  *asked*    a page is in flight, or *queued* to be sent, or *due*, to be sent again at a set time
+  *here*     its next page has arrived, and the merge still has rows of the page before
+  *over*     its last page was merged, or as many of its rows as the limit of the merge
 
-and may have one page here or asked for while another one is merged. What the merge *needs* is asked for first; the page
-ahead only while there is memory, and no source is new. A page goes into the merge as soon as that needs it.
+A source may have one page here or requested while another one is merged. Pages that the merge *needs* are requested
+first; pages ahead only while there is memory, and no source is new. A page is added to the merge when the merge needs
+it.
 
-Sources are merged in *levels*: one merge for each ``max_open`` of them, and others over these. Rows that are equal come
-in the order of their sources, as each level has its sources in that order.
+Sources are merged in *levels*: one merge for each ``max_open`` sources, and further merges of their results. Equal rows
+are in the order of their sources, as each level has its sources in that order.
 
-The whole is *going*, then *over*, *broken* (the error is raised again whenever it is asked) or closed.
+States of the whole: *going*, then *over*, *broken* (each further call raises the error again) or closed.
 """
 
 from __future__ import annotations
@@ -44,17 +45,17 @@ if TYPE_CHECKING:
     from ..session import Session
     from .order import OrderPlan
 
-LOOK = 1.0  # seconds between two looks, whatever happens
-RESTARTS = 3  # of one source
-PART_ROWS = 8192  # of a batch that goes from one level to the next
+LOOK = 1.0  # longest wait in seconds
+RESTARTS = 3  # limit for one source
+PART_ROWS = 8192  # rows of a batch between two levels
 SHOWN = 200  # characters of a key in a message
-REFUSALS = 4  # by hosts without room, after which no other page is tried
+REFUSALS = 4  # refusals by hosts without room after which no further page is tried
 
 SENT, AHEAD, NEEDED = range(3)
 
 
 class Source:
-    """A partition. *fed*: rows that went into its merge; *again*: it is read once more, those are left out."""
+    """A partition. *fed*: rows added to its merge; *again*: it is read again, without those rows."""
 
     __slots__ = ("again", "asked", "bound", "fed", "here", "number", "over", "page", "queue", "restarts")
 
@@ -63,10 +64,10 @@ class Source:
         self.bound = bound
         self.asked: Asked | None = None
         self.here: Came | None = None
-        self.page = 0  # number of the one that is asked for, or is here
+        self.page = 0  # number of the requested or current page
         self.fed = self.restarts = 0
         self.again = self.over = False
-        self.queue = SENT  # where its page waits
+        self.queue = SENT  # the queue of its page request
 
 
 class Level:
@@ -80,20 +81,20 @@ class Level:
         self._rows: list[deque[Any]] | None = [deque() for _ in below] if merging.makes_rows else None
 
     def fill(self, wanted: int) -> bool:
-        """Merge until so many rows are pending. False if that needs pages that are not here; True with fewer rows if
-        there are no more."""
+        """Merge until *wanted* rows are pending. Return False if that needs pages that are not here; True, with fewer
+        rows, if there are no more."""
         merge = self.merge
         while merge.advance(wanted) < wanted:
             hungry = merge.hungry()
             if not hungry:
                 return True
-            fed = [self._feed(index) for index in hungry]  # all of them: each asks for what it needs
+            fed = [self._feed(index) for index in hungry]  # all of them: each requests the page that it needs
             if not any(fed):
                 return False
         return True
 
     def take(self) -> tuple[RecordBatch, list[Any] | None] | None:
-        """Pending rows: as a batch, and as rows, if those are wanted."""
+        """Return the pending rows, as a batch and, if the merging makes rows, as rows; None if there are none."""
         batch = self.merge.take()
         if batch is None:
             return None
@@ -106,7 +107,7 @@ class Level:
         return batch, rows
 
     def _feed(self, index: int) -> bool:
-        """Rows for what is below; whether there were any, or it is over."""
+        """Add rows of the source or level at *index*. Return True if there were any, or if it is over."""
         below = self.below[index]
         if isinstance(below, Source):
             return self._merging.feed(self, index, below)
@@ -125,7 +126,7 @@ class Level:
 
 
 class Merging:
-    """The batches of *plan*. *factory*: for rows in their place."""
+    """Batches of *plan*; with a *factory*, lists of its rows instead."""
 
     def __init__(self, session: Session, plan: OrderPlan, factory: Callable[..., Any] | None = None) -> None:
         self.plan = plan
@@ -144,8 +145,8 @@ class Merging:
         self._due: list[tuple[float, int, Asked]] = []
         self._dues = 0
         self._held = 0  # bytes of pages that are here
-        self._left = plan.limit  # rows that are wanted yet
-        self._described: tuple[Any, ColumnPlan] | None = None  # of the page before
+        self._left = plan.limit  # rows up to the limit
+        self._described: tuple[Any, ColumnPlan] | None = None  # result plan and column plan of the page before
         self._level: Level | None = self._levels(sources)
         self._pieces: deque[Any] = deque()
         self._broken: Exception | None = None
@@ -160,7 +161,7 @@ class Merging:
     # ---- batches
 
     def next(self) -> Any:
-        """The next batch, or list of rows; None at the end."""
+        """Return the next batch, or list of rows; None at the end."""
         while True:
             piece = self._ask()
             if piece is not None or self.closed:
@@ -168,7 +169,7 @@ class Merging:
             self._asking.wait(self._wait_time())
 
     async def next_async(self) -> Any:
-        """As :meth:`next`, without blocking the running loop. Others have a turn before each."""
+        """As :meth:`next`, without blocking the running loop, which gets a turn before each."""
         self._asking.use_loop()
         await turn()
         while True:
@@ -178,14 +179,14 @@ class Merging:
             await self._asking.wait_async(self._wait_time())
 
     def close(self) -> None:
-        """Give up what is in flight; there are no more batches. May be called again."""
+        """Give up the pages in flight, and drop pending batches. May be called again."""
         if not self.closed:
             self.closed = True
             self._stop()
             self._pieces.clear()
 
     def _stop(self) -> None:
-        """Nothing more is asked for, or read."""
+        """Stop requesting and reading pages."""
         self._asking.close()
         for waiting in (self._new, self._needed, self._ahead, self._due):
             waiting.clear()
@@ -196,7 +197,7 @@ class Merging:
             self.close()
 
     def _ask(self) -> Any:
-        """The next piece, if it is there after one step."""
+        """Return the next batch or list of rows if there is one, after one step; else None."""
         if self._broken is not None:
             raise self._broken
         if not self._pieces and not self.closed:
@@ -213,12 +214,12 @@ class Merging:
         try:
             self._step(self._level)
         except ConnectionShutdown:
-            raise  # in a forked child: it is the parent that goes on
+            raise  # in a forked child: the parent process continues the merge
         except ScanError as error:
             self._break(error)
         except (DriverException, NoHostAvailable) as error:
             self._break(self._error(None, error))
-        except BaseException as error:  # Ctrl-C, no memory: rows may be lost, and nobody must take that for the end
+        except BaseException as error:  # Ctrl-C, no memory: rows may be lost, which must not look like the end
             self.close()
             self._broken = self._error(None, DriverException(f"it was interrupted by {error!r}"))
             raise
@@ -234,8 +235,8 @@ class Merging:
     # ---- one step
 
     def _step(self, level: Level) -> None:
-        """Look at what has come, merge what can be, ask for what is needed, and give what is merged: a whole batch, or,
-        rather than wait, what there is of one."""
+        """Process outcomes, merge the pages that are here, request the pages needed, and return merged rows: a whole
+        batch, or, instead of waiting, a part of one."""
         asking = self._asking
         asking.check()
         for asked, outcome in asking.outcomes():
@@ -250,7 +251,7 @@ class Merging:
         wanted = self.plan.target_rows if self._left is None else min(self.plan.target_rows, self._left)
         has_all = level.fill(wanted)
         pending = level.merge.pending
-        if not has_all and asking.has_news:  # there will be more in a moment
+        if not has_all and asking.has_news:  # the next step will add to the batch
             self._send()
             return
         if self._left is not None:
@@ -264,8 +265,8 @@ class Merging:
             self._stop()
 
     def feed(self, level: Level, index: int, source: Source) -> bool:
-        """The next page of *source* goes into the merge, and the one behind it is asked for. False if it is not here:
-        it is needed."""
+        """Add the next page of *source* to the merge, and request the one after it. If the page is not here, mark it as
+        needed, and return False."""
         came = source.here
         if came is None:
             if source.over:
@@ -311,19 +312,20 @@ class Merging:
         rows = list(decode_page(page, self._factory))
         if len(rows) != len(batch):
             raise DriverException(
-                f"{self._factory!r} has made {len(rows)} rows of {len(batch)}: rows() needs a factory that makes each"
+                f"rows() needs a row factory that makes one row for each; {self._factory!r} made {len(rows)} rows for "
+                f"{len(batch)}"
             )
         return batch, rows
 
-    # ---- asking
+    # ---- requests
 
     def _need(self, source: Source) -> None:
-        """The merge cannot go on without the next page of *source*."""
+        """Mark the next page of *source* as needed: the merge cannot continue without it."""
         if source.queue == AHEAD and source.asked is not None:
             self._queue(source.asked, NEEDED)
 
     def _queue(self, asked: Asked, queue: int) -> None:
-        """To be sent; a page may be in both queues, and is sent by whichever comes first."""
+        """Queue *asked* to be sent; a page may be in both queues, and is sent from the first one served."""
         asked.owner.queue = queue
         (self._needed if queue == NEEDED else self._ahead).append(asked)
 
@@ -343,7 +345,7 @@ class Merging:
         self.most_in_flight = max(self.most_in_flight, self._asking.in_flight)
 
     def _begin(self, source: Source) -> None:
-        """Read it from its first row on."""
+        """Read *source* from its first row."""
         source.asked = Asked(source, self.plan.question, source.bound, source.bound.token, None)
         self._queue(source.asked, NEEDED)
 
@@ -365,7 +367,7 @@ class Merging:
             if sent is not True:
                 self._failed(source, asked, sent)
 
-    # ---- what went wrong
+    # ---- errors
 
     def _failed(self, source: Source, asked: Asked, outcome: object) -> None:
         decision = asked.failed(outcome)
@@ -386,8 +388,8 @@ class Merging:
             raise self._error(source, decision.error)
 
     def _read_again(self, source: Source, error: Exception) -> None:
-        """The server does not go on from where the last page ended: read *source* from its beginning, and leave out
-        what is not behind the last row that was merged. That takes an order in which no two of its rows are equal."""
+        """Read *source* again from its beginning, as the server does not continue from the end of the last page; skip
+        all rows up to the last merged one. That requires an order in which no two rows of a source are equal."""
         if not self.plan.order.is_exact:
             raise self._error(source, error)
         source.restarts += 1
@@ -397,12 +399,12 @@ class Merging:
     def _error(self, source: Source | None, cause: Exception) -> ScanError:
         plan = self.plan
         if source is None:
-            error = ScanError(f"The merge of partitions of {plan.name} has ended: {cause}")
+            error = ScanError(f"The merge of partitions of {plan.name} has failed: {cause}")
         else:
             key = repr(plan.keys[source.number])
             shown = key if len(key) <= SHOWN else f"{key[:SHOWN]}..."
             error = ScanError(
-                f"The merge of partitions of {plan.name} cannot go on: page {source.page} of key {source.number}, "
+                f"The merge of partitions of {plan.name} has failed: page {source.page} of key {source.number}, "
                 f"{shown}: {cause}",
                 page=source.page,
             )

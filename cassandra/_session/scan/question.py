@@ -1,4 +1,4 @@
-"""What is asked: the statement of a range, one page of it, and the range while it is read (L5)."""
+"""Page template of a prepared statement, page request, page response, and the state of a range (L5)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Question:
-    """What all pages of a reading that go by one prepared statement have in common."""
+    """Page template: the parts that all pages of one prepared statement in a reading share."""
 
     def __init__(
         self, session: Session, prepared: PreparedStatement, profile: ResolvedProfile, page_size: PageSize
@@ -38,7 +38,7 @@ class Question:
         self._block = version_block_of(session.cluster.metadata._tablets, self.keyspace, self.table)
 
     def message(self, bound: Bound, paging_state: bytes | None) -> tuple[ExecuteMessage, ResultPlan | None]:
-        """The request of a page, and what its answer is read by where the server leaves the metadata out."""
+        """Return the request of a page, and the plan that decodes a response without metadata."""
         plan, metadata_id = self.prepared._snapshot
         profile = self.profile
         message = ExecuteMessage(
@@ -57,11 +57,11 @@ class Question:
     def frame(
         self, connection: Connection, bound: Bound, paging_state: bytes | None, token: int | None
     ) -> tuple[bytes, ResultPlan | None]:
-        """The same as bytes for *connection*."""
+        """As :meth:`message`, with the request as bytes for *connection*."""
         message, plan = self.message(bound, paging_state)
         version, features = connection.protocol_version, connection.features
         if version < 5 and not features.use_metadata_id:
-            message.skip_meta = False  # without ids it could not tell that the columns are others by now
+            message.skip_meta = False  # without ids the server cannot signal that the columns have changed
         if features.tablets_routing_v2:
             message.tablet_version_block = self._block(token)
         return message.encode(version, features=features), plan
@@ -73,7 +73,7 @@ REFUSED = (InvalidRequest, ProtocolException)  # the server may not accept the p
 
 
 class Asked:
-    """A page to be asked for, and its attempts. *bound*: the values of its range; *token*: by which it is routed."""
+    """Page request and its attempts. *bound*: the values of its range; *token*: routing token."""
 
     __slots__ = (
         "attempts",
@@ -108,9 +108,9 @@ class Asked:
         self.page_size: int | None = None  # of the last attempt
         self.attempts = 0
         self.failures = 0
-        self.few_times = 0  # of these, by errors that are repeated few times only
+        self.few_times = 0  # those of them by errors that are repeated few times only
         self.failed_since: float | None = None
-        self.tried: set[Host] = set()  # those that have failed, one after the other
+        self.tried: set[Host] = set()  # hosts that have failed for it
         self.host: Host | None = None
         self.pool: Any = None
         self.connection: Any = None
@@ -128,7 +128,7 @@ class Asked:
 
 
 class Came:
-    """The answer to a page: its rows, and where the next one begins (None: that was the last)."""
+    """Page response: its rows, and the paging state of the next page (None: it is the last page)."""
 
     __slots__ = ("page", "paging_state")
 
@@ -157,23 +157,23 @@ class Range:
     def __init__(self, number: int, token_range: TokenRange) -> None:
         self.number = number
         self.token_range = token_range
-        self.home: object = None  # the shard whose turn it was when it was opened
+        self.home: object = None  # the shard whose turn it was when the range was opened
         self.restarts = 0
         self.begin()
 
     def begin(self) -> None:
-        """From the beginning."""
+        """Reset to the beginning of the range."""
         self.asked: Asked | None = None
         self.here: Came | None = None
         self.builder: ColumnBuilder | None = None
         self.described: ResultPlan | None = None
         self.schema: ColumnPlan | None = None
-        self.page = 0  # number of the one that is asked for, or is here
+        self.page = 0  # number of the requested or current page
         self.emitted = False
 
 
 def statement_of(question: Question, token: int | None) -> Statement:
-    """For policies of the user, and for what is learned of tablets."""
+    """Return a statement for users' policies, and for ``learn_tablet``."""
     statement = Statement(keyspace=question.keyspace, table=question.table, is_idempotent=True)
     statement.routing_token = token
     return statement

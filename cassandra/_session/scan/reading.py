@@ -1,21 +1,22 @@
-"""Reads the ranges of a plan: pages to pieces, on the thread that wants them.
+"""Reads the ranges of a plan, and makes scan events from their pages, on the thread of the consumer.
 
-L5. A :class:`Reading` belongs to one consumer at a time. It asks for pages only while the consumer asks for pieces: a
-slow consumer stops the requests, and nothing is buffered beyond one page per open range. Pages are decoded here, on the
-consumer's thread, while the next ones travel.
+L5. A :class:`Reading` belongs to one consumer at a time. It requests pages only while the consumer requests scan events
+(``Piece``): a slow consumer stops the requests, and at most one page per open range is buffered. Pages are decoded
+here, on the consumer's thread, while the next ones are in flight.
 
-A range is
+States of a range:
 
-  *pending*  nothing was asked for (``_pending``, which says which one is opened next)
-  *open*     one page of it is asked for (in flight; *ready* to be sent; or *due* at a moment, to be sent again), or is
-             *here*; while a page is decoded the one behind it travels
+  *pending*  no page was requested (``_pending``, which chooses the next range to open)
+  *open*     one page of it is requested (in flight; *ready* to be sent; or *due*, to be sent again at a set time), or
+             is *here*; while a page is decoded, the next one is in flight
   *over*     complete, or given up
 
-and may begin again when the server refuses to go on where it was, or when its columns have changed. What travels is an
-``Asked``; one that is not the current one of its range any more does not count. In a reading that is *ordered* only the
-pages of the first open range are taken; the others wait with their first page.
+A range may restart when the server refuses to continue from its paging state, or when its columns have changed. A page
+request is an ``Asked``; one that is not the current one of its range any more is ignored. An *ordered* reading takes
+only the pages of the first open range; the others wait with their first page.
 
-The whole is *going*, then *over* (all ranges are), *broken* (the error is raised again whenever it is asked) or closed.
+States of the reading: *going*, then *over* (all ranges are over), *broken* (each further call raises the error again)
+or closed.
 """
 
 from __future__ import annotations
@@ -56,16 +57,16 @@ if TYPE_CHECKING:
 
 __all__ = ["BATCH", "DONE", "FAILED", "RESTARTED", "Piece", "Reading", "ScanError"]
 
-LOOK = 1.0  # seconds between two looks, whatever happens
-RESTARTS = 3  # of one range
-LEAST_HALVED = 1 << 40  # tokens: no table has so many rows that fewer would help
+LOOK = 1.0  # longest wait in seconds
+RESTARTS = 3  # limit for one range
+LEAST_HALVED = 1 << 40  # tokens: a smaller range has too few rows for halving to help, in any table
 
 
 class Reading:
-    """The pieces of the ranges of *plan*, by these *questions*: for ranges with a lower bound, and for the first one.
-    *ordered*: range after range, as they are in the plan; else in any order. *rows*: what is given are lists of rows by
-    this factory, a page each. *filter*: nothing is given of rows that it does not hold for. *halves*: ranges that take
-    too long are cut in two, which have numbers of their own."""
+    """Scan events of the ranges of *plan*. *questions*: the page templates for ranges with a lower bound, and for the
+    first range. *ordered*: read range after range, in the order of the plan; else in any order. *rows*: the events have
+    lists of rows made by this factory, one for each page. *filter*: only rows that match it are returned. *halves*:
+    ranges that time out are divided in two, which have numbers of their own."""
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class Reading:
         self._numbers = itertools.count(len(plan.ranges))  # for halves
         self._rows = rows
         self.schema: ColumnPlan | None = plan.schema
-        self.tally: Tally | None = None  # is told of each piece when the next one is asked for
+        self.tally: Tally | None = None  # progress; gets each event when the next one is requested
         self.failed: list[tuple[TokenRange, Exception]] = []
         self.retries = 0
         self.pages = 0
@@ -103,14 +104,14 @@ class Reading:
         self._dues = 0
         self._here: deque[Range] = deque()
         self._held = 0  # bytes of pages that are here
-        self._built = 0  # and of batches that are being made
+        self._built = 0  # bytes of batches that are being built
         self._batch_size = BatchSize(plan.target_rows, min(MOST_BYTES, self._budget // plan.parallelism) // 2)
         self._pieces: deque[Piece] = deque()
-        self._given: Piece | None = None  # last
+        self._given: Piece | None = None  # the event returned last
         self._broken: Exception | None = None
         self.closed = False
 
-    # ---- pieces
+    # ---- scan events
 
     def __iter__(self) -> Reading:
         return self
@@ -127,11 +128,12 @@ class Reading:
                 self._asking.wait(self._wait_time())
 
     def aiter(self) -> AsyncPieces:
-        """The same for ``async for``."""
+        """Return the iterator for ``async for``."""
         return AsyncPieces(self)
 
     async def next_async(self) -> Piece | None:
-        """The next piece without blocking the running loop; None at the end. Others have a turn before each."""
+        """Return the next event without blocking the running loop; None at the end. The loop gets a turn before each
+        event."""
         self._asking.use_loop()
         self._count()
         await turn()
@@ -144,23 +146,23 @@ class Reading:
 
     @property
     def is_over(self) -> bool:
-        """Whether all pieces were given."""
+        """True if all events were returned."""
         return self.closed or not (self._pieces or self._open or self._pending)
 
     def _ask(self) -> Piece | None:
-        """The next piece if it is there, after one step."""
+        """Return the next event if there is one, after one step; else None."""
         if self._broken is not None:
             raise self._broken
         if not self._pieces and not self.is_over:
             try:
                 self._step()
             except ConnectionShutdown:
-                raise  # in a forked child: it is the parent that goes on
+                raise  # in a forked child: the parent process continues the reading
             except ScanError as error:
                 self._break(error)
             except (DriverException, NoHostAvailable) as error:
                 self._break(self._error(None, error))
-            except BaseException as error:  # of a filter, or Ctrl-C: nobody knows how far it had come, or may go on
+            except BaseException as error:  # of a filter, or Ctrl-C: the step is incomplete and cannot be continued
                 self.close()
                 self._broken = self._error(None, DriverException(f"it was interrupted by {error!r}"))
                 raise
@@ -170,7 +172,7 @@ class Reading:
         return self._given
 
     def _count(self) -> None:
-        """The piece that was given last was dealt with."""
+        """Count the event that was returned last: the consumer has processed it."""
         given, self._given = self._given, None
         if self.tally is None:
             return
@@ -192,7 +194,7 @@ class Reading:
         return min(LOOK, max(0.0, self._due[0][0] - monotonic())) if self._due else LOOK
 
     def close(self) -> None:
-        """Give up what is in flight; there are no more pieces. May be called again."""
+        """Give up the pages in flight, and drop pending events. May be called again."""
         if not self.closed:
             self.closed = True
             self._asking.close()
@@ -216,7 +218,7 @@ class Reading:
     # ---- one step
 
     def _step(self) -> None:
-        """Look at what has come, send what there is room for, and make pieces of one page."""
+        """Process outcomes, send requests while there is room, and make events from one page."""
         asking = self._asking
         asking.check()
         for asked, outcome in asking.outcomes():
@@ -235,7 +237,7 @@ class Reading:
             self._take(one)
 
     def _next_here(self) -> Range | None:
-        """Whose page is to be taken next."""
+        """Return the range whose page is taken next; None if that page is not here."""
         if not self._here:
             return None
         if not self._ordered:
@@ -265,7 +267,8 @@ class Reading:
 
     @property
     def _is_full(self) -> bool:
-        """Whether so much is here that nothing is asked for, unless there were nothing to go on with."""
+        """True if the memory budget is used up, so that no page is requested; False if the reading could not continue
+        without a request."""
         return self._held + self._built > self._budget and bool(self._next_here() or self._asking.in_flight)
 
     def _send_one(self, asked: Asked) -> None:
@@ -282,20 +285,20 @@ class Reading:
         self._send_one(one.asked)
 
     def _first(self, one: Range) -> Asked:
-        """The first page of a range."""
+        """Return the request for the first page of a range."""
         bounds, question = one.token_range, _question_of(one, self._questions)
         prepared = question.prepared
         tokens = (bounds.start, bounds.end) if len(prepared._bind_plan) > len(self.plan.values) + 1 else (bounds.end,)
         bound = prepared._bind_plan.bind((*self.plan.values, *tokens), prepared.protocol_version)
         return Asked(one, question, bound, bounds.end, None)
 
-    # ---- what went wrong
+    # ---- errors
 
     def _failed(self, one: Range, asked: Asked, outcome: object) -> None:
         decision, page_size = asked.failed(outcome), asked.question.page_size
         refused = isinstance(decision.error, REFUSED)
         if refused and page_size.has_grown(asked.page_size):
-            page_size.too_much()  # there are limits (guardrails of Cassandra) that may be below ours
+            page_size.too_much()  # a limit of the server (guardrails of Cassandra) may be below the page size
             self._ready.append(asked)
             return
         if asked.host is not None:
@@ -319,7 +322,7 @@ class Reading:
             self._give_up(one, decision.error)
 
     def _restart(self, one: Range, error: Exception) -> None:
-        """Begin the range again, from its first page."""
+        """Restart the range from its first page."""
         if one.emitted:
             self._pieces.append(Piece(one.number, one.token_range, RESTARTED, error=error))
         self._forget(one)
@@ -329,19 +332,19 @@ class Reading:
         self._ready.append(one.asked)
 
     def _halve(self, one: Range) -> None:
-        """Read its halves in its place: nothing was given of it."""
+        """Replace the range by its halves; none of its rows were returned."""
         self._forget(one)
         self._end(one)
         self._pending.push([Range(next(self._numbers), half) for half in one.token_range.split(2)])
 
     def _end(self, one: Range) -> None:
-        """It is not open any more."""
+        """Remove the range from the open ones."""
         one.asked = None
         if self._open.pop(one.number, None) is not None:
             self._pending.ended(one)
 
     def _forget(self, one: Range) -> None:
-        """What was read or asked of it."""
+        """Drop the page request, the page and the unfinished batch of the range."""
         if one.asked is not None:
             self._asking.forget(one.asked)
         if one.here is not None:
@@ -362,10 +365,10 @@ class Reading:
     def _error(self, one: Range | None, cause: Exception) -> ScanError:
         name = f"{self.plan.keyspace}.{self.plan.table}"
         if one is None:
-            error = ScanError(f"The scan of {name} has ended: {cause}")
+            error = ScanError(f"The scan of {name} has failed: {cause}")
         else:
             where = f"page {one.page} of {one.token_range}"
-            error = ScanError(f"The scan of {name} cannot go on: {where}: {cause}", one.token_range, one.page)
+            error = ScanError(f"The scan of {name} has failed: {where}: {cause}", one.token_range, one.page)
             asked = one.asked
             if asked is not None:
                 since = None if asked.failed_since is None else monotonic() - asked.failed_since
@@ -376,7 +379,7 @@ class Reading:
     # ---- pages to batches
 
     def _take(self, one: Range) -> None:
-        """Make pieces of the page of *one* that is here, while the one behind it travels."""
+        """Make events from the page of *one* that is here, while the next one is in flight."""
         came, asked = one.here, one.asked
         assert came is not None and asked is not None
         self._here.remove(one)
@@ -408,7 +411,7 @@ class Reading:
             self._pieces.append(Piece(one.number, one.token_range, DONE))
 
     def _fitting(self, one: Range, page: RowsPage) -> RowsPage | None:
-        """The page if it has the columns that the range has; if not, the range begins again."""
+        """Return *page* if it has the columns of the range; else None, and the range restarts, or is given up."""
         if page.plan is one.described:
             return page
         schema = column_plan(page.plan, self._pool, self.plan.types)
@@ -453,7 +456,8 @@ class Reading:
             self._emit(one, one.builder.finish())
 
     def _finish_largest(self) -> None:
-        """Of all batches that are being made: it is smaller than it should be, but there is no more memory."""
+        """Finish the largest batch that is being built: it is smaller than its target, but the memory budget is used
+        up."""
         one = max((one for one in self._open.values() if one.builder), key=lambda one: one.builder.nbytes)  # type: ignore[union-attr]
         assert one.builder is not None
         self._built -= one.builder.nbytes
@@ -486,12 +490,12 @@ def _question_of(one: Range, questions: tuple[Question, Question]) -> Question:
 
 
 def _home_of(asking: Asking, questions: tuple[Question, Question], one: Range) -> object:
-    """The shard that its first page would go to."""
+    """Return the shard that the first page of *one* would go to."""
     place = asking.place_of(_question_of(one, questions), one.token_range.end)
     return None if place is None else (place.host, place.shard)
 
 
 @coroutine
 def turn() -> Generator[None, None, None]:
-    """Let the loop have a turn."""
+    """Yield to the loop once."""
     yield

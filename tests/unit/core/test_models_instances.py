@@ -90,11 +90,11 @@ def test_what_does_not_fit_is_refused() -> None:
         InstanceLayout(["a", "b"], [None])
     with pytest.raises(ValueError, match="1 values and 0 shared ones for 2 columns"):
         new_loaded(Thing, LAYOUT, (1,), ())
-    with pytest.raises(TypeError, match="a row is a tuple of 2 values"):
+    with pytest.raises(TypeError, match="a row must be a tuple of 2 values"):
         load_instances(Thing, LAYOUT, [(1, 2), (1,)], ())
-    with pytest.raises(TypeError, match="a row is a tuple of 2 values"):
+    with pytest.raises(TypeError, match="a row must be a tuple of 2 values"):
         load_instances(Thing, LAYOUT, [[1, 2]], ())  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="is no subclass of Instance"):
+    with pytest.raises(TypeError, match="expected a subclass of Instance"):
         load_instances(int, LAYOUT, [], ())  # type: ignore[type-var]
     with pytest.raises(TypeError):
         Thing.__dict__["key"].__get__(5, int)

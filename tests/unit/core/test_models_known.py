@@ -33,7 +33,7 @@ def test_nothing_is_kept_of_values() -> None:
 
 @pytest.mark.parametrize("places", [[0], [0, 2], [0, -1]])
 def test_places_are_checked(places: list[int]) -> None:
-    with pytest.raises(ValueError, match="classes for the places"):
+    with pytest.raises(ValueError, match="classes do not fit the places"):
         ExactKinds([int, int], places, 2)
 
 

@@ -161,7 +161,7 @@ def test_what_does_not_fit() -> None:
     with pytest.raises(ValueError, match="1 values for 2 names"):
         rewrite().bound(loaded(), {"a": 1})
     for given in [(int, 1, 0)], [(int, 0, 0), (int, 0, 1)]:
-        with pytest.raises(ValueError, match="among what is bound"):
+        with pytest.raises(ValueError, match="among the bound values"):
             update_of(["a", "b"], given, [], [])
     for place in -1, 2:
         with pytest.raises(ValueError, match="places in a row of 2"):
@@ -173,7 +173,7 @@ def test_what_does_not_fit() -> None:
 
 
 def test_kinds_are_classes() -> None:
-    with pytest.raises(TypeError, match="is not a class"):
+    with pytest.raises(TypeError, match="expected a class, got"):
         update_of(["a"], [(int, 0, 0)], [(7, 0)], [])
 
 

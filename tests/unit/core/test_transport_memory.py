@@ -251,7 +251,7 @@ def test_a_reactor_stops_while_channels_are_paused(server: ScriptedServer) -> No
 
 
 def test_a_strict_pool_that_is_too_small() -> None:
-    with pytest.raises(ValueError, match="at least 1048576 bytes, not 1000"):
+    with pytest.raises(ValueError, match="at least 1048576 bytes, got 1000"):
         Reactor(pool=MemoryPool(1000, strict=True))
 
 

@@ -71,7 +71,7 @@ def test_what_is_not_there() -> None:
     assert 0 not in results
     with pytest.raises(KeyError):
         results.take(0)
-    with pytest.raises(ValueError, match="handed over before"):
+    with pytest.raises(ValueError, match="was handed over already"):
         results[-1] = entry(0)
     with pytest.raises(TypeError):
         results[0] = None  # type: ignore[assignment]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -143,7 +144,7 @@ class ScriptedConnection(ConnectionBase):
     """What a request needs of :class:`cassandra.connection.Connection`."""
 
     def __init__(self, host: Host, protocol_version: int = 4) -> None:
-        self.reactor = self  # which sends what waits, and nothing else
+        self.reactor = weakref.proxy(self)  # only its send_unsent is called
         self.host = host
         self.endpoint = host.endpoint
         self.protocol_version = protocol_version

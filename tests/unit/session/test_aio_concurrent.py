@@ -207,7 +207,7 @@ class TestErrors:
         lab = Lab()
         lab[0].script = [rows(0), rows(2)]
         mixed = [("SELECT 0", None), (5, None), ("SELECT 2", None)]
-        with pytest.raises(TypeError, match="not int"):
+        with pytest.raises(TypeError, match="expected CQL text or a statement, got int"):
             asyncio.run(form(execute_concurrent_async(Lab().session, source(mixed))))
         results = asyncio.run(form(execute_concurrent_async(lab.session, source(mixed), 100, False)))
         assert numbers(results) == [0, TypeError, 2]

@@ -216,7 +216,7 @@ def test_what_is_yielded_is_as_a_future(loop: asyncio.AbstractEventLoop) -> None
         awaiting: Any = next(waits)
         assert awaiting.get_loop() is loop
         assert not awaiting.done() and not awaiting.cancelled()
-        with pytest.raises(asyncio.InvalidStateError, match="not answered"):
+        with pytest.raises(asyncio.InvalidStateError, match="has no response yet"):
             awaiting.result()
         awaiting.add_done_callback(lambda one: called.append(("gone", one)))
         kept = [lambda one: called.append((0, one)), lambda one: called.append((value.get(), one))]

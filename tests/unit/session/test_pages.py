@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cassandra import DriverException, InvalidRequest, OperationTimedOut
+from cassandra._core.transport import PageObserver
 from cassandra.cluster import QueryExhausted, ResponseFuture, ResultSet
 from cassandra.policies import ConstantSpeculativeExecutionPolicy, RetryPolicy
 from cassandra.query import SimpleStatement
@@ -47,16 +48,16 @@ class TestConclusion:
     def test_the_next_page_begins_while_metrics_are_written(self) -> None:
         lab = Lab()
 
-        class Metrics:
-            request_timer: Any = None
+        class Metrics(PageObserver):
+            def page_ended(self, request: Any, error: BaseException | None, elapsed: float) -> None:
+                hook()
 
         future = lab.session.execute_async(QUERY)
-        Metrics.request_timer = Metrics()
-        Metrics.request_timer.addValue = Hook(lambda: future.start_fetching_next_page())
+        hook = Hook(lambda: future.start_fetching_next_page())
         future._metrics = Metrics()
         lab[0].answer(rows(1, more=b"p2"))
         future._on_outcome()
-        assert future._metrics.request_timer.addValue.ran
+        assert hook.ran
         assert b"p2" in lab[0].sent[1].body
         lab[0].answer(rows(2))
         assert numbers(future.result()) == [2]
@@ -238,7 +239,7 @@ class TestCallbacks:
         future = lab.session.execute_async(QUERY)
         future.result()
         future.start_fetching_next_page()
-        with pytest.raises(DriverException, match="on its way"):
+        with pytest.raises(DriverException, match="is being fetched already"):
             future.start_fetching_next_page()
         lab[0].answer(rows(2))
         assert numbers(future.result()) == [2]
@@ -517,7 +518,7 @@ class TestSeveralResults:
         lab[0].answer(rows(2, more=b"p3"))
         future.result()
         future.start_fetching_next_page()
-        with pytest.raises(DriverException, match="somebody else"):
+        with pytest.raises(DriverException, match="fetched by another consumer"):
             result.fetch_next_page()
         lab[0].script = [rows(2, more=b"p3"), rows(3)]
         assert numbers(result) == [1, 2, 3]

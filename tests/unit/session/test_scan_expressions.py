@@ -168,7 +168,11 @@ def test_decimals_of_a_precision() -> None:
         ),
         ("date", lambda column: column > 7, "cannot be compared with 7"),
         ("uuid", lambda column: column == 7, "cannot be compared with 7"),
-        ("list", lambda column: column == [1], r"values of column 'list' \(list<int>\) cannot be compared, except by is_null"),
+        (
+            "list",
+            lambda column: column == [1],
+            r"values of column 'list' \(list<int>\) cannot be compared, except by is_null",
+        ),
         ("custom", lambda column: column < b"x", "have no order: compare them with ==, != or isin"),
         ("int", lambda column: column, "is not boolean and cannot be used as a condition"),
         ("decimal", lambda column: column == "1", "cannot be compared with '1'"),

@@ -164,7 +164,12 @@ class TestBindParams:
     @pytest.mark.parametrize(
         ("query", "params", "error", "text"),
         [
-            ("a = %s AND b = %s", (1,), TypeError, "1 parameter(s) do not match the placeholders of 'a = %s AND b = %s'"),
+            (
+                "a = %s AND b = %s",
+                (1,),
+                TypeError,
+                "1 parameter(s) do not match the placeholders of 'a = %s AND b = %s'",
+            ),
             ("%s", (1, 2), TypeError, "2 parameter(s) do not match"),
             ("a = ?", (1,), TypeError, "? is for prepared statements"),
             ("%(a)s", {"b": 1}, KeyError, "parameters ['b'] do not match the placeholders of '%(a)s' ('a')"),

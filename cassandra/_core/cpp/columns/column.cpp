@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kDayNanos = 86400000000000;
 
-void set_bits(uint8_t* bits, int64_t from, int64_t to) {
+void set_range(uint8_t* bits, int64_t from, int64_t to) {
     for (; from < to && from % 8; ++from) bits[from / 8] |= static_cast<uint8_t>(1 << from % 8);
     if (to - from >= 8) std::memset(bits + from / 8, 0xff, static_cast<size_t>((to - from) / 8));
     for (from = std::max(from, to - to % 8); from < to; ++from) bits[from / 8] |= static_cast<uint8_t>(1 << from % 8);
@@ -361,7 +361,7 @@ void take_back(Column& column) {
     const int64_t from = column.length_before;
     if (column.validity.capacity()) {
         const auto known = static_cast<int64_t>(column.validity.capacity()) * 8;
-        set_bits(column.validity.data(), from, std::min(column.length + 1, known));
+        set_range(column.validity.data(), from, std::min(column.length + 1, known));
     }
     if (column.type->kind == Kind::Boolean) {
         uint8_t* bits = column.values.data();

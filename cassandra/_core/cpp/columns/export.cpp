@@ -17,7 +17,7 @@ struct ArrayExport {
     Batch* batch;
 };
 
-void let_go(ArrayExport* exported) {
+void drop_array(ArrayExport* exported) {
     if (exported->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     exported->batch->release();
     std::free(exported);
@@ -31,7 +31,7 @@ void release_array(ArrowArray* array) {
     if (array->dictionary && array->dictionary->release) array->dictionary->release(array->dictionary);
     auto* exported = static_cast<ArrayExport*>(array->private_data);
     array->release = nullptr;
-    let_go(exported);
+    drop_array(exported);
 }
 
 const void* or_nothing(const Buffer& buffer) { return buffer.size() ? buffer.data() : kNothing; }

@@ -87,7 +87,7 @@ struct SchemaExport {
     ArrowSchema* columns[1];  // the beginning of `children`
 };
 
-void let_go(SchemaExport* exported) {
+void drop_schema(SchemaExport* exported) {
     if (exported->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     exported->plan->release();
     std::free(exported);
@@ -101,7 +101,7 @@ void release_schema(ArrowSchema* schema) {
     if (schema->dictionary && schema->dictionary->release) schema->dictionary->release(schema->dictionary);
     auto* exported = static_cast<SchemaExport*>(schema->private_data);
     schema->release = nullptr;
-    let_go(exported);
+    drop_schema(exported);
 }
 
 }  // namespace
