@@ -312,7 +312,11 @@ class Shadow:
         """It is a new one with the same values."""
         fields = self.table.fields.values()
         self.key, self.known = None, {}
-        self.given = {one.name for one in fields if not self.is_null(one) or one.kind.shape != "scalar" or one.default}
+        self.given = {
+            one.name
+            for one in fields
+            if not self.is_null(one) or one.kind.shape != "scalar" or one.default is not None
+        }
 
 
 # ---- the work
