@@ -329,6 +329,19 @@ def test_a_source_distribution_holds_our_sources(tmp_path: Path) -> None:
     assert {ROOT / name for name in ("setup.py", "pyproject.toml", "README.rst", "LICENSE", "CHANGELOG.rst")} <= listed
 
 
+def test_items_of_dicts_are_copied_in_one_step() -> None:
+    """``list(d.items())`` makes tuples, at which the garbage is collected (before Python 3.12): what that calls may
+    change *d*, and the iteration raises. ``d.copy().items()`` does not."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in SOURCES
+        if path.suffix in {".py", ".pxi", ".pyx"} and path.relative_to(PACKAGE).parts[0] not in {"_bulk", "testing"}
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if re.search(r"\bin (list|tuple)\([\w.]+\.items\(\)\)", line)
+    ]
+    assert not wrong
+
+
 def test_nothing_of_one_machine() -> None:
     """No path that exists only where somebody happened to work."""
     pattern = re.compile("|".join(f"/{folder}/" for folder in ("work", "root", "home", "Users")))

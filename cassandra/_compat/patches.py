@@ -18,7 +18,7 @@ def replaced(facade: ModuleType, name: str, before: Any, now: Any) -> None:
     if name == "time":
         _tell_time_by(now)
         return
-    for home, module in list(sys.modules.items()):
+    for home, module in sys.modules.copy().items():
         if home.startswith("cassandra._") and vars(module).get(name) is before:
             setattr(module, name, now)
 

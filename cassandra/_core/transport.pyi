@@ -334,7 +334,9 @@ class Flights(Operation):
 
     session: Final[Any]
     in_flight: Final[int]
-    def _begin(self, session: Any, result_type: type[Answer], entry_type: type[tuple[Any, ...]]) -> None: ...
+    def _begin(
+        self, session: Any, pool_set: Any, result_type: type[Answer], entry_type: type[tuple[Any, ...]]
+    ) -> None: ...  # fmt: skip
     def launch(self, lane: Lane, index: int, values: Any) -> bool:
         """Queue request *index*. Return False if no connection accepts it. Raise the exceptions of encoding the
         values."""
@@ -474,7 +476,7 @@ class Writes(Operation):
     answered: Final[bool]  # there is an outcome to harvest, or an entry of ``ended``
     ended: Final[deque[tuple[int, Frame | Failure | Exception | str | None, Way | None]]]
     def _begin(
-        self, session: Any, not_sent: tuple[type[BaseException], ...], most: int, adaptive: bool, timestamp: int | None
+        self, pools: Any, not_sent: tuple[type[BaseException], ...], most: int, adaptive: bool, timestamp: int | None
     ) -> None:
         """At most *most* writes are open at a time. *adaptive* finds the limit of each host from its responses.
         *timestamp*: of the first row, each later row has one more; None uses the clock."""

@@ -220,11 +220,11 @@ def _configure(session: Any, option: str, value: Any) -> None:
 
 
 def _register_known_types(cluster: Cluster) -> None:
-    for known, types in list(udt_by_keyspace.items()):
+    for known, types in udt_by_keyspace.copy().items():
         keyspace = known or defaults.DEFAULT_KEYSPACE  # models with user types may be older than the default
         if not keyspace:
             continue
-        for name, klass in list(types.items()):
+        for name, klass in types.copy().items():
             with contextlib.suppress(UserTypeDoesNotExist):  # sync_table creates it, and registers it again
                 cluster.register_user_type(keyspace, name, klass)
 

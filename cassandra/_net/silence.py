@@ -160,7 +160,7 @@ class HostWatch:
 
     def _look_around(self, reactor: Reactor) -> None:
         now = monotonic()
-        for connection, since in list(self._silent.items()):
+        for connection, since in self._silent.copy().items():
             if _heard(connection, since):
                 self._end(connection, since)
             elif now - since >= self._owners[connection].silence_limit:

@@ -138,8 +138,8 @@ def _piece(random: Random, batch: pa.RecordBatch) -> Any:
 
 def _by_polars(table: pa.Table) -> Any:
     """Buffers of another library, where it has these types and keeps what they hold."""
-    others = (pa.types.is_nested, pa.types.is_dictionary, pa.types.is_run_end_encoded, pa.types.is_decimal)
-    others += (pa.types.is_interval,)  # at which Polars panics
+    types = pa.types
+    others = (types.is_nested, types.is_dictionary, types.is_run_end_encoded, types.is_decimal, types.is_interval)
     if any(is_one(field.type) for field in table.schema for is_one in others):
         return table
     try:

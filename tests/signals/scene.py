@@ -52,6 +52,7 @@ class Scene:
         self.cluster, self.session = self.open()
         self.names = itertools.count()
         self.mapped: Session | None = None  # of the object mapper
+        self.loses_connections = False  # and with them requests that were sent
         self._schema()
         self.prepare()
 

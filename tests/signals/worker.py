@@ -26,6 +26,8 @@ from types import FrameType
 from typing import Any
 
 from cassandra._base import locks
+from cassandra.cluster import NoHostAvailable
+from cassandra.connection import ConnectionException
 from tests.signals import mapper_calls as mapper_calls
 from tests.signals.async_calls import ASYNC_CALLS
 from tests.signals.calls import CALLS, Call, Parts
@@ -137,6 +139,9 @@ class Handler:
             if not session.is_shutdown:
                 assert session.execute(self.scene.select, (5,)).one().v == "v5"
                 session.execute("SELECT v FROM one.t WHERE id = 6")
+        except (ConnectionException, NoHostAvailable) as error:
+            if not self.scene.loses_connections:
+                self.fault = f"the handler's request: {error!r}"
         except Exception as error:
             self.fault = f"the handler's request: {error!r}"
 

@@ -193,7 +193,7 @@ cdef Bridge open_bridge(loop):
 cdef int close_the_closed() except -1:
     """Process the operations in the queues of closed loops here: they may have waiters elsewhere."""
     cdef Bridge bridge
-    for key, found in list(_bridges.items()):
+    for key, found in _bridges.copy().items():  # list() of items may collect garbage, which forgets loops
         bridge = found
         loop = bridge.loop()
         if loop is not None and loop.is_closed() and _bridges.pop(key, None) is not None and bridge.queue is not None:

@@ -880,8 +880,8 @@ cdef class Request(Operation):
         if self._outcome is not None:
             return self._outcome
         cdef bint on_io_thread
-        if self.home is None:
-            on_io_thread = (<SessionFields?> self.session)._on_io_thread()
+        if self.home is None:  # a session that a program wrapped in its own object cannot be asked
+            on_io_thread = isinstance(self.session, SessionFields) and (<SessionFields> self.session)._on_io_thread()
         else:
             on_io_thread = self.home.core.on_role()
         if on_io_thread:

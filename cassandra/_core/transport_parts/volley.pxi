@@ -203,10 +203,10 @@ cdef class Flights(Operation):
             self.count -= 1
         return flight
 
-    def _begin(self, session, type result_type not None, type entry_type not None):
+    def _begin(self, session, PoolSetFields pool_set not None, type result_type not None, type entry_type not None):
         catch_up()
         self.session = session
-        self.pool_set = <PoolSetFields?> (<SessionFields?> session)._pool_set
+        self.pool_set = pool_set
         self.result_type = result_type
         self.entry_type = entry_type
 

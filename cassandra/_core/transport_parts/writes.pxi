@@ -77,11 +77,11 @@ cdef class Writes(Operation):
         del self.frames
         del self.repeated
 
-    def _begin(self, session, not_sent, int64_t most, bint adaptive, timestamp):
+    def _begin(self, PoolSetFields pools not None, not_sent, int64_t most, bint adaptive, timestamp):
         import collections
 
         catch_up()
-        self.pools_of = <PoolSetFields?> (<SessionFields?> session)._pool_set
+        self.pools_of = pools
         self.not_sent = not_sent
         self.kept = []
         self.ways = []

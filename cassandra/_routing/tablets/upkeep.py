@@ -53,7 +53,7 @@ class TabletUpkeep:
     def _tables_read(self, tablets: Tablets, keyspace: str | None, ids: dict[TableKey, Any]) -> None:
         """Compare the ids of all tables of *keyspace*, or of all keyspaces, and drop outdated tablets."""
         remembered = self._ids
-        for key, known in list(remembered.items()):
+        for key, known in remembered.copy().items():
             if keyspace in (None, key[0]) and ids.get(key) != known:
                 tablets.drop_tablets(*key)
                 del remembered[key]

@@ -30,7 +30,11 @@ class RegisteredTypes:
 
     def __iter__(self) -> Iterator[tuple[str, str, type]]:
         return iter(
-            [(keyspace, name, klass) for keyspace, types in self._classes.items() for name, klass in types.items()]
+            [
+                (keyspace, name, klass)
+                for keyspace, types in self._classes.copy().items()  # others may register meanwhile
+                for name, klass in types.copy().items()
+            ]
         )
 
     @command

@@ -55,7 +55,7 @@ class Volley(Flights):
     def __init__(self, session: Session, one_by_one: bool = False) -> None:
         self._replaced: tuple[ResolvedProfile, ResolvedProfile] | None = None
         self._one_by_one = one_by_one  # True to use a ResponseFuture for each request
-        self._begin(session, ResultSet, ExecutionResult)
+        self._begin(session, session._pool_set, ResultSet, ExecutionResult)
 
     # ---- sending
 

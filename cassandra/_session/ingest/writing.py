@@ -96,7 +96,8 @@ class Writing(Writes):
         plain = type(generator) is MonotonicTimestampGenerator
         clock: TimestampClock | None = generator._clock if plain else None
         self._clock = generator, clock, on_ahead_of(generator)
-        self._begin(session, NOT_SENT, concurrency or MOST_OPEN, concurrency is None, timestamp)
+        most, adaptive = concurrency or MOST_OPEN, concurrency is None
+        self._begin(session._pool_set, NOT_SENT, most, adaptive, timestamp)
         target.compile(self)
 
     # ---- steps
