@@ -54,7 +54,7 @@ class TestUnprepared:
         lab = Lab()
         select = a_statement(lab)
         lab[0].script = [unprepared(), prepared(query_id=b"other")]
-        with pytest.raises(DriverException, match="under the id .* instead of"):
+        with pytest.raises(DriverException, match=r"under the id .* instead of"):
             lab.session.execute(select, (1,))
 
     def test_preparing_again_fails(self) -> None:
