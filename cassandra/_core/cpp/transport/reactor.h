@@ -60,10 +60,10 @@ public:
     // What was submitted *later*, see unsent.h. send_soon() has seen to it that it is sent, send_unsent() does it now.
     void send_soon(Channel& channel, Nanos now);
     // The lists are linked by next_unsent, with their references. send_with_runtime() sends what needs the runtime lock, which the
-    // caller has, and returns the rest.
+    // caller has: one channel at a time, so that the handler of a signal that comes meanwhile finds the others in the list.
     void send_unsent() { send(unsent_.take()); }
     Channel* take_unsent() noexcept { return unsent_.take(); }
-    Channel* send_with_runtime(Channel* list) noexcept;
+    void send_with_runtime() noexcept;
     void send(Channel* list) noexcept;
 
     // Waits until *operation* has an outcome or is finished, at most until *deadline*, and polls meanwhile if nobody
