@@ -294,7 +294,7 @@ cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
         bint add_timer(const Ref[CTimer]& timer)
         bint dispatch_later(COperation* operation)
         CChannel* take_unsent()
-        CChannel* send_with_runtime(CChannel* list)
+        void send_with_runtime()
         void send(CChannel* list)
         Waited await(COperation& operation, Nanos deadline)
         void ask()

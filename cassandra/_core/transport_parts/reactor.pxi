@@ -132,9 +132,8 @@ cdef class Reactor:
         cdef CChannel* unsent
         if self.core.foreign():
             return
+        self.core.send_with_runtime()
         unsent = self.core.take_unsent()
-        if unsent != NULL:
-            unsent = self.core.send_with_runtime(unsent)
         if unsent != NULL:
             with nogil:
                 self.core.send(unsent)

@@ -83,6 +83,67 @@ TEST(handlers_in_a_filter) {
 }
 
 // One that goes on for long: the requests of others end by their deadlines.
+namespace {
+
+// Joins the queue of *channel*; what waits is sent by send_unsent().
+Request* submit_later(Channel& channel) {
+    auto* request = new Request;
+    const std::string text = frame("later");
+    RuntimeLock lock(runtime_mutex);
+    request->retain();
+    request->home = Ref<Reactor>(&channel.reactor());
+    const auto* data = reinterpret_cast<const uint8_t*>(text.data());
+    CHECK(channel.submit(data, text.size(), &request->core, 0, 60, true).status == SubmitStatus::Accepted);
+    return request;
+}
+
+void send_unsent(Client& client) {
+    RuntimeLock lock(runtime_mutex);
+    client.reactor->send_with_runtime();
+}
+
+bool answered(Request* request) {
+    const bool there = request->wait(5 * kSecond);
+    release(request);
+    return there;
+}
+
+}  // namespace
+
+// A handler that comes while one connection encodes finds the requests of the others in the list, and sends them.
+TEST(a_handler_sends_what_waits_for_the_thread_that_it_interrupted) {
+    Server server(flipped_echo);
+    FlipFilter filters[2];
+    Events events[2];
+    Client client;
+    Ref<Channel> channels[2];
+    for (int i = 0; i < 2; ++i) {
+        filters[i].lends = true;
+        channels[i] = client.connected(server.port(), events[i], &filters[i]);
+        warm_up(client, *channels[i]);
+    }
+    interrupted_threads = true;
+    for (const auto& channel : channels) warm_up(client, *channel);
+    bool handled = false;
+    for (FlipFilter& filter : filters) {
+        filter.handler = [&] {
+            if (std::exchange(handled, true)) return;
+            runtime_mutex.without([&] {
+                for (const auto& channel : channels) {
+                    Request* const request = submit_later(*channel);
+                    send_unsent(client);
+                    CHECK(answered(request));
+                }
+            });
+        };
+    }
+    Request* const requests[] = {submit_later(*channels[0]), submit_later(*channels[1])};
+    send_unsent(client);
+    CHECK(handled);
+    for (Request* const request : requests) CHECK(answered(request));
+    interrupted_threads = false;
+}
+
 TEST(deadlines_while_a_handler_has_the_filter) {
     Server server(flipped_echo);
     FlipFilter filter;

@@ -167,18 +167,12 @@ void Reactor::send_soon(Channel& channel, Nanos now) {
     if (stopping_.load(std::memory_order_seq_cst)) send_unsent();  // there may be no more turn
 }
 
-Channel* Reactor::send_with_runtime(Channel* list) noexcept {
-    Channel* rest = nullptr;
-    while (list) {
-        Channel* const channel = list;
-        list = list->next_unsent;
-        if (channel->needs_runtime_output()) {
-            Ref<Channel>::adopt(channel)->send_queued();
-        } else {
-            channel->next_unsent = std::exchange(rest, channel);
-        }
+void Reactor::send_with_runtime() noexcept {
+    for (size_t left = unsent_.size(); left > 0; --left) {
+        Channel* const channel = unsent_.take_for_runtime();
+        if (!channel) return;
+        Ref<Channel>::adopt(channel)->send_queued();
     }
-    return rest;
 }
 
 void Reactor::send(Channel* list) noexcept {

@@ -60,10 +60,10 @@ public:
     // Requests submitted *later*, see unsent.h. send_soon() schedules the send, send_unsent() sends now.
     void send_soon(Channel& channel, Nanos now);
     // The lists are linked by next_unsent, with their references. send_with_runtime() sends those that need the runtime
-    // lock, which the caller has, and returns the rest.
+    // lock, which the caller has, one channel at a time: a signal handler that runs meanwhile finds the others in the list.
     void send_unsent() { send(unsent_.take()); }
     Channel* take_unsent() noexcept { return unsent_.take(); }
-    Channel* send_with_runtime(Channel* list) noexcept;
+    void send_with_runtime() noexcept;
     void send(Channel* list) noexcept;
 
     // Waits until *operation* has an outcome or is finished, at most until *deadline*, and polls meanwhile if no other

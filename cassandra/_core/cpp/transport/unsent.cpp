@@ -25,6 +25,26 @@ Channel* Unsent::take() {
     return std::exchange(head_, nullptr);
 }
 
+Channel* Unsent::take_for_runtime() {
+    std::lock_guard<SmallLock> guard(lock_);
+    for (Channel** link = &head_; *link; link = &(*link)->next_unsent) {
+        Channel* const channel = *link;
+        if (!channel->needs_runtime_output()) continue;
+        *link = channel->next_unsent;
+        if (!head_) since_.store(kNever, std::memory_order_seq_cst);
+        return channel;
+    }
+    return nullptr;
+}
+
+size_t Unsent::size() {
+    if (empty()) return 0;
+    std::lock_guard<SmallLock> guard(lock_);
+    size_t found = 0;
+    for (const Channel* channel = head_; channel; channel = channel->next_unsent) ++found;
+    return found;
+}
+
 Nanos Unsent::due() const {
     if (!watched()) return kNever;
     const Nanos tick = monotonic_now() + kTick;

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <mutex>
 
 #include "transport/sys.h"
@@ -41,6 +42,10 @@ public:
     bool add(Channel* channel, Nanos now);
     // Any thread: takes the whole list, linked by next_unsent, with its references. Read the link before sending.
     Channel* take();
+    // Any thread: one that needs the runtime to send, with its reference; null if there is none.
+    Channel* take_for_runtime();
+    // Any thread: how many there are.
+    size_t size();
     bool empty() const { return since_.load(std::memory_order_seq_cst) == kNever; }
     bool watched() const { return watched_.load(std::memory_order_seq_cst); }
 
