@@ -314,10 +314,10 @@ inline int is_native_function(PyObject* callable, void* code) noexcept {
 // ---- generators
 
 // Ends a generator, or an awaited iterator, with value: raises StopIteration(value).
-// Relies on: an iterator may set the exception with a value that is not an exception yet, as _PyGen_SetStopIterationValue
-// does. Before 3.12 no exception object is made then.
+// Relies on: the exception may be set with a value that is not an exception yet, as the interpreter itself does for
+// generators (_PyGen_SetStopIterationValue). Before 3.12 no exception object is made then.
 // Versions: all.
-// Otherwise: the call of StopIteration, for all values.
+// Otherwise: an exception object for all values.
 inline void stop_with(PyObject* value) noexcept {
     if (!PyTuple_Check(value) && !PyExceptionInstance_Check(value)) {
         PyErr_SetObject(PyExc_StopIteration, value);
@@ -337,8 +337,8 @@ constexpr const char* kRunningLoopKey = "__asyncio_running_event_loop__";
 // The object that asyncio stores for the loop that runs on this thread; key is kRunningLoopKey as an interned str.
 // Borrowed; null without one, also with an exception. While it is the same living object, the same loop runs.
 // Relies on: _asyncio stores it in the dict of the thread state.
-// Versions: 3.10 and 3.11 store a holder object, which is new for each run; 3.12 stores the loop. Since 3.13 the loop is
-// a field of the thread state, and this returns null.
+// Versions: 3.10 and 3.11 store a holder object, which is new for each run; 3.12 stores the loop. Since 3.13 the loop
+// is a field of the thread state, and this returns null.
 // Otherwise: null, and callers call asyncio's function.
 inline PyObject* running_loop_note(PyObject* key) noexcept {
     PyObject* const all = PyThreadState_GetDict();
@@ -356,8 +356,8 @@ inline const void* method_of(PyObject* callable) noexcept {
 // True if a definition from method_of() has the name of the callback that a C task adds to the future it waits for.
 // Relies on: the name of TaskWakeupDef in _asyncio. Such a callback reads the result of its argument, in place if that
 // is a future implemented in C, and discards it: the coroutine gets the result from the object that it yielded. So any
-// future that is done will do as the argument.
-// Versions: all. Before 3.9 it was a class of its own.
+// future that is done is a valid argument.
+// Versions: all. Before 3.10 such a callback was an object of a class of its own.
 // Otherwise: False, and callbacks are called with the awaited object.
 inline int is_task_wakeup(const void* method) noexcept {
     return std::strcmp(static_cast<const PyMethodDef*>(method)->ml_name, "task_wakeup") == 0;
