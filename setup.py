@@ -66,7 +66,8 @@ if sys.platform.startswith("linux"):
 
 
 def cython_sources(name: str) -> list[Path]:
-    return [CORE / f"{name}.pyx", *sorted(CORE.glob(f"{name}_parts/*.pxi")), *sorted(CORE.glob("*.pxd"))]
+    declared = [*sorted(CORE.glob("*.pxd")), *sorted(CORE.glob("cpython/*.pxd"))]
+    return [CORE / f"{name}.pyx", *sorted(CORE.glob(f"{name}_parts/*.pxi")), *declared]
 
 
 def folder_sources(folder: str) -> list[Path]:
@@ -75,12 +76,13 @@ def folder_sources(folder: str) -> list[Path]:
 
 def extension(name: str) -> Extension:
     folders = [folder for folder in (name, *ALSO.get(name, ())) if folder_sources(folder)]
+    headers = [*CORE.glob("cpp/**/*.h"), *CORE.glob("cpython/*.h")]
     native = [path for folder in folders for path in folder_sources(folder)]
     return Extension(
         f"cassandra._core.{name}",
         sources=[str(GENERATED / f"{name}.cpp"), *(str(GENERATED / f"{folder}_folder.cpp") for folder in folders)],
-        depends=[str(path) for path in (*cython_sources(name), *native, *CORE.glob("cpp/**/*.h"))],
-        include_dirs=[str(CORE / "cpp")],
+        depends=[str(path) for path in (*cython_sources(name), *native, *headers)],
+        include_dirs=[str(CORE / "cpp"), str(CORE)],  # of #include "cpython/interpreter.h"
         define_macros=macros,
         extra_compile_args=compile_args,
         extra_link_args=link_args,
@@ -132,12 +134,12 @@ class Build(build_ext):
         return bool(self.force or newer_group(one.depends, made))
 
     def _object(self, source: Path, one: Extension, folder: Path) -> str:
-        included = [path for path in one.depends if path.endswith(".h")]
         if source.stem in NAMES:
             translate(source.stem)
+            included = [path for path in one.depends if path.endswith(".h")]
         else:
             join(source)
-            included += [path for path in one.depends if path.endswith(".cpp")]
+            included = [path for path in one.depends if path.startswith(str(CORE / "cpp"))]
         (made,) = self.compiler.object_filenames([str(source)], output_dir=str(folder))
         if self.force or newer_group([str(source), *included], made):
             self.compiler.compile(

@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 CORE = ROOT / "cassandra" / "_core"
 CPP = CORE / "cpp"
-SOURCES = sorted({*CORE.glob("*.pyx"), *CORE.glob("*.pxd"), *CORE.glob("*_parts/*.pxi")})
+SOURCES = sorted({*CORE.glob("*.pyx"), *CORE.glob("*.pxd"), *CORE.glob("cpython/*.pxd"), *CORE.glob("*_parts/*.pxi")})
 
 BLOCK = re.compile(r"^cdef extern from (?P<header>\*|\"[^\"]+\").*:\n(?P<body>(?:[ \t]+.*\n|\n)*)", re.MULTILINE)
 INLINE = re.compile(r'"""(?P<code>.*?)"""', re.DOTALL)
@@ -133,10 +133,11 @@ def _headers(header: str) -> Iterator[str]:
     names = [header]
     while names:
         name = names.pop(0)
-        if name in seen or not (CPP / name).exists():
+        path = next((folder / name for folder in (CPP, CORE) if (folder / name).exists()), None)
+        if name in seen or path is None:
             continue
         seen.add(name)
-        text = (CPP / name).read_text()
+        text = path.read_text()
         names += re.findall(r'#include "([^"]+)"', text)
         yield re.sub(r"//[^\n]*", "", text)
 

@@ -25,6 +25,15 @@ from libcpp.utility cimport move, pair
 from libcpp.vector cimport vector
 
 from cassandra._core.codec cimport UNOWNED, TimestampClock, encode_by_template, plain_rows
+from cassandra._core.cpython.interpreter cimport (
+    RUNNING_LOOP_KEY,
+    is_task_wakeup,
+    method_of,
+    new_object,
+    new_pair,
+    running_loop_note,
+    stop_with,
+)
 from cassandra._core.routing cimport (
     MetadataFields,
     Place,

@@ -17,6 +17,34 @@ from libc.stdint cimport INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, int8_t, int
 from libc.string cimport memcmp, memcpy, memset
 from libcpp cimport bool as cbool
 
+from cassandra._core.cpython.interpreter cimport (
+    add_value,
+    attribute_values,
+    get_slot,
+    is_bare_class,
+    is_native_function,
+    is_of_heap_type,
+    is_plain_tuple_class,
+    is_slotted_class,
+    is_subclass,
+    long_from_bytes,
+    long_to_16_bytes,
+    native_function,
+    new_instance,
+    new_object,
+    new_ordered_dict,
+    new_plain,
+    new_row,
+    owner_of_bytes,
+    set_in_ordered_dict,
+    set_slot,
+    slot_offset,
+    tuple_items,
+    value_place,
+    values_kept,
+    values_room,
+)
+
 cdef extern from "base/bytes.h" namespace "fastcql" nogil:
     uint16_t load16(const uint8_t* p)
     uint32_t load32(const uint8_t* p)
@@ -106,6 +134,7 @@ cdef extern from "Python.h":
     void DECREF "Py_DECREF"(PyObject* o)
     void XDECREF "Py_XDECREF"(PyObject* o)
     PyTypeObject* TYPE "Py_TYPE"(PyObject* o)
+    bint IS_GC "PyType_IS_GC"(PyTypeObject* cls)
     PyObject* PyLong_FromLong(long v)
     PyObject* PyLong_FromLongLong(long long v)
     PyObject* PyFloat_FromDouble(double v)
@@ -143,21 +172,13 @@ cdef extern from "Python.h":
     bint PyList_Check(object o)
     bint PyDict_Check(object o)
     int PyDict_SetItem(object d, PyObject* key, PyObject* value) except -1
-    object PyODict_New()
-    int PyODict_SetItem(object d, PyObject* key, PyObject* value) except -1
 
 cdef extern from "datetime.h":
-    ctypedef struct PyDateTime_CAPI:
-        PyTypeObject* DateTimeType
-        PyObject* (*DateTime_FromDateAndTime)(int, int, int, int, int, int, int, PyObject*, PyTypeObject*)
-    PyDateTime_CAPI* PyDateTimeAPI
+    PyObject* NEW_DATETIME "PyDateTime_FromDateAndTime"(int, int, int, int, int, int, int)
     PyObject* DATETIME_TZ "PyDateTime_DATE_GET_TZINFO"(object o)
 
 cdef extern from *:
     """
-    #include <new>
-    #include <structmember.h>
-
     namespace fastcql {
 
     /* Owns one reference for the length of a scope, on every exit of the scope. */
@@ -196,129 +217,6 @@ cdef extern from *:
         Py_ssize_t count_ = 0;
     };
 
-    inline PyObject** tuple_items(PyObject* tuple) noexcept { return reinterpret_cast<PyTupleObject*>(tuple)->ob_item; }
-
-    /* True if instances of cls have exactly the layout of tuple and may be filled in place. */
-    inline int is_plain_tuple_class(PyObject* cls) noexcept {
-        PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
-        return PyType_Check(cls) && PyType_IsSubtype(type, &PyTuple_Type)
-            && type->tp_basicsize == PyTuple_Type.tp_basicsize && type->tp_itemsize == PyTuple_Type.tp_itemsize
-            && type->tp_dictoffset == 0 && type->tp_weaklistoffset == 0 && PyType_IS_GC(type);
-    }
-
-    /* An instance of a class accepted above, all items null, untracked by the garbage collector: it has no other
-       references before it is complete, and rows of atomic values need no tracking. */
-    inline PyObject* new_row(PyTypeObject* type, Py_ssize_t n) noexcept {
-        PyTupleObject* row = PyObject_GC_NewVar(PyTupleObject, type, n);
-        if (!row) return nullptr;
-    #if PY_VERSION_HEX >= 0x030E0000
-        row->ob_hash = -1;
-    #endif
-        for (Py_ssize_t i = 0; i < n; ++i) row->ob_item[i] = nullptr;
-        return reinterpret_cast<PyObject*>(row);
-    }
-
-    /* True if value's class is a heap type, made by a class statement; native array and number types are not. */
-    inline int is_of_heap_type(PyObject* value) noexcept { return (Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0; }
-
-    /* Offset of a __slots__ member in instances of cls, or -1 if the class has no such plain slot. */
-    inline Py_ssize_t slot_offset(PyObject* cls, const char* name) noexcept {
-        PyObject* descriptor = PyObject_GetAttrString(cls, name);
-        if (!descriptor) {
-            PyErr_Clear();
-            return -1;
-        }
-        Py_ssize_t offset = -1;
-        if (Py_TYPE(descriptor) == &PyMemberDescr_Type) {
-            PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_member;
-            PyTypeObject* owner = PyDescr_TYPE(descriptor);  /* it may have been put into another class */
-            if (member->type == T_OBJECT_EX && PyType_Check(cls)
-                && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), owner))
-                offset = member->offset;
-        }
-        Py_DECREF(descriptor);
-        return offset;
-    }
-
-    /* True if instances hold nothing but slots, so that new_instance may omit __new__. */
-    inline int is_slotted_class(PyObject* cls) noexcept {
-        if (!PyType_Check(cls)) return 0;
-        PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
-    #ifdef Py_TPFLAGS_MANAGED_DICT
-        if (type->tp_flags & Py_TPFLAGS_MANAGED_DICT) return 0;
-    #endif
-        return type->tp_dictoffset == 0 && type->tp_itemsize == 0 && PyType_IS_GC(type)
-            && (type->tp_flags & Py_TPFLAGS_HEAPTYPE);
-    }
-
-    /* cls() without __init__; cls must be a class. */
-    inline PyObject* new_of(PyObject* cls) noexcept {
-        PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
-        PyObject* nothing = PyTuple_New(0);  /* one object for all */
-        if (!nothing) return nullptr;
-        PyObject* self = type->tp_new(type, nothing, nullptr);
-        Py_DECREF(nothing);
-        return self;
-    }
-
-    inline int is_subclass(PyObject* cls, PyTypeObject* base) noexcept {
-        return PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), base);
-    }
-
-    /* A new reference to the object that keeps the bytes of body's Py_buffer in place once the buffer is released. An
-       exporter without bf_releasebuffer does not count its exports, so its bytes stay as long as it does. */
-    inline PyObject* owner_of_bytes(PyObject* body) noexcept {
-        if (Py_TYPE(body)->tp_as_buffer->bf_releasebuffer) return PyMemoryView_FromObject(body);
-        Py_INCREF(body);
-        return body;
-    }
-
-    /* tracked: true if the collector must track it (it may be part of a cycle). */
-    inline PyObject* new_instance(PyTypeObject* type, int tracked) noexcept {
-        if (tracked) return type->tp_alloc(type, 0);
-        PyObject* self = PyObject_GC_New(PyObject, type);
-        if (self) memset(reinterpret_cast<char*>(self) + sizeof(PyObject), 0, type->tp_basicsize - sizeof(PyObject));
-        return self;
-    }
-
-    /* Steals value. */
-    inline void set_slot(PyObject* self, Py_ssize_t offset, PyObject* value) noexcept {
-        *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + offset) = value;
-    }
-    inline PyObject* get_slot(PyObject* self, Py_ssize_t offset) noexcept {
-        return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + offset);
-    }
-
-    inline PyObject* long_from_bytes(const uint8_t* p, size_t n, int is_signed) noexcept {
-    #if PY_VERSION_HEX >= 0x030D0000
-        return is_signed ? PyLong_FromNativeBytes(p, n, Py_ASNATIVEBYTES_BIG_ENDIAN)
-                         : PyLong_FromUnsignedNativeBytes(p, n, Py_ASNATIVEBYTES_BIG_ENDIAN);
-    #else
-        return _PyLong_FromByteArray(p, n, 0, is_signed);
-    #endif
-    }
-
-    /* 16 bytes of an unsigned int below 2**128; -1 with an exception otherwise. */
-    inline int long_to_16_bytes(PyObject* v, uint8_t* out) noexcept {
-        if (!PyLong_Check(v)) {
-            PyErr_SetString(PyExc_TypeError, "UUID.int is not an int");
-            return -1;
-        }
-    #if PY_VERSION_HEX >= 0x030D0000
-        Py_ssize_t need = PyLong_AsNativeBytes(
-            v, out, 16,
-            Py_ASNATIVEBYTES_BIG_ENDIAN | Py_ASNATIVEBYTES_UNSIGNED_BUFFER | Py_ASNATIVEBYTES_REJECT_NEGATIVE);
-        if (need < 0) return -1;
-        if (need > 16) {
-            PyErr_SetString(PyExc_OverflowError, "UUID.int is out of range");
-            return -1;
-        }
-        return 0;
-    #else
-        return _PyLong_AsByteArray(reinterpret_cast<PyLongObject*>(v), out, 16, 0, 0);
-    #endif
-    }
-
     }  // namespace fastcql
     """
     cdef cppclass Ref "fastcql::Ref":
@@ -331,20 +229,6 @@ cdef extern from *:
         bint allocate(Py_ssize_t n)
         PyObject** items()
         void clear(Py_ssize_t i)
-    PyObject** tuple_items "fastcql::tuple_items"(PyObject* t)
-    bint is_plain_tuple_class "fastcql::is_plain_tuple_class"(object cls)
-    bint is_of_heap_type "fastcql::is_of_heap_type"(object value)
-    bint is_slotted_class "fastcql::is_slotted_class"(object cls)
-    PyObject* new_row "fastcql::new_row"(PyTypeObject* cls, Py_ssize_t n) except NULL
-    PyObject* new_instance "fastcql::new_instance"(PyTypeObject* cls, int tracked) except NULL
-    PyObject* new_of "fastcql::new_of"(object cls) except NULL
-    bint is_subclass "fastcql::is_subclass"(object cls, PyTypeObject* base)
-    PyObject* owner_of_bytes "fastcql::owner_of_bytes"(object body) except NULL
-    Py_ssize_t slot_offset "fastcql::slot_offset"(object cls, const char* name)
-    void set_slot "fastcql::set_slot"(PyObject* self, Py_ssize_t offset, PyObject* value)
-    PyObject* get_slot "fastcql::get_slot"(PyObject* self, Py_ssize_t offset)
-    PyObject* long_from_bytes "fastcql::long_from_bytes"(const uint8_t* p, size_t n, int is_signed)
-    int long_to_16_bytes "fastcql::long_to_16_bytes"(object v, uint8_t* out) except -1
 
 
 cdef inline PyObject* owned(object o) noexcept:

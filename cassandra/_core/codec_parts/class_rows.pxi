@@ -8,60 +8,7 @@
 
 from libcpp.vector cimport vector
 
-cdef extern from *:
-    """
-    namespace fastcql {
-
-    /* CPython 3.11's storage of the attributes of an instance that has no dict yet: an array of values, ordered as the
-       keys that all instances of the class share; in front of it their count and the order in which they were set.
-       Other versions store them elsewhere: there attributes are set by name. */
-    #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000 && !defined(PYPY_VERSION)
-    inline PyObject** attribute_values(PyObject* self) noexcept {
-        if (!(Py_TYPE(self)->tp_flags & Py_TPFLAGS_MANAGED_DICT)) return nullptr;
-        return reinterpret_cast<PyObject***>(self)[-4];
-    }
-    inline int values_kept(PyObject** values) noexcept { return reinterpret_cast<uint8_t*>(values)[-2]; }
-    inline int values_room(PyObject** values) noexcept { return reinterpret_cast<uint8_t*>(values)[-1] - 2; }
-    inline int value_place(PyObject** values, int n) noexcept { return reinterpret_cast<uint8_t*>(values)[-3 - n]; }
-    inline void add_value(PyObject** values, Py_ssize_t place, PyObject* value) noexcept {
-        uint8_t* kept = reinterpret_cast<uint8_t*>(values) - 2;
-        kept[-++*kept] = static_cast<uint8_t>(place);
-        values[place] = value;
-    }
-    #else
-    inline PyObject** attribute_values(PyObject*) noexcept { return nullptr; }
-    inline int values_kept(PyObject**) noexcept { return 0; }
-    inline int values_room(PyObject**) noexcept { return 0; }
-    inline int value_place(PyObject**, int) noexcept { return 0; }
-    inline void add_value(PyObject**, Py_ssize_t, PyObject*) noexcept {}
-    #endif
-
-    /* object.__new__(cls), for a class without its own __new__; it gives the instance room for values. A msgspec struct
-       is only memory. */
-    inline PyObject* new_plain(PyObject* cls, PyObject* no_arguments) noexcept {
-        PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
-        if (type->tp_new != PyBaseObject_Type.tp_new && type->tp_dictoffset == 0) return type->tp_alloc(type, 0);
-        return PyBaseObject_Type.tp_new(type, no_arguments, nullptr);
-    }
-
-    inline int is_gc_class(PyObject* cls) noexcept { return PyType_IS_GC(reinterpret_cast<PyTypeObject*>(cls)); }
-
-    /* True if instances are only memory that PyObject_GC_New can allocate. */
-    inline int is_bare_class(PyObject* cls) noexcept {
-        PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
-        return is_slotted_class(cls) && type->tp_alloc == PyType_GenericAlloc && type->tp_free == PyObject_GC_Del;
-    }
-
-    }  // namespace fastcql
-    """
-    PyObject** attribute_values "fastcql::attribute_values"(PyObject* self) nogil
-    int values_kept "fastcql::values_kept"(PyObject** values) nogil
-    int values_room "fastcql::values_room"(PyObject** values) nogil
-    int value_place "fastcql::value_place"(PyObject** values, int n) nogil
-    void add_value "fastcql::add_value"(PyObject** values, Py_ssize_t place, PyObject* value) nogil
-    PyObject* new_plain "fastcql::new_plain"(object cls, tuple no_arguments) except NULL
-    bint is_gc_class "fastcql::is_gc_class"(object cls)
-    bint is_bare_class "fastcql::is_bare_class"(object cls)
+cdef extern from "Python.h":
     PyObject* VECTORCALL "PyObject_Vectorcall"(
         PyObject* function, PyObject** args, size_t flags, PyObject* names
     ) except NULL
@@ -113,7 +60,7 @@ cdef class InstanceMaker:
         self._columns = columns
         self._names = tuple([intern_name(name) for name in names])
         self._defaults = tuple(defaults)
-        self._collected = is_gc_class(row_class)
+        self._collected = IS_GC(<PyTypeObject*>row_class)
         used = set()
         for source in sources:
             if source in used and source >= 0:

@@ -106,9 +106,7 @@ cdef inline PyObject* decode_timestamp(int64_t ms) noexcept:
     cdef CivilTime t
     if not split_timestamp(ms, &t):
         return PyLong_FromLongLong(ms)
-    return PyDateTimeAPI.DateTime_FromDateAndTime(
-        t.year, t.month, t.day, t.hour, t.minute, t.second, t.microsecond, Py_None, PyDateTimeAPI.DateTimeType
-    )
+    return NEW_DATETIME(t.year, t.month, t.day, t.hour, t.minute, t.second, t.microsecond)
 
 
 cdef PyObject* decode_uuid(const uint8_t* p) except NULL:

@@ -190,7 +190,10 @@ cdef int encode_uuid(const TypeNode* node, object value, ByteBuffer* out) except
         load_uuid()
     if isinstance(value, _uuid.cls):
         number = get_slot(<PyObject*>value, _uuid.offsets[0]) if _uuid.direct else NULL
-        long_to_16_bytes(value.int if number == NULL else <object>number, data)
+        integer = value.int if number == NULL else <object>number
+        if not PyLong_Check(integer):
+            raise TypeError("UUID.int is not an int")
+        long_to_16_bytes(integer, data)
         out.put(data, 16)
         return 0
     raw = getattr(value, "bytes", None)

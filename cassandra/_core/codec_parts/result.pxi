@@ -253,7 +253,7 @@ def decode_result(
 cdef Result new_result(cls):
     if not is_subclass(cls, <PyTypeObject*>Result):
         raise TypeError(f"expected a subclass of Result, got {cls!r}")
-    return <Result?>Ref_take(new_of(cls))
+    return <Result?>new_object(cls, ())
 
 
 cdef int fill_result(
@@ -295,7 +295,7 @@ cdef class ResultDecoder:
         cdef Result result
         if opcode != OPCODE_RESULT or flags & FLAG_COMPRESSED:
             return None
-        result = <Result?>Ref_take(new_of(self._cls))
+        result = <Result?>new_object(self._cls, ())
         result._stream = frame.stream
         fill_result(
             result, frame, flags, frame.version, self._context, plan, self._lwt_mask, self._metadata_ids

@@ -99,13 +99,13 @@ cdef Py_ssize_t fill_dicts(RowPlan how, Cursor* c, list rows, RowRange* part) ex
         if part.limit != NULL and c.p >= part.limit:
             return i
         part.at.row = first + i
-        row = {} if how._kind == ROW_DICT else <dict>PyODict_New()
+        row = {} if how._kind == ROW_DICT else <dict>new_ordered_dict()
         fill_row(plan, c, cells.items(), part.version, &part.at)
         for j in range(plan._count):
             if how._kind == ROW_DICT:
                 PyDict_SetItem(row, names[j], cells.items()[j])
             else:
-                PyODict_SetItem(row, names[j], cells.items()[j])
+                set_in_ordered_dict(row, names[j], cells.items()[j])
             cells.clear(j)
         SET_LIST(<PyObject*>rows, i, owned(row))
     return n

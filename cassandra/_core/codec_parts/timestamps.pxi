@@ -11,27 +11,20 @@ cdef extern from "<time.h>" nogil:
     int clock_gettime(clockid_t clock, timespec* now)
 
 
-cdef extern from *:
-    """
-    // True if the function of that name is the interpreter's own. Tests replace it by another one (freezegun), or
-    // replace its code (time-machine).
-    static inline int fastcql_time_is_real(PyObject* names, PyObject* name, void* real) noexcept {
-        PyObject* const found = PyDict_GetItemWithError(names, name);
-        return found != nullptr && PyCFunction_CheckExact(found) &&
-               reinterpret_cast<void*>(PyCFunction_GET_FUNCTION(found)) == real;
-    }
-    static inline void* fastcql_code_of(PyObject* function) noexcept {
-        return PyCFunction_CheckExact(function) ? reinterpret_cast<void*>(PyCFunction_GET_FUNCTION(function)) : nullptr;
-    }
-    """
-    bint fastcql_time_is_real(dict names, str name, void* real) noexcept
-    void* fastcql_code_of(object function) noexcept
+cdef extern from "Python.h":
+    PyObject* PyDict_GetItemWithError(object d, object key)
 
 import time
 
 cdef dict time_names = time.__dict__
 cdef str time_name = "time"
-cdef void* real_time = fastcql_code_of(time.time)
+cdef void* real_time = native_function(time.time)
+
+
+cdef inline bint time_is_real() noexcept:
+    """True if time.time is the interpreter's own. Tests replace the function (freezegun) or its code (time-machine)."""
+    cdef PyObject* found = PyDict_GetItemWithError(time_names, time_name)
+    return found != NULL and is_native_function(found, real_time)
 
 
 @cython.final
@@ -47,7 +40,7 @@ cdef class TimestampClock:
     cdef int64_t step(self) except? -1:
         cdef timespec found
         cdef int64_t now
-        if fastcql_time_is_real(time_names, time_name, real_time):
+        if time_is_real():
             clock_gettime(CLOCK_REALTIME, &found)
             now = <int64_t>found.tv_sec * 1000000 + found.tv_nsec // 1000
         else:

@@ -14,11 +14,7 @@ cdef extern from *:
     #include <mutex>
     #include <utility>
 
-    #if PY_VERSION_HEX >= 0x030D0000
-    #define CQL_FINALIZING() Py_IsFinalizing()
-    #else
-    #define CQL_FINALIZING() _Py_IsFinalizing()
-    #endif
+    #include "cpython/interpreter.h"
 
     namespace {
 
@@ -29,7 +25,7 @@ cdef extern from *:
         Kept* next;
     };
 
-    bool python_is_there() noexcept { return Py_IsInitialized() && !CQL_FINALIZING(); }
+    bool python_is_there() noexcept { return Py_IsInitialized() && !fastcql::is_finalizing(); }
 
     std::mutex waiting_lock;
     Kept* waiting = nullptr;

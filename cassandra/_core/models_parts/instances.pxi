@@ -218,11 +218,11 @@ cdef class Instance:
 def _instance_of(cls):
     """Return an empty instance, to be unpickled or copied to."""
     check_model(cls)
-    return Ref_take(new_of(cls, <PyObject*>_no_arguments))
+    return new_object(cls, ())
 
 
 cdef Instance loaded_of(cls, InstanceLayout layout, tuple row, tuple shared):
-    cdef Instance made = <Instance>Ref_take(new_of(cls, <PyObject*>_no_arguments))
+    cdef Instance made = <Instance>new_object(cls, ())
     GC_UNTRACK(<void*>made)
     made._layout = layout
     made._row = row

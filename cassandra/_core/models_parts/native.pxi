@@ -1,5 +1,7 @@
 # The C API of the interpreter.
 
+from cassandra._core.cpython.interpreter cimport is_subclass, new_object, state_of_class
+
 cdef extern from "Python.h":
     PyTypeObject* TYPE "Py_TYPE"(PyObject* o)
     void INCREF "Py_INCREF"(PyObject* o)
@@ -15,35 +17,7 @@ cdef extern from "Python.h":
     bint GC_ENABLE "PyGC_Enable"()
     void GC_UNTRACK "PyObject_GC_UnTrack"(void* o)
 
-cdef extern from *:
-    """
-    namespace fastcql {
-
-    /* cls() without __init__, for a class that is known to be one. */
-    inline PyObject* new_of(PyObject* cls, PyObject* no_arguments) noexcept {
-        PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
-        return type->tp_new(type, no_arguments, nullptr);
-    }
-
-    inline int is_subclass(PyObject* cls, PyTypeObject* base) noexcept {
-        return PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), base);
-    }
-
-    /* Version of a class, which changes when an attribute of it or of a base is set. 0: not available from Python. */
-    inline unsigned int state_of_class(PyObject* kind) noexcept {
-        if (!PyType_Check(kind)) return 0;
-        PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(kind);
-        return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
-    }
-
-    }
-    """
-    PyObject* new_of "fastcql::new_of"(object cls, PyObject* no_arguments) except NULL
-    bint is_subclass "fastcql::is_subclass"(object cls, PyTypeObject* base)
-    unsigned int state_of_class "fastcql::state_of_class"(object kind)
-
 cdef object _missing = object()
-cdef tuple _no_arguments = ()
 
 
 cdef inline object Ref_take(PyObject* o):

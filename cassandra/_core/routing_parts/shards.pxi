@@ -66,7 +66,7 @@ cdef class ShardingInfo:
         return f"<ShardingInfo: {self.shards_count} shards, {self.sharding_ignore_msb} bits ignored{port}{ssl}>"
 
 
-(<PyTypeObject*> ShardingInfo).tp_name = "cassandra.shard_info.ShardingInfo"  # where users find it
+set_class_name(<PyTypeObject*> ShardingInfo, "cassandra.shard_info.ShardingInfo")  # where users find it
 
 
 cdef object port_number(port):

@@ -1,11 +1,6 @@
 from uuid import UUID
 
 
-cdef extern from "Python.h":
-    ctypedef struct PyTypeObject:
-        const char* tp_name
-
-
 @cython.final
 @cython.no_gc
 cdef class _TabletHosts:
@@ -193,7 +188,7 @@ cdef class Tablet:
         )
 
 
-(<PyTypeObject*> Tablet).tp_name = "cassandra.tablets.Tablet"  # where users find it
+set_class_name(<PyTypeObject*> Tablet, "cassandra.tablets.Tablet")  # where users find it
 
 
 cdef tuple named_replicas(_TabletHosts hosts, const Replica* replicas, size_t count):

@@ -136,7 +136,7 @@ cdef inline object own(PyObject* new):
 
 
 cdef object answer_of(kind, future, tuple outcome):
-    cdef Answer made = <Answer> new_object(kind)
+    cdef Answer made = <Answer> new_object(kind, ())
     rows = outcome[0]
     cdef tuple came = <tuple> outcome[2]
     made.future = future

@@ -13,27 +13,16 @@ cdef extern from "Python.h":
     int PyContext_Exit(object context) except -1
     object PyContext_CopyCurrent()
 
-cdef extern from *:
-    """
-    // Returns the method definition of a bound C function; NULL for any other object.
-    static inline PyMethodDef* fastcql_method_of(PyObject* callable) noexcept {
-        return PyCFunction_CheckExact(callable) ? reinterpret_cast<PyCFunctionObject*>(callable)->m_ml : nullptr;
-    }
-    """
-    ctypedef struct PyMethodDef:
-        const char* ml_name
-    PyMethodDef* fastcql_method_of(object callable)
-
 # A task implemented in C reads the result of a future implemented in C in place. On any other object it calls a method
 # whose name it creates first, which costs as much as all other steps of the wake-up. It discards the result, because
 # its coroutine gets it from the object that it yielded. So tasks are woken with a future that is done.
-cdef PyMethodDef* _wakes_task = NULL  # the wake-up method of C tasks, once one was seen; _done is set then
+cdef const void* _wakes_task = NULL  # the wake-up method of C tasks, once one was seen; _done is set then
 cdef object _done = None
 
 
 cdef object woken_with(callback, _Awaiting awaiting):
     """Return the argument for *callback*."""
-    cdef PyMethodDef* method = fastcql_method_of(callback)
+    cdef const void* method = method_of(callback)
     if method == NULL:
         return awaiting
     if _wakes_task == NULL:
@@ -41,16 +30,16 @@ cdef object woken_with(callback, _Awaiting awaiting):
     return _done if method == _wakes_task else awaiting
 
 
-cdef void learn_what_wakes(PyMethodDef* method, callback) noexcept:
+cdef void learn_what_wakes(const void* method, callback) noexcept:
     global _wakes_task, _done
-    if method.ml_name != b"task_wakeup":
+    if not is_task_wakeup(method):
         return
     try:
-        import _asyncio
+        import asyncio
 
-        if not isinstance(callback.__self__, _asyncio.Task):
+        if not isinstance(callback.__self__, asyncio.Task):
             return
-        done = _asyncio.Future(loop=_NoLoop())
+        done = asyncio.Future(loop=_NoLoop())
         done.set_result(None)
     except Exception:  # another asyncio implementation: its tasks are called with the awaited object
         return

@@ -133,7 +133,7 @@ cdef class Lane:
         cdef int64_t hashed
         cdef bint routed
         frame = encode_by_template(self.template, values, self.timestamp(), &hashed, &routed)
-        cdef Request request = new_object(self.kind)
+        cdef Request request = new_object(self.kind, ())
         request.begin(session, self.metrics, self.timeout, seconds_now())
         request.row_factory = row_factory
         request._prefetch = self.prefetch

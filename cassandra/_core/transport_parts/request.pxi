@@ -34,36 +34,6 @@
 # after an exception. Why no lock can be part of a deadlock: there is none. Foreign code (callbacks, policies,
 # connections) is called outside of sections. A caller runs only callbacks that it adds to an ended request.
 
-cdef extern from *:
-    """
-    // As ``kind.__new__(kind)``, without the look-up.
-    static inline PyObject* fastcql_new_object(PyTypeObject* kind, PyObject* no_arguments) noexcept {
-        return kind->tp_new(kind, no_arguments, nullptr);
-    }
-
-    // Ends a generator, or an awaited iterator, with *value*.
-    static inline void fastcql_stop_with(PyObject* value) noexcept {
-        if (!PyTuple_Check(value) && !PyExceptionInstance_Check(value)) {
-            PyErr_SetObject(PyExc_StopIteration, value);  // before Python 3.12 no exception object is made here
-            return;
-        }
-        PyObject* const error = PyObject_CallFunctionObjArgs(PyExc_StopIteration, value, nullptr);
-        if (error == nullptr) return;
-        PyErr_SetObject(PyExc_StopIteration, error);
-        Py_DECREF(error);
-    }
-    """
-    object fastcql_new_object(PyTypeObject* kind, PyObject* no_arguments)
-    void fastcql_stop_with(object value) noexcept
-
-cdef tuple NO_ARGUMENTS = ()
-
-
-cdef inline object new_object(kind):
-    """Return a new object of the class *kind*, without a call of ``__init__``."""
-    return fastcql_new_object(<PyTypeObject*> kind, <PyObject*> NO_ARGUMENTS)
-
-
 cdef object NOTHING = (None, None, None, None)
 # Default of ``_ending`` for new requests, which is called instead of ``_end``: ``(request, page, result, error,
 # came)``.
@@ -133,7 +103,7 @@ cdef class _Settling:
         waiter = self.go_on()
         if waiter is not self:
             return waiter
-        fastcql_stop_with(self.result)
+        stop_with(self.result)
         raise StopIteration  # set above; without a traceback, which would cost a tenth of the await
 
     def send(self, value):

@@ -2,9 +2,9 @@
 # each time, which costs as much as a tenth of an awaited request, three times per request.
 #
 # While a loop's queue is drained that loop runs here, by construction, unless another loop is run inside of it. asyncio
-# notes the running loop in the thread's dictionary, in an object that is new for each run: while it is the same object,
-# kept alive here so that no other can have its address, the loop is the same. Without a note asyncio is called. The
-# adapter of the loop (``Bridge``) is cached in the same way.
+# stores an object for the running loop (``running_loop_note``): while it is the same object, kept alive here so that no
+# other can have its address, the loop is the same. Without such an object asyncio is called. The adapter of the loop
+# (``Bridge``) is cached in the same way.
 
 cdef extern from *:
     """
@@ -15,11 +15,6 @@ cdef extern from *:
         uint32_t process;
     };
     static thread_local FastcqlTurn fastcql_turn = {nullptr, nullptr, nullptr, 0};
-
-    static inline PyObject* fastcql_noted(PyObject* name) noexcept {
-        PyObject* const all = PyThreadState_GetDict();
-        return all == nullptr ? nullptr : PyDict_GetItemWithError(all, name);
-    }
     """
     ctypedef struct FastcqlTurn:
         PyObject* loop
@@ -27,10 +22,12 @@ cdef extern from *:
         PyObject* bridge
         uint32_t process
     FastcqlTurn fastcql_turn
-    PyObject* fastcql_noted(object name) except? NULL
+
+cdef extern from "Python.h":
+    object PyUnicode_InternFromString(const char* text)
 
 cdef object _loop_or_none = None
-cdef str NOTED = "__asyncio_running_event_loop__"
+cdef str NOTED = PyUnicode_InternFromString(RUNNING_LOOP_KEY)
 
 
 cdef int find_asyncio() except -1:
@@ -45,7 +42,7 @@ cdef int find_asyncio() except -1:
 cdef object loop_here():
     """Return the loop that runs on this thread; None if none does."""
     if fastcql_turn.loop != NULL and fastcql_turn.process == fork_generation():
-        if fastcql_noted(NOTED) == fastcql_turn.noted:
+        if running_loop_note(NOTED) == fastcql_turn.noted:
             return <object> fastcql_turn.loop
     find_asyncio()
     return _loop_or_none()
@@ -71,7 +68,7 @@ cdef class _Turn:
         self.before = fastcql_turn
         find_asyncio()
         self.loop = _loop_or_none()
-        cdef PyObject* noted = fastcql_noted(NOTED)
+        cdef PyObject* noted = running_loop_note(NOTED)
         if self.loop is None or noted == NULL:
             fastcql_turn.loop = NULL
             return 0

@@ -15,26 +15,6 @@ cdef extern from "Python.h":
     bint PyObject_GC_IsTracked(object found)
 
 
-cdef extern from *:
-    """
-    // ``tuple.__new__(kind, (success, result))`` for a kind of tuple, without the other tuple.
-    static inline PyObject* fastcql_new_entry(PyTypeObject* kind, PyObject* success, PyObject* result) noexcept {
-        PyObject* const entry = kind->tp_alloc(kind, 2);
-        if (entry == nullptr) return nullptr;
-        Py_INCREF(success);
-        Py_INCREF(result);
-        PyTuple_SET_ITEM(entry, 0, success);
-        PyTuple_SET_ITEM(entry, 1, result);
-        return entry;
-    }
-    """
-    object fastcql_new_entry(PyTypeObject* kind, PyObject* success, PyObject* result)
-
-
-cdef inline object new_entry(kind, success, result):
-    return fastcql_new_entry(<PyTypeObject*> kind, <PyObject*> success, <PyObject*> result)
-
-
 cdef inline void track(found) noexcept:
     if not PyObject_GC_IsTracked(found):
         PyObject_GC_Track(found)
@@ -281,14 +261,14 @@ cdef class Flights(Operation):
                         continue
                     plain = None  # decoded again by the future, and the error reported
                 if plain is not None:
-                    answer = new_object(self.result_type)
+                    answer = new_object(self.result_type, ())
                     rows = (<tuple> plain)[0]
                     answer._flight = flight
                     answer.rows = [] if rows is None else rows
                     answer._kept = (<tuple> plain)[2]
                     answer._plan = None if rows is None else flight.lane.result_plan
                     answer._paging_state = (<tuple> plain)[1]
-                    entry = new_entry(self.entry_type, True, answer)
+                    entry = new_pair(self.entry_type, True, answer)
                     if type(answer.rows) is list:
                         PyObject_GC_UnTrack(answer.rows)
                     PyObject_GC_UnTrack(flight)
@@ -324,7 +304,7 @@ cdef class Flights(Operation):
     cdef int put_failure(self, Results results, failed, int64_t index, error) except -1:
         """Store a failure; or call *failed* with it, if that is given: failures end the run then."""
         if failed is None:
-            results.put(index, new_entry(self.entry_type, False, error))
+            results.put(index, new_pair(self.entry_type, False, error))
         else:
             failed(index, error)
         return 0
@@ -339,7 +319,7 @@ cdef class Flights(Operation):
                 success = value[1][1] is None
                 value = made(value[0], value[1]) if success else value[1][1]
             if success:
-                results.put(index, new_entry(self.entry_type, True, value))
+                results.put(index, new_pair(self.entry_type, True, value))
             else:
                 self.put_failure(results, failed, index, value)
             self.singles.pop(index, None)
