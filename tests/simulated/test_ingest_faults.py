@@ -118,7 +118,7 @@ def test_no_answer_in_time(table: Session, simulated: SimulatedCluster, connect:
 def test_a_row_of_which_an_attempt_was_executed(
     table: Session, simulated: SimulatedCluster, connect: Connect, first: Any, batch_rows: int
 ) -> None:
-    """Its error says so, whatever the last attempt ended with."""
+    """Its error says so, although the last attempt was refused."""
     session = connect(simulated, execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(request_timeout=0.3)})
     with (
         simulated.inject(first, opcode="EXECUTE" if batch_rows == 1 else "BATCH", times=1) as executed,
@@ -130,6 +130,26 @@ def test_a_row_of_which_an_attempt_was_executed(
     assert there - written
     assert all(report.errors[row].maybe_executed for row in there - written)  # type: ignore[attr-defined]
     assert written <= there
+
+
+def test_rows_that_were_not_sent_when_the_session_ends_are_not_in_doubt(
+    table: Session, simulated: SimulatedCluster, connect: Connect
+) -> None:
+    session = connect(simulated, execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(request_timeout=0.2)})
+    with (
+        simulated.inject(Drop(executed=True), query="INSERT", opcode="EXECUTE", times=1) as first,
+        simulated.inject(Fail(UNAVAILABLE), query="INSERT", opcode="EXECUTE", when=lambda _: first.hits > 0),
+    ):
+        closing = threading.Timer(1.0, session.shutdown)
+        closing.start()
+        with pytest.raises(IngestError) as caught:
+            session.ingest("ks.t", rows(20), on_error="collect")
+        closing.join()
+    report = caught.value.report
+    (executed,) = ids(simulated)
+    assert sorted(report.errors) == list(range(20))
+    in_doubt = {row for row, error in report.errors.items() if error.maybe_executed}  # type: ignore[attr-defined]
+    assert in_doubt == {executed}
 
 
 def test_patience_has_an_end(table: Session, simulated: SimulatedCluster, monkeypatch: pytest.MonkeyPatch) -> None:

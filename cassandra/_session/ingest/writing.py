@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from copy import copy
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -377,11 +378,17 @@ class Writing(Writes):
     def _fail(self, number: int, error: Exception) -> None:
         """Report its rows as not written."""
         row, count = self._known(number)[:2]
-        if self.is_in_doubt(number):
-            annotate(error, maybe_executed=True)
+        error = self._with_doubt(number, error)
         for failed in range(row, row + count):
             self._note(failed, error)
         self.close(number, 0)
+
+    def _with_doubt(self, number: int, error: Exception) -> Exception:
+        """Return *error* as the error of a write, of which an earlier attempt may have been executed."""
+        if self.is_in_doubt(number):
+            error = copy(error) if error is self.closed else error  # which other writes have too
+            annotate(error, maybe_executed=True)
+        return error
 
     def _note(self, row: int, error: Exception) -> None:
         """Record the *error* of *row*, which was not written."""
@@ -441,9 +448,7 @@ class Writing(Writes):
                 if decision.again and going and age <= PATIENCE:
                     heapq.heappush(self._due, (monotonic() + backoff(alone.attempts), number, index))
                     continue
-                if self.is_in_doubt(number):
-                    annotate(decision.error, maybe_executed=True)
-                self._note(row + index, decision.error)
+                self._note(row + index, self._with_doubt(number, decision.error))
                 alone.failed += 1
             alone.left -= 1
             if not alone.left:

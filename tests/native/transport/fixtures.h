@@ -253,6 +253,17 @@ inline std::string answer(const std::string& body, int stream, uint8_t version =
     return frame(std::string("\0\0\0\1", 4) + body, kResult, static_cast<uint8_t>(version | 0x80), stream);
 }
 
+// Joins the queue of *channel*, to be sent with others.
+inline Submitted submit_later(Channel& channel, Request& request, const std::string& text, double timeout = 60) {
+    RuntimeLock lock(runtime_mutex);
+    request.retain();
+    request.home = Ref<Reactor>(&channel.reactor());
+    const Submitted result = channel.submit(reinterpret_cast<const uint8_t*>(text.data()), text.size(),
+                                            &request.core, 0, timeout, true);
+    if (result.status != SubmitStatus::Accepted) request.release();
+    return result;
+}
+
 // Sends; the request's new reference goes with it. *drain* is what Channel.submit of the runtime does on the
 // way.
 Submitted submit(Channel& channel, Request& request, const std::string& text, double timeout = 60,

@@ -82,18 +82,11 @@ TEST(handlers_in_a_filter) {
     interrupted_threads = false;
 }
 
-// One that goes on for long: the requests of others end by their deadlines.
 namespace {
 
-// Joins the queue of *channel*; what waits is sent by send_unsent().
-Request* submit_later(Channel& channel) {
+Request* waiting(Channel& channel) {
     auto* request = new Request;
-    const std::string text = frame("later");
-    RuntimeLock lock(runtime_mutex);
-    request->retain();
-    request->home = Ref<Reactor>(&channel.reactor());
-    const auto* data = reinterpret_cast<const uint8_t*>(text.data());
-    CHECK(channel.submit(data, text.size(), &request->core, 0, 60, true).status == SubmitStatus::Accepted);
+    CHECK(submit_later(channel, *request, frame("later")).status == SubmitStatus::Accepted);
     return request;
 }
 
@@ -130,20 +123,21 @@ TEST(a_handler_sends_what_waits_for_the_thread_that_it_interrupted) {
             if (std::exchange(handled, true)) return;
             runtime_mutex.without([&] {
                 for (const auto& channel : channels) {
-                    Request* const request = submit_later(*channel);
+                    Request* const request = waiting(*channel);
                     send_unsent(client);
                     CHECK(answered(request));
                 }
             });
         };
     }
-    Request* const requests[] = {submit_later(*channels[0]), submit_later(*channels[1])};
+    Request* const requests[] = {waiting(*channels[0]), waiting(*channels[1])};
     send_unsent(client);
     CHECK(handled);
     for (Request* const request : requests) CHECK(answered(request));
     interrupted_threads = false;
 }
 
+// One that goes on for long: the requests of others end by their deadlines.
 TEST(deadlines_while_a_handler_has_the_filter) {
     Server server(flipped_echo);
     FlipFilter filter;

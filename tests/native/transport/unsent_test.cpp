@@ -33,16 +33,6 @@ thread_local int allocations_left = -1;  // -1: it never fails
 
 namespace {
 
-Submitted submit_later(Channel& channel, Request& request, const std::string& text, double timeout = 60) {
-    RuntimeLock lock(runtime_mutex);
-    request.retain();
-    request.home = Ref<Reactor>(&channel.reactor());
-    const Submitted result = channel.submit(reinterpret_cast<const uint8_t*>(text.data()), text.size(),
-                                            &request.core, 0, timeout, true);
-    if (result.status != SubmitStatus::Accepted) request.release();
-    return result;
-}
-
 bool answered(Request& request) {
     if (!request.core.ready()) return false;
     RuntimeLock lock(runtime_mutex);
