@@ -7,7 +7,7 @@ find-python = $(firstword $(wildcard $(PYENV_ROOT)/versions/$(1).*/bin/python) $
 PYTHON ?= $(or $(call find-python,3.11),python3)
 OTHER_VERSIONS := 3.10 3.12 3.13 3.14 3.15
 OTHERS := $(foreach version,$(OTHER_VERSIONS),$(if $(call find-python,$(version)),$(version)))
-# what fails between the oldest and the newest fails on one of them, but for what `make test-versions` is there for
+# a failure on a version between these is rare: `make test-versions` finds it
 ENDS := $(sort $(firstword $(OTHERS)) $(lastword $(OTHERS)))
 
 PY := .venv/bin/python
@@ -28,7 +28,8 @@ begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
 .NOTPARALLEL:
 .PRECIOUS: .venv-%/ready
-.PHONY: build demo demo-scylla test lint test-native test-unit test-versions test-integration test-ecosystem test-distributed docs bench drill soak fuzz sanitize clean help \
+.PHONY: build demo demo-scylla test test-all lint test-native test-native-sanitized test-unit test-unit-long \
+	test-versions test-integration test-integration-long test-ecosystem test-distributed docs bench drill soak fuzz sanitize clean help \
 	build-tools server-tools fresh-results $(addprefix unit-,$(OTHER_VERSIONS))
 
 build: .venv/ready  ## the driver, in place, for .venv

@@ -42,7 +42,7 @@ SERVERS = {
 
 @dataclass(frozen=True)
 class ForeignServer:
-    """The developer's own server (``FASTCQL_NODE=host:port``) in the shape of a :class:`ServerCluster`."""
+    """A server that runs already (``CASSANDRA_CONTACT=host:port``) in the shape of a :class:`ServerCluster`."""
 
     contact_points: list[str]
     port: int
@@ -55,10 +55,10 @@ class ForeignServer:
 
 @pytest.fixture(scope="session")
 def cassandra_node() -> Iterator[ServerCluster | ForeignServer]:
-    """One 5.0.6 node."""
-    foreign = os.environ.get("FASTCQL_NODE")
-    if foreign:
-        host, _, port = foreign.partition(":")
+    """One 5.0.6 node; the one at ``CASSANDRA_CONTACT=host:port`` if that is set."""
+    contact = os.environ.get("CASSANDRA_CONTACT")
+    if contact:
+        host, _, port = contact.partition(":")
         yield ForeignServer([host], int(port or 9042))
     else:
         yield from _serve("cassandra_node")
@@ -130,11 +130,13 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs servers, by its fixtures: ``-m 'not server'`` never forgets a test."""
+    """Mark what needs servers, by its fixtures: ``-m 'not server'`` never forgets a test. Only one is not ``long``."""
     for item in items:
         used = SERVERS.keys() & set(getattr(item, "fixturenames", ()))
         if used:
             item.add_marker(pytest.mark.server)
+        if used - {"cassandra_node"}:
+            item.add_marker(pytest.mark.long)
         if "cassandra_three" in used:
             item.add_marker(pytest.mark.cluster)
 

@@ -1,4 +1,4 @@
-"""The totals of all pytest runs of ``make test``, from their JUnit files, and how long each part of the work took.
+"""The totals of all pytest runs of ``make test`` or ``make test-all``, and the time of each part of the work.
 
 The last line looks like pytest's own.
 """
@@ -11,15 +11,16 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 
-def main(folder: Path) -> int:
+def main(folders: list[Path]) -> int:
     total = dict.fromkeys(("passed", "failed", "errors", "skipped"), 0)
     seconds = 0.0
-    for report in sorted(folder.glob("*.xml")):
-        counts, took = read(report)
-        print(f"{report.stem:<24} {line(counts)} in {took:.1f}s")
-        seconds += took
-        total = {key: total[key] + counts[key] for key in total}
-    print_times(folder / "begun")
+    for folder in folders:
+        for report in sorted(folder.glob("*.xml")):
+            counts, took = read(report)
+            print(f"{report.stem:<24} {line(counts)} in {took:.1f}s")
+            seconds += took
+            total = {key: total[key] + counts[key] for key in total}
+        print_times(folder / "begun")
     ran = sum(total.values()) > 0
     print(f"==== {line(total) if ran else 'no tests ran'} in {seconds:.2f}s ====")
     return 0 if ran and not total["failed"] and not total["errors"] else 1
@@ -55,4 +56,4 @@ def print_times(begun: Path) -> None:
 _ATTRIBUTES = {"failed": "failures", "errors": "errors", "skipped": "skipped"}
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main([Path(folder) for folder in sys.argv[1:]]))

@@ -14,6 +14,8 @@ from tests.ecosystem import environments
 from tests.ecosystem.packages import PACKAGES, Package
 from tests.servers import ServerCluster
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="session")
 def wheel() -> Callable[[str], Path]:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.server  # its servers are chosen by parameters, which t
 OWN = ("rich", "QuotedKs")
 
 
-@pytest.fixture(params=["cassandra_node", "cassandra_41"])
+@pytest.fixture(params=["cassandra_node", pytest.param("cassandra_41", marks=pytest.mark.long)])
 def server(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue(request.param)
 
