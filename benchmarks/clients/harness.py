@@ -21,6 +21,8 @@ SAMPLE = 0.002  # seconds: what one sample takes at least, so that the clock's o
 WHOLE_SAMPLE = 0.02  # the same where the whole process counts: the wall clock needs longer samples
 BUDGET = 0.35  # seconds for all samples of a statement
 PYPERF = "--pyperf"
+INSTRUCTIONS = "--instructions"  # under Callgrind: they are counted, nothing is timed; see benchmarks/instructions.py
+COUNTED = 1000, 1.0  # what is counted: so many operations, or as many as take this CPU under Callgrind, in seconds
 ONCE = "--once"  # every statement once, nothing is timed: for whoever records what drivers ask
 
 #: The tables of 5,000 rows that the responder has recorded, and how every driver reads one.
@@ -72,6 +74,9 @@ def run(module: str, make: Make) -> None:
             for work in client.works.values():
                 _Timer(work)(1)
         return
+    if INSTRUCTIONS in sys.argv:
+        _count(make)
+        return
     pin()
     with make(sys.argv[1:]) as client:
         times: dict[str, float] = {}
@@ -80,6 +85,23 @@ def run(module: str, make: Make) -> None:
             if work.whole_process:
                 times |= {f"{name} wall": best, f"{name} median wall": median}
         print(json.dumps({**times, **client.facts}))
+
+
+def _count(make: Make) -> None:
+    import callgrind  # made by benchmarks/native, and on the path in this mode only
+
+    with make([argument for argument in sys.argv[1:] if argument != INSTRUCTIONS]) as client:
+        callgrind.begin()
+        for name, work in client.works.items():
+            timer = _Timer(work)
+            alone = timer(1)[0]
+            most, budget = COUNTED
+            number = max(2, min(most // work.per, int(budget / alone)))
+            timer(number)  # warm
+            gc.collect()
+            callgrind.zero()
+            timer(number)
+            callgrind.dump(f"{name} {number * work.per}")
 
 
 def pin() -> None:
