@@ -5,13 +5,9 @@
 import logging
 
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion, SchemaTargetType
-from cassandra._base.errors import (
-    AuthenticationFailed, ConnectionBusy, ConnectionException, ConnectionShutdown, DependencyException, DriverException,
-    ErrorMessage, InvalidRequest, IsBootstrappingErrorMessage, NoConnectionsAvailable, NoHostAvailable,
-    OperationTimedOut, OverloadedErrorMessage, PreparedQueryNotFound, ProtocolException, ProtocolVersionUnsupported,
-    QueryExhausted, ReadTimeoutErrorMessage, ServerError, TraceUnavailable, TruncateError, UnavailableErrorMessage,
-    UnresolvableContactPoints, UnsupportedOperation, UserTypeDoesNotExist, WriteTimeoutErrorMessage,
-)
+from cassandra._base.errors_driver import AuthenticationFailed, DependencyException, DriverException, InvalidRequest, OperationTimedOut, UnresolvableContactPoints, UnsupportedOperation
+from cassandra._base.errors_connection import ConnectionBusy, ConnectionException, ConnectionShutdown, NoConnectionsAvailable, NoHostAvailable, ProtocolVersionUnsupported, QueryExhausted, TraceUnavailable, UserTypeDoesNotExist
+from cassandra._base.errors_messages import ErrorMessage, IsBootstrappingErrorMessage, OverloadedErrorMessage, PreparedQueryNotFound, ProtocolException, ReadTimeoutErrorMessage, ServerError, TruncateError, UnavailableErrorMessage, WriteTimeoutErrorMessage
 from cassandra._base.lending import lend, lend_class, lend_to_instances, tell_if_patched, tell_if_replaced
 from cassandra._base.lent import lend_to
 from cassandra._core.transport import Request

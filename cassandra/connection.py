@@ -4,11 +4,9 @@
 # isort: off
 import logging
 
-from cassandra._base.errors import (
-    AuthenticationFailed, ConnectionBusy, ConnectionException, ConnectionShutdown, CrcException, CrcMismatchException,
-    ErrorMessage, InvalidRequestException, OperationTimedOut, ProtocolError, ProtocolException,
-    ProtocolVersionUnsupported, ResponseTooLarge,
-)
+from cassandra._base.errors_driver import AuthenticationFailed, OperationTimedOut
+from cassandra._base.errors_connection import ConnectionBusy, ConnectionException, ConnectionShutdown, CrcException, CrcMismatchException, ProtocolError, ProtocolVersionUnsupported, ResponseTooLarge
+from cassandra._base.errors_messages import ErrorMessage, InvalidRequestException, ProtocolException
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion
 from cassandra._base.lending import lend, lend_class
 from cassandra._base.lent import lend_to

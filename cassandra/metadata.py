@@ -6,7 +6,8 @@ import logging
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.descriptors import SignatureDescriptor
-from cassandra._base.errors import InvalidRequest, NoMurmur3, Unauthorized
+from cassandra._base.errors_driver import InvalidRequest, Unauthorized
+from cassandra._base.errors_connection import NoMurmur3
 from cassandra._base.lending import lend
 from cassandra._base.lent import lend_to
 from cassandra._base.names import (

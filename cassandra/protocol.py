@@ -5,9 +5,7 @@
 import logging
 
 from cassandra._base.constants import Flag, ResultKind
-from cassandra._base.errors import (
-    AlreadyExists, InvalidRequest, ReadFailure, ReadTimeout, Unauthorized, Unavailable, WriteFailure, WriteTimeout,
-)
+from cassandra._base.errors_driver import AlreadyExists, InvalidRequest, ReadFailure, ReadTimeout, Unauthorized, Unavailable, WriteFailure, WriteTimeout
 from cassandra._base.errors_connection import InternalError, NotSupportedError
 from cassandra._base.errors_messages import (
     AlreadyExistsException, BadCredentials, CASWriteUnknownMessage, CDCWriteException, ClientWriteError,

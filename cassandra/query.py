@@ -3,7 +3,8 @@
 import logging
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.errors import OperationTimedOut, TraceUnavailable
+from cassandra._base.errors_driver import OperationTimedOut
+from cassandra._base.errors_connection import TraceUnavailable
 from cassandra._base.lending import lend
 from cassandra._base.lent import lend_to
 from cassandra._session.request.trace import QueryTrace, TraceEvent

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any
 
-from cassandra._base.errors import ConnectionException, OperationTimedOut
+from cassandra._base.errors_connection import ConnectionException
+from cassandra._base.errors_driver import OperationTimedOut
 from cassandra._base.logs import get_logger
 from cassandra._base.process import Event
 from cassandra._base.public import public

@@ -15,7 +15,7 @@ from io import BytesIO
 from typing import Any
 
 from cassandra._base.constants import ProtocolVersion
-from cassandra._base.errors import ConnectionException, ConnectionShutdown, ProtocolError
+from cassandra._base.errors_connection import ConnectionException, ConnectionShutdown, ProtocolError
 from cassandra._base.locks import caller_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.names import escape_name

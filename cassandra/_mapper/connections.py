@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from cassandra._base.errors import UserTypeDoesNotExist
+from cassandra._base.errors_connection import UserTypeDoesNotExist
 from cassandra._base.locks import caller_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.process import in_child, renew

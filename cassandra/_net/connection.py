@@ -22,18 +22,9 @@ from typing import Any
 
 from cassandra._base import commands
 from cassandra._base.constants import Flag, Opcode, ProtocolVersion, ResultKind
-from cassandra._base.errors import (
-    ConnectionBusy,
-    ConnectionException,
-    ConnectionShutdown,
-    CrcException,
-    CrcMismatchException,
-    ErrorMessage,
-    OperationTimedOut,
-    ProtocolError,
-    RequestValidationException,
-    ResponseTooLarge,
-)
+from cassandra._base.errors_connection import ConnectionBusy, ConnectionException, ConnectionShutdown, CrcException, CrcMismatchException, ProtocolError, ResponseTooLarge
+from cassandra._base.errors_messages import ErrorMessage
+from cassandra._base.errors_driver import OperationTimedOut, RequestValidationException
 from cassandra._base.locks import CALLER, driver_lock, thread_kind
 from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.durations import seconds
-from cassandra._base.errors import DriverException
+from cassandra._base.errors_driver import DriverException
 from cassandra._base.process import catch_up
 
 from .background import commands

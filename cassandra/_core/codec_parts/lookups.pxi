@@ -92,20 +92,20 @@ cdef object decode_error(str message):
 
 
 cdef object driver_error(str message):
-    from cassandra._base.errors import DriverException
+    from cassandra._base.errors_driver import DriverException
     from cassandra._base.printable import printable
 
     return DriverException(printable(message))
 
 
 cdef object protocol_error(str message):
-    from cassandra._base.errors import ProtocolError
+    from cassandra._base.errors_connection import ProtocolError
     from cassandra._base.printable import printable
 
     return ProtocolError(printable(message))
 
 
 cdef object unsupported(str message):
-    from cassandra._base.errors import UnsupportedOperation
+    from cassandra._base.errors_driver import UnsupportedOperation
 
     return UnsupportedOperation(message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from cassandra._base.errors import DriverException, InvalidRequest
+from cassandra._base.errors_driver import DriverException, InvalidRequest
 from cassandra._base.errors_messages import SyntaxException
 from cassandra._core.models import ReadyStatements
 from cassandra._mapper import connections
@@ -16,13 +16,12 @@ from cassandra._session.session import Session
 from cassandra._session.statements.sentinels import FETCH_SIZE_UNSET, NOT_SET
 from cassandra._wire.rows import dict_factory, tuple_factory
 
-from . import text
 from .applied import check_applied
 from .order import wait_for_later, wait_for_later_async
 from .text import PLAIN, by_text, by_text_async, can_prepare, check_rounding, simple
 
 #: Fast path that sends a statement without a :class:`Request`.
-READY = ReadyStatements(PLAIN, PREPARED, connections._connections, DEFAULT_CONNECTION, vars(text))
+READY = ReadyStatements(PLAIN, PREPARED, connections._connections, DEFAULT_CONNECTION, by_text.__globals__)
 REFUSED = (InvalidRequest, SyntaxException)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, TypeVar
 
-from cassandra._base.errors import DriverException
+from cassandra._base.errors_driver import DriverException
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
 from cassandra._core.models import Instance

@@ -24,15 +24,9 @@ from functools import partial
 from typing import Any
 
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion, ResultKind
-from cassandra._base.errors import (
-    AuthenticationFailed,
-    BadCredentials,
-    ConnectionException,
-    ErrorMessage,
-    ProtocolError,
-    ProtocolException,
-    ProtocolVersionUnsupported,
-)
+from cassandra._base.errors_driver import AuthenticationFailed
+from cassandra._base.errors_messages import BadCredentials, ErrorMessage, ProtocolException
+from cassandra._base.errors_connection import ConnectionException, ProtocolError, ProtocolVersionUnsupported
 from cassandra._base.names import escape_name
 from cassandra._base.printable import printable
 from cassandra._base.version import RELEASE

@@ -32,7 +32,8 @@ from time import monotonic
 from typing import Any
 
 from cassandra._base import commands
-from cassandra._base.errors import ConnectionShutdown, NoConnectionsAvailable, annotate
+from cassandra._base.errors_connection import ConnectionShutdown, NoConnectionsAvailable
+from cassandra._base.errors_context import annotate
 from cassandra._base.face import Attribute, method
 from cassandra._base.locks import CALLER, driver_lock, thread_kind
 from cassandra._base.logs import get_logger

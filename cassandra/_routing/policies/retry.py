@@ -12,7 +12,8 @@ from typing import Any
 
 from cassandra._base.constants import ConsistencyLevel, WriteType
 from cassandra._base.durations import seconds
-from cassandra._base.errors import ConnectionBusy, IsBootstrappingErrorMessage, NoConnectionsAvailable
+from cassandra._base.errors_connection import ConnectionBusy, NoConnectionsAvailable
+from cassandra._base.errors_messages import IsBootstrappingErrorMessage
 from cassandra._base.public import public
 
 #: (one of the RetryPolicy constants, consistency level of the next try or None, optionally seconds to wait before)

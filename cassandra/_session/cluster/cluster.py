@@ -39,7 +39,7 @@ from uuid import UUID
 from cassandra._base.copies import not_copied
 from cassandra._base.durations import seconds
 from cassandra._base.encryption import ColumnEncryptionPolicy
-from cassandra._base.errors import OperationTimedOut
+from cassandra._base.errors_driver import OperationTimedOut
 from cassandra._base.face import Attribute, attributes_of, method, take_defaults
 from cassandra._base.process import Bell
 from cassandra._base.public import public

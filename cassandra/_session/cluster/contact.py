@@ -16,7 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base import commands
-from cassandra._base.errors import NoHostAvailable, UnresolvableContactPoints
+from cassandra._base.errors_connection import NoHostAvailable
+from cassandra._base.errors_driver import UnresolvableContactPoints
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell

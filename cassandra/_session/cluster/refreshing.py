@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaTargetType
 from cassandra._base.durations import seconds
-from cassandra._base.errors import DriverException
+from cassandra._base.errors_driver import DriverException
 
 from ..background.commands import command
 

@@ -17,12 +17,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._base.durations import seconds
-from cassandra._base.errors import (
-    ConnectionException,
-    DriverException,
-    NoHostAvailable,
-    OperationTimedOut,
-)
+from cassandra._base.errors_connection import ConnectionException, NoHostAvailable
+from cassandra._base.errors_driver import DriverException, OperationTimedOut
 from cassandra._base.logs import get_logger
 from cassandra._net.connection import Connection, shows_life
 from cassandra._net.opening import Awaited

@@ -11,7 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.errors import ErrorMessage, OperationTimedOut, repeated_paging_state
+from cassandra._base.errors_messages import ErrorMessage
+from cassandra._base.errors_driver import OperationTimedOut, repeated_paging_state
 from cassandra._base.locks import driver_lock
 from cassandra._base.process import Bell
 from cassandra._core.codec import RowsPage, UnreadRows

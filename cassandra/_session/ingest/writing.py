@@ -26,14 +26,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
-from cassandra._base.errors import (
-    ConnectionException,
-    ErrorMessage,
-    NoHostAvailable,
-    OperationTimedOut,
-    PreparedQueryNotFound,
-    annotate,
-)
+from cassandra._base.errors_connection import ConnectionException, NoHostAvailable
+from cassandra._base.errors_messages import ErrorMessage, PreparedQueryNotFound
+from cassandra._base.errors_driver import OperationTimedOut
+from cassandra._base.errors_context import annotate
 from cassandra._base.logs import log_server_warnings
 from cassandra._core.codec import TimestampClock
 from cassandra._core.routing import Place

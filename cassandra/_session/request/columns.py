@@ -16,7 +16,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from cassandra._base.errors import DriverException
+from cassandra._base.errors_driver import DriverException
 from cassandra._base.public import public
 from cassandra._core.codec import RowsPage, kept_page
 from cassandra._core.columns import ColumnBuilder, RecordBatch, decode, stream

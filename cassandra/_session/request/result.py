@@ -18,7 +18,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.copies import not_copied
-from cassandra._base.errors import DriverException, OperationTimedOut, UnsupportedOperation
+from cassandra._base.errors_driver import DriverException, OperationTimedOut, UnsupportedOperation
 from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._core.codec import UnmadeRows

@@ -18,34 +18,9 @@ import random
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra._base.errors import (
-    CASWriteUnknown,
-    CASWriteUnknownMessage,
-    ConnectionBusy,
-    ConnectionException,
-    ConnectionShutdown,
-    ErrorMessage,
-    IsBootstrappingErrorMessage,
-    NoConnectionsAvailable,
-    NoHostAvailable,
-    OperationTimedOut,
-    OverloadedErrorMessage,
-    ProtocolError,
-    RateLimitReached,
-    RateLimitReachedException,
-    ReadFailure,
-    ReadFailureMessage,
-    ReadTimeout,
-    ReadTimeoutErrorMessage,
-    ServerError,
-    TruncateError,
-    Unavailable,
-    UnavailableErrorMessage,
-    WriteFailure,
-    WriteFailureMessage,
-    WriteTimeout,
-    WriteTimeoutErrorMessage,
-)
+from cassandra._base.errors_driver import CASWriteUnknown, OperationTimedOut, RateLimitReached, ReadFailure, ReadTimeout, Unavailable, WriteFailure, WriteTimeout
+from cassandra._base.errors_messages import CASWriteUnknownMessage, ErrorMessage, IsBootstrappingErrorMessage, OverloadedErrorMessage, RateLimitReachedException, ReadFailureMessage, ReadTimeoutErrorMessage, ServerError, TruncateError, UnavailableErrorMessage, WriteFailureMessage, WriteTimeoutErrorMessage
+from cassandra._base.errors_connection import ConnectionBusy, ConnectionException, ConnectionShutdown, NoConnectionsAvailable, NoHostAvailable, ProtocolError
 
 from ..statements.statements import Statement
 

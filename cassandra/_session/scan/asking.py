@@ -17,14 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
 from cassandra._base.constants import ResultKind
-from cassandra._base.errors import (
-    ConnectionException,
-    DriverException,
-    NoHostAvailable,
-    OperationTimedOut,
-    PreparedQueryNotFound,
-    repeated_paging_state,
-)
+from cassandra._base.errors_connection import ConnectionException, NoHostAvailable
+from cassandra._base.errors_driver import DriverException, OperationTimedOut, repeated_paging_state
+from cassandra._base.errors_messages import PreparedQueryNotFound
 from cassandra._base.logs import log_server_warnings
 from cassandra._core.codec import kept_page
 from cassandra._core.routing import Place

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.durations import request_timeout
-from cassandra._base.errors import DriverException
+from cassandra._base.errors_driver import DriverException
 from cassandra._base.names import maybe_escape_name
 from cassandra._base.public import public
 from cassandra._core.columns import ColumnPlan, Merge, RecordBatch, stream

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors import DriverException
+from cassandra._base.errors_driver import DriverException
 from cassandra._base.errors_context import tells
 from cassandra._base.public import public
 

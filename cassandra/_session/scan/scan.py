@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from cassandra._base.errors import DriverException
+from cassandra._base.errors_driver import DriverException
 from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._core.columns import ColumnPlan, RecordBatch, stream

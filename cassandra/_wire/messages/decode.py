@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cassandra._base.constants import Flag, Opcode
-from cassandra._base.errors import ProtocolError
+from cassandra._base.errors_connection import ProtocolError
 from cassandra._base.message import _MessageType
 from cassandra._core.codec import Reader, ResultPlan, TypeContext, decode_result
 from cassandra._core.transport import Frame

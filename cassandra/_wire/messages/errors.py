@@ -5,13 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cassandra._base.constants import ProtocolVersion, WriteType
-from cassandra._base.errors import (
-    ERROR_CLASSES,
-    ErrorMessage,
-    OperationType,
-    PreparedQueryNotFound,
-    RateLimitReachedException,
-)
+from cassandra._base.errors_messages import ERROR_CLASSES, ErrorMessage, PreparedQueryNotFound, RateLimitReachedException
+from cassandra._base.errors_driver import OperationType
 from cassandra._core.codec import Reader
 
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from cassandra._base.constants import Opcode, ProtocolVersion, ResultKind
-from cassandra._base.errors import DriverException, ProtocolError
+from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors_connection import ProtocolError
 from cassandra._base.errors_connection import NotSupportedError
 from cassandra._base.message import _MessageType
 from cassandra._base.printable import printable

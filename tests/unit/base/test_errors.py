@@ -11,7 +11,8 @@ import pytest
 import cassandra
 from cassandra import ConsistencyLevel, OperationType, WriteType
 from cassandra._base import errors, errors_connection, errors_driver, errors_messages
-from cassandra._base.errors import ERROR_CLASSES, ErrorMessage, annotate
+from cassandra._base.errors_messages import ERROR_CLASSES, ErrorMessage
+from cassandra._base.errors_context import annotate
 
 RESPONSES = {"consistency": ConsistencyLevel.QUORUM, "received_responses": 1, "required_responses": 2}
 
