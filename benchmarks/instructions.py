@@ -18,8 +18,9 @@ from pathlib import Path
 
 from benchmarks.bench_scan import canned
 from benchmarks.clients.harness import INSTRUCTIONS
-from benchmarks.measure import DATA, ROOT
+from benchmarks.measure import DATA
 from benchmarks.native import build_extension
+from benchmarks.peers import ROOT
 from benchmarks.responder import Responder
 
 HOME = ROOT / "build" / "instructions"

@@ -5,20 +5,20 @@
 from logging import NullHandler
 
 from cassandra._base.logs import get_logger
-from cassandra._base import beside as _beside
+from cassandra._base import distributions as _beside
 from cassandra._base.constants import (
     ConsistencyLevel, ProtocolVersion, SchemaChangeType, SchemaTargetType, WriteType,
     consistency_value_to_name,
 )
-from cassandra._base.descriptors import SignatureDescriptor, UserAggregateDescriptor, UserFunctionDescriptor
-from cassandra._base.errors_driver import (
+from cassandra._base.names import SignatureDescriptor, UserAggregateDescriptor, UserFunctionDescriptor
+from cassandra._base.errors import (
     AlreadyExists, AuthenticationFailed, CASWriteUnknown, CDCWriteFailure, ConfigurationException,
     CoordinationFailure, DependencyException, DriverException, FunctionFailure, InvalidRequest,
-    OperationTimedOut, OperationType, RateLimitReached, ReadFailure, ReadTimeout, RequestExecutionException,
-    RequestValidationException, Timeout, Unauthorized, Unavailable, UnresolvableContactPoints,
-    UnsupportedOperation, WriteFailure, WriteTimeout,
+    OperationTimedOut, OperationType, RateLimitReached, ReadFailure, ReadTimeout,
+    RequestExecutionException, RequestValidationException, Timeout, Unauthorized, Unavailable,
+    UnresolvableContactPoints, UnsupportedOperation, WriteFailure, WriteTimeout,
 )
-from cassandra._base.lending import lend_submodules
+from cassandra._base.aliases import lend_submodules
 from cassandra._base.version import __version__, __version_info__
 
 _beside.check(__path__)

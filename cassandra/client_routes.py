@@ -2,7 +2,7 @@
 
 import logging
 
-from cassandra._base.lending import lend
+from cassandra._base.aliases import lend
 from cassandra._net.client_routes import ClientRouteProxy, ClientRoutesChangeType, ClientRoutesConfig
 
 log = logging.getLogger("cassandra.client_routes")

@@ -5,11 +5,21 @@
 import logging
 
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion, SchemaTargetType
-from cassandra._base.errors_driver import AuthenticationFailed, DependencyException, DriverException, InvalidRequest, OperationTimedOut, UnresolvableContactPoints, UnsupportedOperation
-from cassandra._base.errors_connection import ConnectionBusy, ConnectionException, ConnectionShutdown, NoConnectionsAvailable, NoHostAvailable, ProtocolVersionUnsupported, QueryExhausted, TraceUnavailable, UserTypeDoesNotExist
-from cassandra._base.errors_messages import ErrorMessage, IsBootstrappingErrorMessage, OverloadedErrorMessage, PreparedQueryNotFound, ProtocolException, ReadTimeoutErrorMessage, ServerError, TruncateError, UnavailableErrorMessage, WriteTimeoutErrorMessage
-from cassandra._base.lending import lend, lend_class, lend_to_instances, tell_if_patched, tell_if_replaced
-from cassandra._base.lent import lend_to
+from cassandra._base.errors import (
+    AuthenticationFailed, DependencyException, DriverException, InvalidRequest, OperationTimedOut,
+    UnresolvableContactPoints, UnsupportedOperation,
+)
+from cassandra._base.errors import (
+    ConnectionBusy, ConnectionException, ConnectionShutdown, NoConnectionsAvailable, NoHostAvailable,
+    ProtocolVersionUnsupported, QueryExhausted, TraceUnavailable, UserTypeDoesNotExist,
+)
+from cassandra._base.server_errors import (
+    ErrorMessage, IsBootstrappingErrorMessage, OverloadedErrorMessage, PreparedQueryNotFound,
+    ProtocolException, ReadTimeoutErrorMessage, ServerError, TruncateError, UnavailableErrorMessage,
+    WriteTimeoutErrorMessage,
+)
+from cassandra._base.aliases import lend, lend_class, lend_to_instances, tell_if_patched, tell_if_replaced
+from cassandra._base.aliases import lend_to
 from cassandra._core.transport import Request
 from cassandra._net.handshake.auth import PlainTextAuthProvider
 from cassandra._net.client_routes import ClientRoutesChangeType, ClientRoutesConfig, ClientRoutesEndPointFactory

@@ -2,7 +2,7 @@
 
 import logging
 
-from cassandra._base.lending import lend
+from cassandra._base.aliases import lend
 from cassandra._session.concurrent.concurrent import execute_concurrent, execute_concurrent_with_args
 from cassandra._session.concurrent.concurrent_async import (
     ConcurrentResults,

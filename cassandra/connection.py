@@ -4,12 +4,15 @@
 # isort: off
 import logging
 
-from cassandra._base.errors_driver import AuthenticationFailed, OperationTimedOut
-from cassandra._base.errors_connection import ConnectionBusy, ConnectionException, ConnectionShutdown, CrcException, CrcMismatchException, ProtocolError, ProtocolVersionUnsupported, ResponseTooLarge
-from cassandra._base.errors_messages import ErrorMessage, InvalidRequestException, ProtocolException
+from cassandra._base.errors import AuthenticationFailed, OperationTimedOut
+from cassandra._base.errors import (
+    ConnectionBusy, ConnectionException, ConnectionShutdown, CrcException, CrcMismatchException,
+    ProtocolError, ProtocolVersionUnsupported, ResponseTooLarge,
+)
+from cassandra._base.server_errors import ErrorMessage, InvalidRequestException, ProtocolException
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion
-from cassandra._base.lending import lend, lend_class
-from cassandra._base.lent import lend_to
+from cassandra._base.aliases import lend, lend_class
+from cassandra._base.aliases import lend_to
 from cassandra._core.transport import Reactor
 from cassandra._net.handshake.application import ApplicationInfoBase
 from cassandra._net.client_routes import ClientRoutesEndPoint, ClientRoutesEndPointFactory

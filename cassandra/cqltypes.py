@@ -4,7 +4,7 @@
 # isort: off
 import logging
 
-from cassandra._base.lending import lend
+from cassandra._base.aliases import lend
 from cassandra._base.names import trim_if_startswith
 from cassandra._wire.marshal import (
     double_pack, double_unpack, float_pack, float_unpack, int8_pack, int8_unpack, int16_pack, int16_unpack,

@@ -1,6 +1,6 @@
 """Optional packages available to protocol handlers (as in :mod:`cassandra.protocol`)."""
 
-from cassandra._base.lending import lend
+from cassandra._base.aliases import lend
 from cassandra._wire.handlers import HAVE_CYTHON, have_numpy
 
 HAVE_NUMPY = have_numpy()

@@ -2,7 +2,7 @@
 
 import logging
 
-from cassandra._base.lending import lend
+from cassandra._base.aliases import lend
 from cassandra._session.cluster.reporting import (
     DRIVER_CONFIG_OPTION,
     DRIVER_CONFIG_SCHEMA_VERSION,

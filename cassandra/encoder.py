@@ -5,7 +5,7 @@
 import logging
 
 from cassandra._base.collections import OrderedMap, OrderedMapSerializedKey, sortedset
-from cassandra._base.geometry import LineString, Point, Polygon
+from cassandra._base.datastax_values import LineString, Point, Polygon
 from cassandra._base.names import cql_quote
 from cassandra._base.temporal import Date, Time
 from cassandra._wire.encoder import Encoder, ValueSequence

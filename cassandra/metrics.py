@@ -3,7 +3,7 @@
 
 import logging
 
-from cassandra._base.lending import lend
+from cassandra._base.aliases import lend
 from cassandra._session.cluster.metrics import (
     IntStat,
     Metrics,

@@ -1,6 +1,6 @@
 """Murmur3 in the variant that Apache Cassandra computes tokens with."""
 
-from cassandra._base.lending import lend
+from cassandra._base.aliases import lend
 from cassandra._core.routing import murmur3_token as murmur3
 from cassandra._routing.ring.murmur3 import (
     INT64_MAX,

@@ -2,10 +2,9 @@
 
 import logging
 
+from cassandra._base.aliases import lend, lend_to
 from cassandra._base.constants import ConsistencyLevel, WriteType
-from cassandra._base.errors_driver import OperationTimedOut
-from cassandra._base.lending import lend
-from cassandra._base.lent import lend_to
+from cassandra._base.errors import OperationTimedOut
 from cassandra._routing.policies import (
     AddressTranslator,
     ColDesc,

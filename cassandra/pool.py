@@ -2,9 +2,8 @@
 
 import logging
 
-from cassandra._base.errors_driver import AuthenticationFailed
-from cassandra._base.errors_connection import ConnectionException, NoConnectionsAvailable
-from cassandra._base.lending import lend
+from cassandra._base.aliases import lend
+from cassandra._base.errors import AuthenticationFailed, ConnectionException, NoConnectionsAvailable
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, UnixSocketEndPoint
 from cassandra._net.pool.pool import HostPool as HostConnection
 from cassandra._routing.host import Host

@@ -2,11 +2,9 @@
 
 import logging
 
+from cassandra._base.aliases import lend, lend_to
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.errors_driver import OperationTimedOut
-from cassandra._base.errors_connection import TraceUnavailable
-from cassandra._base.lending import lend
-from cassandra._base.lent import lend_to
+from cassandra._base.errors import OperationTimedOut, TraceUnavailable
 from cassandra._session.request.trace import QueryTrace, TraceEvent
 from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.statements.prepared import UNSET_VALUE, BoundStatement, PreparedStatement

@@ -1,6 +1,6 @@
 """A ``recv_results_rows`` for an application's classes of result messages, based on a parser of rows."""
 
-from cassandra._base.lending import lend
+from cassandra._base.aliases import lend
 from cassandra._compat.parsing import make_recv_results_rows
 
 __all__ = ["make_recv_results_rows"]

@@ -1,7 +1,6 @@
 """Encoding and decoding of protocol 5 segments, for programs; connections do it natively."""
 
-from cassandra._base.errors_connection import CrcException
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import CrcException, DriverException
 from cassandra._compat.segment import (
     CRC24_INIT,
     CRC24_LENGTH,

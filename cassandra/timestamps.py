@@ -3,7 +3,7 @@
 import logging
 import time as time  # tests of programs patch it here
 
-from cassandra._base.lending import tell_if_patched
+from cassandra._base.aliases import tell_if_patched
 from cassandra._session.statements.timestamps import MonotonicTimestampGenerator
 
 log = logging.getLogger("cassandra.timestamps")

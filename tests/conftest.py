@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from cassandra._base import log_relay, threads
+from cassandra._base import logs, threads
 from tests.checked_locks import locks, violations
 from tests.patience import PATIENCE
 from tests.servers import Options, ServerCluster, ServerNode
@@ -98,7 +98,7 @@ def _handled_first(name: str) -> property:
     get: Any = getattr(pytest.LogCaptureFixture, name).fget
 
     def attribute(caplog: pytest.LogCaptureFixture) -> Any:
-        log_relay.flush(PATIENCE)
+        logs.flush(PATIENCE)
         return get(caplog)
 
     return property(attribute)

@@ -38,9 +38,7 @@ NATIVE = {".pyx", ".pxi", ".pxd", ".h", ".cpp"}
 EXTENSIONS = sorted(path.stem for path in (PACKAGE / "_core").glob("*.pyx"))
 
 SOURCES = sorted(
-    path
-    for path in PACKAGE.rglob("*")
-    if path.suffix in NATIVE | {".py", ".pyi"} and "__pycache__" not in path.parts
+    path for path in PACKAGE.rglob("*") if path.suffix in NATIVE | {".py", ".pyi"} and "__pycache__" not in path.parts
 )
 
 
@@ -139,7 +137,7 @@ def test_the_cpp_core_does_not_know_python() -> None:
 WALL_CLOCK = {
     "cassandra/_core/codec_parts/timestamps.pxi": "timestamps of requests",
     "cassandra/_session/statements/timestamps.py": "timestamps of requests",
-    "cassandra/_base/log_relay.py": "when something was logged",
+    "cassandra/_base/logs.py": "when something was logged",
     "cassandra/_net/pool/filling.py": "until when the shard-aware port is left alone, for users to read",
     "cassandra/_compat/timers.py": "ends of timers that programs make alone, which they compare with it",
     "cassandra/_mapper/statements.py": "timestamps of writes that count from now",
@@ -184,7 +182,7 @@ def test_threads_are_real_ones() -> None:
 # Locks that are made by hand: file below cassandra, and why. Facades and testing/ have no locks of the driver.
 MADE_BY_HAND = {
     "_base/locks.py": "makes them",
-    "_base/copies.py": "makes the locks of copies, of the kind that the original has",
+    "_base/objects.py": "makes the locks of copies, of the kind that the original has",
     "_base/green.py": "what real threads are made of under gevent and eventlet",
     "_base/threads.py": "a signal that one thread waits for and another one gives",
     "_compat/libraries.py": "names of the standard library that programs import",

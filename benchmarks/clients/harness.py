@@ -7,6 +7,7 @@ with :func:`run`; ``benchmarks.measure`` starts it and reads what it prints.
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import statistics
@@ -88,7 +89,7 @@ def run(module: str, make: Make) -> None:
 
 
 def _count(make: Make) -> None:
-    import callgrind  # made by benchmarks/native, and on the path in this mode only
+    callgrind = importlib.import_module("callgrind")  # of benchmarks/native, on the path in this mode only
 
     with make([argument for argument in sys.argv[1:] if argument != INSTRUCTIONS]) as client:
         callgrind.begin()

@@ -10,7 +10,7 @@ from itertools import islice
 from operator import lt
 from typing import Any
 
-from cassandra._base.public import public
+from .objects import public
 
 Member = Callable[[Any], bool]
 

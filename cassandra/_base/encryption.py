@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any, NamedTuple, Protocol
 from weakref import ref
 
-from cassandra._base.public import public
+from .objects import public
 
 
 @public("cassandra.policies")

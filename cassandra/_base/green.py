@@ -36,7 +36,7 @@ from time import monotonic
 from types import ModuleType
 from typing import Any, TypeVar
 
-from . import log_relay
+from . import logs
 from .conditions import NativeWith
 
 T = TypeVar("T")
@@ -264,7 +264,7 @@ def _offer(loop: Loop) -> None:
     global _common
     if _common is None or _threading.get_ident() == _threading.main_thread().ident:
         _common = loop
-        loop.wake(Call(loop, log_relay.handle_all))  # records logged before there was a loop
+        loop.wake(Call(loop, logs.handle_all))  # records logged before there was a loop
 
 
 def leave_to_parent() -> None:
@@ -272,7 +272,7 @@ def leave_to_parent() -> None:
     global _common
     loop: Loop | None = getattr(_local, "loop", None)
     _common = None
-    log_relay.leave_to_parent()
+    logs.leave_to_parent()
     if loop is not None:
         _local.loop = None
         loop.close()
@@ -492,7 +492,7 @@ def _wake_hub() -> None:
     """Handle the records of driver threads in a greenlet."""
     loop = _common
     if loop is not None:
-        loop.wake(Call(loop, log_relay.handle_all))
+        loop.wake(Call(loop, logs.handle_all))
 
 
-log_relay.begin(_our_name, _wake_hub)
+logs.begin(_our_name, _wake_hub)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, TypedDict
 
-from cassandra._base.public import public
+from .objects import public
 
 
 @public("cassandra.memory")

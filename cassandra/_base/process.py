@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from cassandra._base.logs import get_logger
 
-from cassandra._base.errors_connection import ConnectionShutdown
+from .errors import ConnectionShutdown
 from .real import Future, green, new_gate, threading
 
 T = TypeVar("T")

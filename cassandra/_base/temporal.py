@@ -11,7 +11,7 @@ import uuid
 from functools import total_ordering
 from typing import Any, ClassVar
 
-from cassandra._base.public import public
+from .objects import public
 
 EPOCH = datetime.datetime(1970, 1, 1)
 UTC_EPOCH = EPOCH.replace(tzinfo=datetime.timezone.utc)

@@ -7,9 +7,8 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.errors_connection import NoHostAvailable
-from cassandra._base.public import public
+from cassandra._base.errors import DriverException, NoHostAvailable
+from cassandra._base.objects import public
 
 from . import connecting, copy_options
 from .context import Context

@@ -50,7 +50,7 @@ class Coverage:
 
 def scan_of(session: Any, table: str, **options: Any) -> Any:
     """Return ``session.scan(table)``; raise UsageError for options that a scan rejects."""
-    from cassandra._base.errors_driver import InvalidRequest, UnsupportedOperation
+    from cassandra._base.errors import InvalidRequest, UnsupportedOperation
 
     try:
         scan = session.scan(table, **options)

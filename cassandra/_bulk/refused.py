@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cassandra._base.printable import printable
+from cassandra._base.logs import printable
 
 from .csv_scan import UNDECODED
 from .files import FileReader

@@ -12,7 +12,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, TextIO
 
-from cassandra._base.printable import printable
+from cassandra._base.logs import printable
 
 OFTEN = 5.0  # seconds between two lines
 

@@ -1,11 +1,11 @@
 """Names that exist only for programs written for scylla-driver and cassandra-driver (L6).
 
 The driver itself does not use them, and no module of this package is imported before a program accesses one of its
-names (``_base/lending.py``). Names that are useful without a session work, with the codec of the driver itself; names
+names (``_base/aliases.py``). Names that are useful without a session work, with the codec of the driver itself; names
 of DSE can be imported, and raise an error on use.
 
-* ``attributes``, ``attributes_of_...``: compatibility aliases of public classes, as listed in ``_base/lent.py``: other
-  packages read and wrap them.
+* ``attributes``, ``attributes_of_...``: compatibility aliases of public classes, as listed in ``_base/aliases.py``:
+  other packages read and wrap them.
 * ``finals``: completion hooks of requests, which tracers replace; ``results``: results of futures that are not the
   driver's; ``sessions``: sessions that programs create.
 * ``addresses``, ``structs``, ``type_names``, ``internals``: helpers and names of scylla-driver's own modules;

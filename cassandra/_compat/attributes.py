@@ -1,6 +1,6 @@
 """Compatibility aliases of public classes that other packages are known to read or wrap (L6).
 
-``cassandra.cluster`` and other facades add them (``_base/lending.py``): a class here holds the aliases of the public
+``cassandra.cluster`` and other facades add them (``_base/aliases.py``): a class here holds the aliases of the public
 class with the same name. The public classes do not use them.
 """
 

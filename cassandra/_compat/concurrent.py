@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._session.concurrent.concurrent import execute_concurrent
 
 

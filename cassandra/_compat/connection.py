@@ -13,7 +13,7 @@ from itertools import count
 from time import monotonic
 from typing import Any
 
-from cassandra._base.errors_connection import ConnectionShutdown
+from cassandra._base.errors import ConnectionShutdown
 from cassandra._base.locks import lock_of_programs
 from cassandra._base.process import Event
 from cassandra._net.exchange import Exchange

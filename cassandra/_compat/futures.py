@@ -13,12 +13,26 @@ from time import monotonic
 from typing import Any
 
 from cassandra._base.constants import ResultKind
-from cassandra._base.errors_connection import ConnectionException, NoHostAvailable, QueryExhausted
-from cassandra._base.errors_driver import DriverException, OperationTimedOut
-from cassandra._base.errors_messages import IsBootstrappingErrorMessage, OverloadedErrorMessage, PreparedQueryNotFound, ReadTimeoutErrorMessage, ServerError, TruncateError, UnavailableErrorMessage, WriteTimeoutErrorMessage
+from cassandra._base.errors import (
+    ConnectionException,
+    DriverException,
+    NoHostAvailable,
+    OperationTimedOut,
+    QueryExhausted,
+)
 from cassandra._base.locks import caller_lock
+from cassandra._base.objects import public
 from cassandra._base.process import Event
-from cassandra._base.public import public
+from cassandra._base.server_errors import (
+    IsBootstrappingErrorMessage,
+    OverloadedErrorMessage,
+    PreparedQueryNotFound,
+    ReadTimeoutErrorMessage,
+    ServerError,
+    TruncateError,
+    UnavailableErrorMessage,
+    WriteTimeoutErrorMessage,
+)
 from cassandra._routing.policies import NoSpeculativeExecutionPlan, RetryPolicy
 from cassandra._session.request import future
 from cassandra._wire.handlers import ProtocolHandler

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from warnings import warn
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._routing.policies import DefaultLoadBalancingPolicy, NeverRetryPolicy
 from cassandra._session.cluster.profiles import ExecutionProfile, default_lbp_factory
 from cassandra._session.statements.sentinels import NOT_SET

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cassandra._base.names import protect_name
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._routing.schema import TableMetadataV3
 
 

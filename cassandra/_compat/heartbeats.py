@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any
 
-from cassandra._base.errors_connection import ConnectionException
-from cassandra._base.errors_driver import OperationTimedOut
+from cassandra._base.errors import ConnectionException, OperationTimedOut
 from cassandra._base.logs import get_logger
+from cassandra._base.objects import public
 from cassandra._base.process import Event
-from cassandra._base.public import public
 from cassandra._base.real import threading
 from cassandra._net.connection import Connection
 from cassandra._wire.messages.requests import OptionsMessage

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any
 
 from cassandra._base.names import protect_name
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._base.tuples import positional_names
 from cassandra._routing.schema.extensions import RegisteredTableExtension
 from cassandra._session.cluster import life

@@ -1,6 +1,6 @@
 """Internal results of clauses, for programs written for another object mapper (L6).
 
-They are aliases in the clauses of ``cassandra.cqlengine.statements``, see ``_base/lending.py``.
+They are aliases in the clauses of ``cassandra.cqlengine.statements``, see ``_base/aliases.py``.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cassandra._base.constants import Flag, ProtocolVersion
-from cassandra._base.errors_messages import ERROR_CLASSES, ErrorMessage
-from cassandra._base.public import public
+from cassandra._base.objects import public
+from cassandra._base.server_errors import ERROR_CLASSES, ErrorMessage
 from cassandra._core.codec import Writer, encode_envelope
 from cassandra._wire.messages import auth, events, requests, results
 from cassandra._wire.messages.base import RequestMessage

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from cassandra._base.encryption import CANNOT_DECRYPT, DecryptionError
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.public import public
+from cassandra._base.errors import DriverException
+from cassandra._base.objects import public
 from cassandra._wire.columns import load_numpy
 from cassandra._wire.handlers import ProtocolHandler
 from cassandra._wire.messages.results import ResultMessage

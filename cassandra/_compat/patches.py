@@ -1,7 +1,7 @@
 """Names that tests replace in a public module, and that other modules use (L6).
 
 ``unittest.mock.patch("cassandra.cluster.log")`` and similar calls set an attribute of a facade; the value is then also
-set in the modules that use it. ``_base/lending.py`` calls :func:`replaced`.
+set in the modules that use it. ``_base/aliases.py`` calls :func:`replaced`.
 """
 
 from __future__ import annotations

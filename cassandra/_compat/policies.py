@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from warnings import warn
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._routing.policies import DefaultLoadBalancingPolicy
 
 

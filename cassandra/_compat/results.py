@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._session.request import result
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cassandra._base.logs import get_logger
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._base.real import threading
 
 from .connection import LONGEST_WAIT

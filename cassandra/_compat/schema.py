@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cassandra._base.errors_driver import UnsupportedOperation
-from cassandra._base.public import public
+from cassandra._base.errors import UnsupportedOperation
+from cassandra._base.objects import public
 from cassandra._base.versions import Version, maybe_add_timeout_to_query
 from cassandra._routing.metadata import Metadata
 from cassandra._routing.ring.replication import ReplicationStrategyTypeType, _UnknownStrategy

@@ -10,9 +10,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from cassandra._base.errors_connection import CrcException
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.public import public
+from cassandra._base.errors import CrcException, DriverException
+from cassandra._base.objects import public
 
 CRC24_INIT, CRC24_POLY, CRC24_LENGTH = 0x875060, 0x1974F0B, 3
 CRC32_LENGTH = 4

@@ -6,8 +6,8 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from cassandra._base.geometry import LineString
-from cassandra._base.public import public
+from cassandra._base.datastax_values import LineString
+from cassandra._base.objects import public
 
 frame_header_v3 = struct.Struct(">BhBi")
 v3_header_struct = struct.Struct(">BBhB")

@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from cassandra._base.errors_driver import OperationTimedOut
+from cassandra._base.errors import OperationTimedOut
 from cassandra._base.locks import caller_lock
 from cassandra._base.logs import get_logger
+from cassandra._base.objects import public
 from cassandra._base.process import Event
-from cassandra._base.public import public
 from cassandra._base.real import threading
 
 log = get_logger("cassandra.connection")

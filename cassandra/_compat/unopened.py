@@ -15,12 +15,12 @@ from io import BytesIO
 from typing import Any
 
 from cassandra._base.constants import ProtocolVersion
-from cassandra._base.errors_connection import ConnectionException, ConnectionShutdown, ProtocolError
+from cassandra._base.errors import ConnectionException, ConnectionShutdown, ProtocolError
 from cassandra._base.locks import caller_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.names import escape_name
+from cassandra._base.objects import public
 from cassandra._base.process import Event
-from cassandra._base.public import public
 from cassandra._net import connection
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint
 from cassandra._net.handshake.features import ProtocolFeatures

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from cassandra._base.errors_driver import UnsupportedOperation
+from cassandra._base.errors import UnsupportedOperation
 
 
 class UnsupportedType(type):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cassandra._base.names import escape_name
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.errors import StatementException, UnicodeMixin
 from cassandra._mapper.functions import QueryValue
 from cassandra._mapper.operators import BaseWhereOperator, InOperator, IsNotNullOperator

@@ -17,11 +17,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from cassandra._base.errors_connection import UserTypeDoesNotExist
+from cassandra._base.errors import UserTypeDoesNotExist
 from cassandra._base.locks import caller_lock
 from cassandra._base.logs import get_logger
+from cassandra._base.objects import public
 from cassandra._base.process import in_child, renew
-from cassandra._base.public import public
 from cassandra._core.models import ConnectionFields
 from cassandra._session.cluster.cluster import Cluster
 from cassandra._session.session import Session

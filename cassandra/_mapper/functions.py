@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.errors import UnicodeMixin, ValidationError
 
 HOME = "cassandra.cqlengine.functions"

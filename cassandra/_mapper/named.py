@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cassandra._base.names import cql_keywords_reserved, escape_name, maybe_escape_name
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.connections import get_cluster
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.errors import DoesNotExist as _DoesNotExist

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.errors import QueryOperatorException, UnicodeMixin
 
 HOME = "cassandra.cqlengine.operators"

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from cassandra._base.names import escape_name, integer_literal
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.clauses import (
     HOME,
     AssignmentClause,

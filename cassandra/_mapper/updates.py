@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from cassandra._base.cached import cached_property
 from cassandra._base.names import escape_name
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.clauses import HOME, AssignmentClause, placeholder, sorted_keys
 from cassandra._mapper.columns.containers import List, Map, Set
 from cassandra._mapper.columns.counter import Counter

@@ -8,7 +8,7 @@ from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from copy import deepcopy
 from typing import Any, ClassVar
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper import connections
 from cassandra._mapper.columns.base import Column
 from cassandra._mapper.columns.containers import BaseContainerColumn

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
-from cassandra._base.errors_connection import ConnectionException
+from cassandra._base.errors import ConnectionException
 from cassandra._base.real import socket
 from cassandra._net.endpoint import EndPoint, SocketAddress
 

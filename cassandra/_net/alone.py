@@ -11,10 +11,10 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.commands import command
-from cassandra._base.durations import seconds
 from cassandra._base.locks import driver_lock
 from cassandra._base.process import renew
+from cassandra._base.threads import command
+from cassandra._base.versions import seconds
 from cassandra._core.transport import Reactor
 from cassandra._net.handshake.auth import Authenticator, AuthProvider
 from cassandra._net.handshake.options import MAX_REQUESTS, ConnectionOptions

@@ -13,7 +13,7 @@ from functools import total_ordering
 from typing import Any
 from uuid import UUID
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 
 from .endpoint import DEFAULT_PORT, EndPointFactory, _Ordered, is_address, rpc_address
 

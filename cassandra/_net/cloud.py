@@ -24,9 +24,9 @@ from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any
 
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.logs import get_logger
-from cassandra._base.public import public
+from cassandra._base.objects import public
 
 log = get_logger("cassandra.datastax.cloud")
 

@@ -20,15 +20,24 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from cassandra._base import commands
+from cassandra._base import threads
 from cassandra._base.constants import Flag, Opcode, ProtocolVersion, ResultKind
-from cassandra._base.errors_connection import ConnectionBusy, ConnectionException, ConnectionShutdown, CrcException, CrcMismatchException, ProtocolError, ResponseTooLarge
-from cassandra._base.errors_messages import ErrorMessage
-from cassandra._base.errors_driver import OperationTimedOut, RequestValidationException
+from cassandra._base.errors import (
+    ConnectionBusy,
+    ConnectionException,
+    ConnectionShutdown,
+    CrcException,
+    CrcMismatchException,
+    OperationTimedOut,
+    ProtocolError,
+    RequestValidationException,
+    ResponseTooLarge,
+)
 from cassandra._base.locks import CALLER, driver_lock, thread_kind
 from cassandra._base.logs import get_logger
+from cassandra._base.objects import public
 from cassandra._base.process import Bell
-from cassandra._base.public import public
+from cassandra._base.server_errors import ErrorMessage
 from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
 from cassandra._core.transport import DRIVER, Channel, ConnectionBase, Failure, Frame, Limit, Operation, Reactor
 from cassandra._net.endpoint import EndPoint
@@ -370,7 +379,7 @@ class Connection(ConnectionBase):
             guarded(callback, self, None)
             return
         if thread_kind() == CALLER:
-            commands.submit(self.set_keyspace_async, keyspace, callback, timeout)
+            threads.submit(self.set_keyspace_async, keyspace, callback, timeout)
             return
         with self._lock:
             self._keyspace_queue.append((keyspace, callback, timeout))

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from functools import total_ordering
 from typing import Any
 
-from cassandra._base.errors_driver import UnresolvableContactPoints
-from cassandra._base.public import public
+from cassandra._base.errors import UnresolvableContactPoints
+from cassandra._base.objects import public
 from cassandra._base.real import socket
 
 DEFAULT_PORT = 9042

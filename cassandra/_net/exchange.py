@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cassandra._base.errors_connection import ConnectionException, ConnectionShutdown, ProtocolError
-from cassandra._base.errors_driver import OperationTimedOut
+from cassandra._base.errors import ConnectionException, ConnectionShutdown, OperationTimedOut, ProtocolError
 from cassandra._base.locks import enter_driver_thread
 from cassandra._base.logs import get_logger
 from cassandra._base.real import threading

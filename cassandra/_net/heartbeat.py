@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cassandra._base.errors_connection import ConnectionException, ProtocolError
-from cassandra._base.errors_driver import OperationTimedOut
+from cassandra._base.errors import ConnectionException, OperationTimedOut, ProtocolError
 from cassandra._base.logs import get_logger
 from cassandra._core.transport import Reactor, Timer
 from cassandra._net.connection import Connection

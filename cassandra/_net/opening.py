@@ -15,8 +15,15 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ProtocolVersion
-from cassandra._base.errors_driver import AuthenticationFailed, OperationTimedOut, RequestValidationException
-from cassandra._base.errors_connection import ConnectionException, ConnectionShutdown, ProtocolError, ProtocolVersionUnsupported
+from cassandra._base.errors import (
+    AuthenticationFailed,
+    ConnectionException,
+    ConnectionShutdown,
+    OperationTimedOut,
+    ProtocolError,
+    ProtocolVersionUnsupported,
+    RequestValidationException,
+)
 from cassandra._base.locks import IO, enter_driver_thread
 from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell

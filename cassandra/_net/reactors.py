@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._net.connection import Connection
 
 

@@ -33,7 +33,7 @@ from random import uniform
 from time import monotonic
 from typing import Any, Protocol
 
-from cassandra._base.errors_connection import ConnectionException, ConnectionShutdown
+from cassandra._base.errors import ConnectionException, ConnectionShutdown
 from cassandra._base.logs import get_logger
 from cassandra._core.transport import Reactor
 from cassandra._net.connection import Connection

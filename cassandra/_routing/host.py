@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from cassandra._base.commands import command
-from cassandra._base.copies import set_state, state_of
 from cassandra._base.locks import driver_lock, lock_of_programs
-from cassandra._base.printable import printable
+from cassandra._base.logs import printable
+from cassandra._base.objects import public, set_state, state_of
 from cassandra._base.process import in_child, renew
-from cassandra._base.public import public
+from cassandra._base.threads import command
 from cassandra._core.routing import HostState
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint
 

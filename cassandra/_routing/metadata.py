@@ -11,12 +11,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from cassandra._base.commands import command
-from cassandra._base.copies import not_copied
 from cassandra._base.locks import driver_lock
-from cassandra._base.logs import get_logger
-from cassandra._base.printable import printable
-from cassandra._base.public import public
+from cassandra._base.logs import get_logger, printable
+from cassandra._base.objects import not_copied, public
+from cassandra._base.threads import command
 from cassandra._core.routing import MetadataFields
 
 from .ring.ranges import TokenRange, token_ranges

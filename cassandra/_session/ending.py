@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.durations import seconds
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.process import catch_up
+from cassandra._base.versions import seconds
 
 from .background import commands
 from .background.draining import busy, drain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.durations import seconds
+from cassandra._base.versions import seconds
 
 from .cluster.profiles import EXEC_PROFILE_DEFAULT, checked_prefetch
 from .statements.sentinels import NOT_SET

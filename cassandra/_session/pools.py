@@ -18,8 +18,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_driver import AuthenticationFailed
-from cassandra._base.errors_connection import ConnectionException
+from cassandra._base.errors import AuthenticationFailed, ConnectionException
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.real import Future

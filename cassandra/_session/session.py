@@ -11,11 +11,9 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from cassandra._base.copies import not_copied
-from cassandra._base.errors_connection import NoHostAvailable
-from cassandra._base.errors_driver import UnsupportedOperation
+from cassandra._base.errors import NoHostAvailable, UnsupportedOperation
 from cassandra._base.names import protect_name
-from cassandra._base.public import public
+from cassandra._base.objects import not_copied, public
 from cassandra._base.real import Future
 from cassandra._core.routing import SessionFields
 from cassandra._routing.policies.router import Router, router_for

@@ -23,7 +23,7 @@ except ImportError as error:
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.encryption import CANNOT_DECRYPT, ColDesc, ColumnEncryptionPolicy, DecryptionError
 from cassandra._base.logs import get_logger
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._wire.types import registry
 from cassandra._wire.types.base import _CassandraType
 

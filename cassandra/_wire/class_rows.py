@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_origin
 
-from cassandra._base.printable import printable
-from cassandra._base.public import public
+from cassandra._base.logs import printable
+from cassandra._base.objects import public
 from cassandra._base.tuples import field_names
 from cassandra._core.codec import InstanceMaker
 

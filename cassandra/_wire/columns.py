@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from cassandra._base.constants import TypeId
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._core.codec import Codec, ResultPlan, RowPlan, RowsPage, decode_objects
 from cassandra._core.columns import ColumnPlan, decode_arrays
 

@@ -17,10 +17,9 @@ from typing import Any
 from uuid import UUID
 
 from cassandra._base.collections import OrderedMap, OrderedMapSerializedKey, SortedSet
-from cassandra._base.daterange import DateRange
-from cassandra._base.geometry import LineString, Point, Polygon
+from cassandra._base.datastax_values import DateRange, LineString, Point, Polygon
 from cassandra._base.names import integer_literal, maybe_escape_name, quote_text
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._base.temporal import Date, Duration, Time, whole_ms
 
 _EPOCH_DAY = 2**31  # day 0 of the CQL date as a number

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 from cassandra._base.constants import TypeId
 from cassandra._base.encryption import CANNOT_DECRYPT, ColDesc, ColumnEncryptionPolicy, DecryptionError
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.names import escape_name
 from cassandra._core.codec import (
     BindPlan,

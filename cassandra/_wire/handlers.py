@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from cassandra._base.constants import Flag, Opcode
-from cassandra._base.errors_messages import ErrorMessage
-from cassandra._base.errors_connection import ProtocolError
-from cassandra._base.public import public
+from cassandra._base.errors import ProtocolError
+from cassandra._base.objects import public
+from cassandra._base.server_errors import ErrorMessage
 from cassandra._core.codec import Reader, ResultPlan, TypeContext, decode_result
 from cassandra._core.transport import Frame
 from cassandra._wire.encryption import context_by, policy_of, resolver, result_plan_by

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from struct import Struct
 from typing import Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 
 Unpack = Callable[[bytes], Any]
 

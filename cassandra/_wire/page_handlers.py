@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._wire.columns import numpy_columns
 from cassandra._wire.handlers import ProtocolHandler
 from cassandra._wire.messages.results import ResultMessage

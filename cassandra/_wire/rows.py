@@ -14,7 +14,7 @@ from itertools import chain
 from operator import index as as_index
 from typing import Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._base.tuples import row_class
 from cassandra._core.codec import LARGE_PAGE, ResultPlan, RowBatches, RowPlan, RowsPage, UnmadeRows, split_page
 from cassandra._wire.class_rows import ClassRow

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.encryption import CANNOT_DECRYPT, ColDesc, ColumnEncryptionPolicy, DecryptionError
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._wire.aes import AES256_KEY_SIZE_BYTES, as_bytes, refuse_pickling, type_named  # or raises ImportError
 
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV  # isort: skip

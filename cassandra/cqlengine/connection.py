@@ -1,6 +1,6 @@
 """Which session models use: connections by name, and the default one."""
 
-from cassandra._base.lending import lend, share
+from cassandra._base.aliases import lend, share
 from cassandra._mapper.connections import (
     DEFAULT_CONNECTION,
     Connection,

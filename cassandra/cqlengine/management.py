@@ -1,6 +1,6 @@
 """Keyspaces, tables and types made from models."""
 
-from cassandra._base.lending import lend, share
+from cassandra._base.aliases import lend, share
 from cassandra._mapper.connections import format_log_context, get_cluster
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.execution.text import execute

@@ -2,7 +2,7 @@
 
 import logging
 
-from cassandra._base.lending import lend, lend_attributes, share
+from cassandra._base.aliases import lend, lend_attributes, share
 from cassandra._base.names import protect_name
 from cassandra._mapper.errors import (
     CQLEngineException,

@@ -1,6 +1,6 @@
 """Tables that are queried by name, without a model."""
 
-from cassandra._base.lending import lend
+from cassandra._base.aliases import lend
 from cassandra._mapper.connections import get_cluster
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.named import NamedColumn, NamedKeyspace, NamedTable, QuerySetDescriptor

@@ -1,6 +1,6 @@
 """Query sets, batches and conditions."""
 
-from cassandra._base.lending import lend, lend_attributes
+from cassandra._base.aliases import lend, lend_attributes
 from cassandra._mapper.errors import (
     CQLEngineException,
     DoesNotExist,

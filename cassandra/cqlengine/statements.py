@@ -1,6 +1,6 @@
 """CQL statements and the clauses that they are made of."""
 
-from cassandra._base.lending import lend_attributes
+from cassandra._base.aliases import lend_attributes
 from cassandra._mapper.clauses import (
     AssignmentClause,
     BaseClause,

@@ -1,6 +1,6 @@
 """Names of DataStax Enterprise and Astra: they import, and say what they are when they are used."""
 
-from cassandra._base.lending import lend_submodules
+from cassandra._base.aliases import lend_submodules
 
 __all__: list[str] = []
 

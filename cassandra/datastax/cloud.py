@@ -1,7 +1,7 @@
 """Secure connect bundles of Astra: what ``Cluster(cloud=...)`` reads, for programs that read one themselves."""
 
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.lending import tell_if_patched
+from cassandra._base.aliases import tell_if_patched
+from cassandra._base.errors import DriverException
 from cassandra._net.cloud import (
     DATASTAX_CLOUD_PRODUCT_TYPE,
     CloudConfig,

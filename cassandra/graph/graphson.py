@@ -1,6 +1,6 @@
 """GraphSON, the format of DSE graph: the names import, and raise one error when they are used."""
 
-from cassandra._base.lending import lend
+from cassandra._base.aliases import lend
 from cassandra._compat.dse import GRAPHSON_NAMES
 
 __all__: list[str] = []

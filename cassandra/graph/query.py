@@ -1,6 +1,6 @@
 """Statements and options of DSE graph."""
 
-from cassandra._base.lending import lend
+from cassandra._base.aliases import lend
 from cassandra._compat.dse import QUERY_NAMES
 
 __all__: list[str] = []

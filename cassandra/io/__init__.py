@@ -1,6 +1,6 @@
 """Names of the connection classes that scylla-driver lets users choose; here all mean the native transport."""
 
-from cassandra._base.lending import lend_submodules
+from cassandra._base.aliases import lend_submodules
 
 __all__: list[str] = []
 

@@ -2,8 +2,7 @@
 
 import logging
 
-from cassandra._base.lending import lend
-from cassandra._base.lent import lend_to
+from cassandra._base.aliases import lend, lend_to
 from cassandra._net.reactors import AsyncoreConnection
 
 log = logging.getLogger("cassandra.io.asyncorereactor")

@@ -2,7 +2,7 @@
 
 import logging
 
-from cassandra._base.lending import lend
+from cassandra._base.aliases import lend
 from cassandra._net.reactors import LibevConnection
 
 log = logging.getLogger("cassandra.io.libevreactor")

@@ -16,7 +16,7 @@ import pytest
 import cassandra.cluster
 import cassandra.query
 from cassandra import ConsistencyLevel, InvalidRequest
-from cassandra._base.lent import _ATTRIBUTES as lent_to
+from cassandra._base.aliases import _ATTRIBUTES as lent_to
 from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session, TraceUnavailable
 from cassandra.metadata import TableMetadataV3
 from cassandra.policies import DCAwareRoundRobinPolicy, RackAwareRoundRobinPolicy, RoundRobinPolicy

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base import errors
+from cassandra._base import errors, server_errors
 from cassandra._core.codec import TypeContext
 from cassandra._core.transport import Frame
 from cassandra._wire.messages.decode import decode_response
@@ -195,7 +195,7 @@ def decode(opcode: int, flags: int, body: bytes, version: int, kind: type[Result
             return
         message = decode_response(frame, context, rate_limit_error=0xF000)
         str(message)
-        if isinstance(message, errors.ErrorMessage):
+        if isinstance(message, server_errors.ErrorMessage):
             assert str(message.to_exception()).isprintable()
         elif isinstance(message, ResultMessage) and message.page is not None:
             for factory in (None, named_tuple_factory, dict_factory):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base import errors
+from cassandra._base import errors, server_errors
 from cassandra._core.transport import Reactor
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint
@@ -128,7 +128,7 @@ def test_errors_of_a_real_server(reactor: Reactor, cassandra_node: Any) -> None:
         query(connection, "SELECT * FROM nowhere.nothing")
     with pytest.raises(errors.InvalidRequest, match="nope"):
         connect(reactor, cassandra_node, keyspace="nope")
-    with pytest.raises(errors.PreparedQueryNotFound) as unprepared:
+    with pytest.raises(server_errors.PreparedQueryNotFound) as unprepared:
         connection.request(ExecuteMessage(b"\x01" * 16, [], ONE, result_metadata_id=b"x"), 20)
     assert unprepared.value.info == b"\x01" * 16
     assert isinstance(connection.request(OptionsMessage(), 20), SupportedMessage), "still open"

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassandra._base import errors
+from cassandra._base import errors, server_errors
 from cassandra._core.codec import TypeContext
 from cassandra._core.transport import Frame
 from cassandra._net.endpoint import DefaultEndPoint
@@ -61,7 +61,7 @@ VERSIONS = st.sampled_from([3, 4, 5])
 def decode(opcode: int, body: bytes, version: int, flags: int) -> None:
     with contextlib.suppress(errors.ProtocolError):
         message = decode_response(Frame(version, flags, 0, opcode, body), CONTEXT, rate_limit_error=0xF000)
-        if isinstance(message, errors.ErrorMessage):
+        if isinstance(message, server_errors.ErrorMessage):
             message.to_exception()
         repr(message)
 
@@ -125,5 +125,10 @@ def test_handshakes_end(options: ConnectionOptions, version: int, answers: list[
                 answer = answers.pop()
     except StopIteration as stop:
         assert isinstance(stop.value, Negotiated)
-    except (errors.ConnectionException, errors.ProtocolError, errors.DriverException, errors.ErrorMessage) as error:
+    except (
+        errors.ConnectionException,
+        errors.ProtocolError,
+        errors.DriverException,
+        server_errors.ErrorMessage,
+    ) as error:
         assert str(error)

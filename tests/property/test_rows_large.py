@@ -9,8 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.errors_connection import ProtocolError
+from cassandra._base.errors import DriverException, ProtocolError
 from cassandra._core.codec import Result, ResultPlan, TypeContext, decode_result, is_plain_rows
 from cassandra._wire.rows import (
     PageRows,

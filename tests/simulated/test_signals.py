@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.errors_connection import ConnectionException, ConnectionShutdown
+from cassandra._base.errors import ConnectionException, ConnectionShutdown
 from cassandra.cluster import Cluster, NoHostAvailable, PreparedStatement, Session
 from cassandra.testing import SimulatedCluster
 from tests.patience import PATIENCE

@@ -79,33 +79,33 @@ cdef object make_namedtuple(str name, tuple fields):
 
 cdef object fitted(factory, str type_name, tuple names):
     """Return *factory*, or a wrapper that calls it with the fields that it takes."""
-    from cassandra._base.fitting import fitted
+    from cassandra._base.tuples import fitted
 
     return fitted(factory, type_name, names)
 
 
 cdef object decode_error(str message):
-    from cassandra._base.errors_driver import DecodeError
-    from cassandra._base.printable import printable
+    from cassandra._base.errors import DecodeError
+    from cassandra._base.logs import printable
 
     return DecodeError(printable(message))
 
 
 cdef object driver_error(str message):
-    from cassandra._base.errors_driver import DriverException
-    from cassandra._base.printable import printable
+    from cassandra._base.errors import DriverException
+    from cassandra._base.logs import printable
 
     return DriverException(printable(message))
 
 
 cdef object protocol_error(str message):
-    from cassandra._base.errors_connection import ProtocolError
-    from cassandra._base.printable import printable
+    from cassandra._base.errors import ProtocolError
+    from cassandra._base.logs import printable
 
     return ProtocolError(printable(message))
 
 
 cdef object unsupported(str message):
-    from cassandra._base.errors_driver import UnsupportedOperation
+    from cassandra._base.errors import UnsupportedOperation
 
     return UnsupportedOperation(message)

@@ -93,7 +93,7 @@ cdef dict take_schema_change(Cursor* c):
     target = take_string(c)
     event = {"change_type": change, "target_type": target, "keyspace": take_string(c)}
     if target == "FUNCTION" or target == "AGGREGATE":
-        from cassandra._base.descriptors import UserAggregateDescriptor, UserFunctionDescriptor
+        from cassandra._base.names import UserAggregateDescriptor, UserFunctionDescriptor
 
         name = take_string(c)
         arguments = take_string_list(c)

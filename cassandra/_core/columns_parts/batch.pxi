@@ -299,8 +299,8 @@ cdef RecordBatch finished(ColumnPlan plan, Batch* native):
 cdef int raise_failure(page, Failure* failure) except -1:
     if failure.kind == FailureKind.Memory:
         raise MemoryError(f"no memory for the columns of {page!r}")
-    from cassandra._base.errors_driver import DriverException
-    from cassandra._base.printable import printable
+    from cassandra._base.errors import DriverException
+    from cassandra._base.logs import printable
 
     keyspace, table, name, codec = page.plan.specs[failure.column]
     text = (

@@ -23,7 +23,7 @@ cdef inline int check_name(TableName* name, object keyspace, object table) excep
 
 
 cdef object malformed(const char* wrong):
-    from cassandra._base.errors_driver import DriverException
+    from cassandra._base.errors import DriverException
 
     return DriverException(f"Malformed tablet in the payload of a response: {wrong.decode()}")
 

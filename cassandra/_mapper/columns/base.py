@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from cassandra._base.names import escape_name
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.columns.tracking import HOME, BaseValueManager
 from cassandra._mapper.errors import ValidationError
 from cassandra._wire.types.base import cqltypes

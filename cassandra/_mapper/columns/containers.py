@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from cassandra._base.collections import OrderedMap, SortedSet
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.columns.base import Column
 from cassandra._mapper.columns.tracking import HOME
 from cassandra._mapper.errors import ValidationError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.columns.scalars import Integer
 from cassandra._mapper.columns.tracking import HOME, CounterValueManager
 

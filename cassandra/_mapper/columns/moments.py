@@ -6,7 +6,7 @@ from datetime import date, datetime, time, timezone
 from typing import Any, ClassVar
 
 from cassandra._base import temporal
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.columns.base import Column
 from cassandra._mapper.columns.tracking import HOME
 from cassandra._mapper.errors import InvalidType

@@ -7,7 +7,7 @@ import math
 import uuid
 from typing import Any, TypeVar
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.columns.base import Column
 from cassandra._mapper.columns.tracking import HOME
 from cassandra._mapper.errors import ValidationError

@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cassandra._base.names import protect_name
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.columns.base import Column
 from cassandra._mapper.columns.containers import BaseContainerColumn
 from cassandra._mapper.columns.tracking import HOME, UDTValueManager

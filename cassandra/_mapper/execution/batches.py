@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._mapper.connections import get_connection_async, get_session
 from cassandra._mapper.shapes import has_condition, prepared_of, shape_and_values
 from cassandra._session.session import Session

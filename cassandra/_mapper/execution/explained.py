@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.connections import get_session
 from cassandra._mapper.shapes import prepared_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from cassandra._base.errors_driver import DriverException, InvalidRequest
-from cassandra._base.errors_messages import SyntaxException
+from cassandra._base.errors import DriverException, InvalidRequest
+from cassandra._base.server_errors import SyntaxException
 from cassandra._core.models import ReadyStatements
 from cassandra._mapper import connections
 from cassandra._mapper.connections import DEFAULT_CONNECTION, get_connection_async, get_session

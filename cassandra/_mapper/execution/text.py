@@ -14,7 +14,7 @@ import os
 from typing import Any
 
 from cassandra._base.constants import ProtocolVersion
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.models import Untouched
 from cassandra._mapper import connections
 from cassandra._mapper.errors import CQLEngineException, ValidationError

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, TypeVar
 
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.names import protect_name
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.models import Instance
 from cassandra._mapper.errors import (
     CQLEngineException,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from cassandra._base.names import escape_name
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.models import ColumnAccess
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.instances import initial

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.columns.base import Column
 from cassandra._mapper.columns.containers import BaseContainerColumn
 from cassandra._mapper.columns.counter import Counter

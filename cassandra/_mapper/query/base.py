@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from cassandra._base.names import escape_name
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.errors import CQLEngineException, QueryException
 from cassandra._mapper.execution.explained import Explanation, explain
 from cassandra._mapper.execution.requests import Request

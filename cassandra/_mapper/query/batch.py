@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from cassandra._base.names import integer_literal
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.connections import known_connection
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.execution.batches import BatchRequest

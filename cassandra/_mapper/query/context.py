@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.models import Instance
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.models import Instance
 from cassandra._mapper import defaults
 from cassandra._mapper.clauses import MapDeleteClause

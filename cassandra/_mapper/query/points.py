@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._core.models import ExactKinds, InstanceLayout, RowRead, RowReads
 from cassandra._mapper import defaults
 from cassandra._mapper.clauses import WhereClause

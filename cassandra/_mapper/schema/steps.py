@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable
 from itertools import product
 from typing import Any, Protocol
 
-from cassandra._base.errors_driver import AlreadyExists, InvalidRequest
+from cassandra._base.errors import AlreadyExists, InvalidRequest
 from cassandra._base.logs import get_logger
 from cassandra._mapper.connections import get_connection_async
 from cassandra._mapper.execution.text import by_text_async, execute

@@ -9,7 +9,7 @@ from typing import Any
 
 from cassandra._base.logs import get_logger
 from cassandra._base.names import escape_name, protect_name
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._mapper.columns.containers import BaseContainerColumn
 from cassandra._mapper.columns.udt import resolve_udts
 from cassandra._mapper.connections import format_log_context, get_cluster

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 
 
 @public("cassandra.auth")

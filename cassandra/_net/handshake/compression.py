@@ -13,8 +13,8 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from cassandra._base.errors_connection import ProtocolError, ResponseTooLarge
-from cassandra._base.printable import printable
+from cassandra._base.errors import ProtocolError, ResponseTooLarge
+from cassandra._base.logs import printable
 from cassandra._net.handshake.options import MAX_FRAME
 
 Compress = Callable[[Any], bytes]

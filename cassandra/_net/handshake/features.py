@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._net.pool.sharding import ShardingInfo, number_of, parse_sharding
 
 Supported = Mapping[str, list[str]]

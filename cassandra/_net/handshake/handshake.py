@@ -24,11 +24,10 @@ from functools import partial
 from typing import Any
 
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion, ResultKind
-from cassandra._base.errors_driver import AuthenticationFailed
-from cassandra._base.errors_messages import BadCredentials, ErrorMessage, ProtocolException
-from cassandra._base.errors_connection import ConnectionException, ProtocolError, ProtocolVersionUnsupported
+from cassandra._base.errors import AuthenticationFailed, ConnectionException, ProtocolError, ProtocolVersionUnsupported
+from cassandra._base.logs import printable
 from cassandra._base.names import escape_name
-from cassandra._base.printable import printable
+from cassandra._base.server_errors import BadCredentials, ErrorMessage, ProtocolException
 from cassandra._base.version import RELEASE
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.handshake import compression

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from cassandra._base.errors_driver import AuthenticationFailed
+from cassandra._base.errors import AuthenticationFailed
 from cassandra._base.logs import get_logger
 from cassandra._net.endpoint import EndPoint, is_local
 from cassandra._net.handshake.auth import Authenticator, TransitionalModePlainTextAuthProvider, sends_password

@@ -29,7 +29,7 @@ from functools import partial
 from time import monotonic, time
 from typing import TYPE_CHECKING, Final
 
-from cassandra._base import commands
+from cassandra._base import threads
 from cassandra._base.logs import get_logger
 from cassandra._net.client_routes import ClientRoutesEndPoint
 from cassandra._net.delays import Delays
@@ -127,7 +127,7 @@ class Filling:
     @property
     def missing(self) -> int:
         """Number of shards that lack a connection or need a replacement."""
-        return commands.run(self._count_missing)
+        return threads.run(self._count_missing)
 
     def _count_missing(self) -> int:
         with self._pool._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cassandra._base.errors_connection import ConnectionShutdown
+from cassandra._base.errors import ConnectionShutdown
 from cassandra._base.locks import driver_lock
 from cassandra._net.exchange import guarded
 

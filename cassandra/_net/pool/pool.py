@@ -31,13 +31,12 @@ from operator import attrgetter
 from time import monotonic
 from typing import Any
 
-from cassandra._base import commands
-from cassandra._base.errors_connection import ConnectionShutdown, NoConnectionsAvailable
-from cassandra._base.errors_context import annotate
+from cassandra._base import threads
+from cassandra._base.errors import ConnectionShutdown, NoConnectionsAvailable, annotate
 from cassandra._base.face import Attribute, method
 from cassandra._base.locks import CALLER, driver_lock, thread_kind
 from cassandra._base.logs import get_logger
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.codec import TypeContext
 from cassandra._core.routing import PoolFields, murmur3_token
 from cassandra._core.transport import ChannelGroup, Limit, Picks, Reactor, Timer
@@ -125,7 +124,7 @@ class HostPool(PoolFields):
 
     # ---- opening
 
-    @commands.command
+    @threads.command
     def open(self, on_done: Callable[[BaseException | None], None]) -> None:
         """Open the first connection; call *on_done* exactly once with None or its error, on the I/O thread. After an
         error the pool is closed. Connections to the other shards are opened afterwards."""
@@ -413,7 +412,7 @@ class HostPool(PoolFields):
 
     # ---- keyspace
 
-    @commands.command
+    @threads.command
     def set_keyspace(self, keyspace: str, on_done: Callable[[list[BaseException]], None]) -> None:
         """Send USE *keyspace* on every connection, also on later ones. *on_done* is called exactly once with the
         errors. A connection that cannot use it is closed and reopened by the schedule; a lost one is not an error."""
@@ -432,7 +431,7 @@ class HostPool(PoolFields):
     def close(self, drain: bool = False) -> None:
         """Close all connections, now or, with *drain*, when their requests are completed. Idempotent."""
         if thread_kind() == CALLER:
-            commands.run(self.close, drain)
+            threads.run(self.close, drain)
             return
         with self._lock:
             first = not self.is_shutdown

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Final, Protocol
 
 from cassandra._base.logs import get_logger
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.routing import ShardingInfo, ShardPicker
 
 __all__ = ["Aim", "ShardAwarePortGenerator", "ShardChoice", "ShardPicker", "ShardingInfo", "number_of"]

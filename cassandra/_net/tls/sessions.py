@@ -7,9 +7,9 @@ from collections.abc import Hashable
 from time import monotonic
 from typing import Any
 
-from cassandra._base.commands import command
 from cassandra._base.locks import driver_lock
-from cassandra._base.public import public
+from cassandra._base.objects import public
+from cassandra._base.threads import command
 
 
 @public("cassandra.ssl_session_cache")

@@ -11,7 +11,7 @@ import contextlib
 import ssl
 from typing import Any, Final
 
-from cassandra._base.errors_connection import ConnectionException
+from cassandra._base.errors import ConnectionException
 from cassandra._core.transport import TlsRecords
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.handshake.options import ConnectionOptions

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.copies import set_state, state_of
-from cassandra._base.public import public
+from cassandra._base.objects import public, set_state, state_of
 from cassandra._core.routing import Place
 
 if TYPE_CHECKING:

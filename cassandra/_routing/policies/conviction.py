@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.locks import caller_lock
 from cassandra._base.logs import get_logger
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.routing import Count, TierPlan
 
 from .base import HostDistance, LoadBalancingPolicy, with_host, without_host

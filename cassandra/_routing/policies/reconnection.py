@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count, islice, repeat
 from random import randint
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 
 
 @public("cassandra.policies")

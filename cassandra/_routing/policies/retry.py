@@ -11,10 +11,10 @@ import warnings
 from typing import Any
 
 from cassandra._base.constants import ConsistencyLevel, WriteType
-from cassandra._base.durations import seconds
-from cassandra._base.errors_connection import ConnectionBusy, NoConnectionsAvailable
-from cassandra._base.errors_messages import IsBootstrappingErrorMessage
-from cassandra._base.public import public
+from cassandra._base.errors import ConnectionBusy, NoConnectionsAvailable
+from cassandra._base.objects import public
+from cassandra._base.server_errors import IsBootstrappingErrorMessage
+from cassandra._base.versions import seconds
 
 #: (one of the RetryPolicy constants, consistency level of the next try or None, optionally seconds to wait before)
 Verdict = tuple[int, int | None] | tuple[int, int | None, float | None]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.locks import caller_lock
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.routing import Count, Rotation
 from cassandra._net.endpoint import EndPoint
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.durations import seconds
-from cassandra._base.public import public
+from cassandra._base.objects import public
+from cassandra._base.versions import seconds
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host

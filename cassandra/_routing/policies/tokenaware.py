@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from random import shuffle
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.routing import ReplicasFirst
 from cassandra._routing.snapshot import ClusterState
 

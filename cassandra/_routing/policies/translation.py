@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from cassandra._base.logs import get_logger
-from cassandra._base.public import public
+from cassandra._base.objects import public
 
 log = get_logger("cassandra.policies")
 

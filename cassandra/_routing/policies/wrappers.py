@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.routing import ReplicasFirst
 
 from .base import HostDistance, LoadBalancingPolicy, Wanted

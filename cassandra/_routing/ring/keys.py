@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from random import choice
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.codec import (
     Codec,
     list_codec,

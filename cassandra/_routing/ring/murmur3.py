@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 
 INT64_MAX = (1 << 63) - 1
 INT64_MIN = -(1 << 63)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from cassandra._base.errors_driver import UnsupportedOperation
-from cassandra._base.public import public
+from cassandra._base.errors import UnsupportedOperation
+from cassandra._base.objects import public
 
 from .tokens import MAX_LONG, MIN_LONG
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cassandra._base.logs import get_logger
 from cassandra._base.names import map_literal
-from cassandra._base.public import public
+from cassandra._base.objects import public
 
 from .ring import Finder, Ring
 

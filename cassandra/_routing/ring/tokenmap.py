@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 
 from .replication import finder_for
 from .ring import ReplicaMap, Ring

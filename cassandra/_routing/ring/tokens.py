@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import total_ordering
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.routing import murmur3_token
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cassandra._base.descriptors import SignatureDescriptor
-from cassandra._base.public import public
+from cassandra._base.names import SignatureDescriptor
+from cassandra._base.objects import public
 
 
 @public("cassandra.metadata")

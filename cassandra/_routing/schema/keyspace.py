@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._routing.ring.replication import _ReplicationStrategy
 
 from .contents import PARTS, Contents, LiveDict

@@ -12,8 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from cassandra._base.logs import get_logger
-from cassandra._base.printable import printable
+from cassandra._base.logs import get_logger, printable
 
 from .functions import Aggregate, Function, UserType
 from .keyspace import KeyspaceMetadata

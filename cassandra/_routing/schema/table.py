@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Any, ClassVar, NamedTuple
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 
 from .contents import LiveDict
 

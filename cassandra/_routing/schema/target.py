@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from cassandra._base.constants import SchemaChangeType, SchemaTargetType
-from cassandra._base.descriptors import SignatureDescriptor
+from cassandra._base.names import SignatureDescriptor
 
 #: Kinds of targets besides those of :class:`~cassandra.SchemaTargetType`.
 EVERYTHING = "EVERYTHING"

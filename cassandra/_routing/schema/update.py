@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from cassandra._base.constants import SchemaTargetType
-from cassandra._base.descriptors import SignatureDescriptor
+from cassandra._base.names import SignatureDescriptor
 
 from .keyspace import KeyspaceMetadata
 from .parser import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from random import getrandbits
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.routing import Tablet, TabletMap
 
 __all__ = ["Tablet", "Tablets", "choose_tablet_version_block", "random_tablet_version_block"]

@@ -1,4 +1,4 @@
-"""Commands of sessions and clusters: those of ``_base/commands.py``, also for tasks of an asyncio loop.
+"""Commands of sessions and clusters: those of ``_base/threads.py``, also for tasks of an asyncio loop.
 
 L5. No state of its own.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from cassandra._base.commands import Command, command, run, submit
 from cassandra._base.process import catch_up
+from cassandra._base.threads import Command, command, run, submit
 
 from . import aio
 

@@ -36,13 +36,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from cassandra._base.copies import not_copied
-from cassandra._base.durations import seconds
 from cassandra._base.encryption import ColumnEncryptionPolicy
-from cassandra._base.errors_driver import OperationTimedOut
+from cassandra._base.errors import OperationTimedOut
 from cassandra._base.face import Attribute, attributes_of, method, take_defaults
+from cassandra._base.objects import not_copied, public
 from cassandra._base.process import Bell
-from cassandra._base.public import public
+from cassandra._base.versions import seconds
 from cassandra._core.memory import MemoryPool
 from cassandra._core.transport import Reactor
 from cassandra._routing.host import Host

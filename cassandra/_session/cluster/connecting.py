@@ -11,8 +11,7 @@ from concurrent.futures import CancelledError
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.errors_connection import NoHostAvailable
+from cassandra._base.errors import DriverException, NoHostAvailable
 from cassandra._base.process import Bell
 from cassandra._base.real import Future
 

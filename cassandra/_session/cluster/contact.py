@@ -15,9 +15,8 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base import commands
-from cassandra._base.errors_connection import NoHostAvailable
-from cassandra._base.errors_driver import UnresolvableContactPoints
+from cassandra._base import threads
+from cassandra._base.errors import NoHostAvailable, UnresolvableContactPoints
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell
@@ -50,7 +49,7 @@ class ContactPoints:
         it resolves them and blocks the caller; those that cannot be resolved are omitted."""
         if self._resolved is None:
             found = self.look_up()
-            commands.run(found.wait)
+            threads.run(found.wait)
             return found.endpoints()
         return self._resolved
 

@@ -12,7 +12,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.encryption import ColumnEncryptionPolicy, watch
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._core.codec import described_page
 from cassandra._wire.encryption import ColumnResolver, Origin, encrypted_columns, resolver, result_plan_by
 

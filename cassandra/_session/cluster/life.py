@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from cassandra._base import threads
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.locks import IO, driver_lock, enter_driver_thread
 from cassandra._base.logs import get_logger
 from cassandra._base.process import Event, catch_up, in_child, renew

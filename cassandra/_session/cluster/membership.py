@@ -27,7 +27,7 @@ from collections.abc import Collection, Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_driver import RequestExecutionException, RequestValidationException
+from cassandra._base.errors import RequestExecutionException, RequestValidationException
 from cassandra._base.logs import get_logger
 from cassandra._net.connection import Connection, shows_life
 from cassandra._net.silence import leave_to_parent

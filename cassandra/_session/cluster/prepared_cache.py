@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from cassandra._base.constants import ProtocolVersion
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.logs import get_logger
 from cassandra._wire.messages.requests import PrepareMessage
 

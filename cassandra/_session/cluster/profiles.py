@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.durations import seconds
 from cassandra._base.logs import get_logger
+from cassandra._base.versions import seconds
 from cassandra._core.routing import ProfileFields
 from cassandra._routing.policies import (
     DCAwareRoundRobinPolicy,

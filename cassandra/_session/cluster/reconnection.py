@@ -21,7 +21,7 @@ from collections.abc import Callable
 from random import uniform
 from typing import TYPE_CHECKING
 
-from cassandra._base.errors_driver import AuthenticationFailed
+from cassandra._base.errors import AuthenticationFailed
 from cassandra._base.logs import get_logger
 from cassandra._net.connection import Connection
 from cassandra._net.delays import Delays

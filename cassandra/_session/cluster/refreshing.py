@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaTargetType
-from cassandra._base.durations import seconds
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
+from cassandra._base.versions import seconds
 
 from ..background.commands import command
 
 if TYPE_CHECKING:
-    from cassandra._base.descriptors import UserAggregateDescriptor, UserFunctionDescriptor
+    from cassandra._base.names import UserAggregateDescriptor, UserFunctionDescriptor
 
     from .cluster import Cluster
 

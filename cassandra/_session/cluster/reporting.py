@@ -15,7 +15,7 @@ from typing import Any
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.logs import get_logger
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._net.handshake.options import MAX_REQUESTS
 from cassandra._net.limits import worn_at
 from cassandra._routing import policies

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaTargetType
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.process import renew

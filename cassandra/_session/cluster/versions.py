@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ProtocolVersion
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.face import NONE, Attribute
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger

@@ -22,7 +22,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.transport import Results, Single
 
 from ..background import aio

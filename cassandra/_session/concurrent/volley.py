@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._core.routing import Place
 from cassandra._core.transport import CLOSED, NOTHING_ELSE, Attempt, Failure, Flights, has_default_ending
 

@@ -14,7 +14,7 @@ from enum import Enum
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_connection import NoConnectionsAvailable
+from cassandra._base.errors import NoConnectionsAvailable
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell

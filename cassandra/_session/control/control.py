@@ -16,10 +16,9 @@ from concurrent.futures import CancelledError
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra._base.durations import seconds
-from cassandra._base.errors_connection import ConnectionException, NoHostAvailable
-from cassandra._base.errors_driver import DriverException, OperationTimedOut
+from cassandra._base.errors import ConnectionException, DriverException, NoHostAvailable, OperationTimedOut
 from cassandra._base.logs import get_logger
+from cassandra._base.versions import seconds
 from cassandra._net.connection import Connection, shows_life
 from cassandra._net.opening import Awaited
 from cassandra._routing.schema import SchemaTarget

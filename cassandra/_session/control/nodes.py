@@ -17,9 +17,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from cassandra._base.errors_driver import DriverException, InvalidRequest
-from cassandra._base.logs import get_logger
-from cassandra._base.printable import printable
+from cassandra._base.errors import DriverException, InvalidRequest
+from cassandra._base.logs import get_logger, printable
 from cassandra._net.endpoint import is_address
 
 from .queries import Row, fetch, must

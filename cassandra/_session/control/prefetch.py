@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_driver import DriverException, InvalidRequest, repeated_paging_state
+from cassandra._base.errors import DriverException, InvalidRequest, repeated_paging_state
 from cassandra._base.names import cql_quote, protect_value
 from cassandra._routing.tablets.tablets import Tablet
 from cassandra._wire.rows import decode_page, tuple_factory

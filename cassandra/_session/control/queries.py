@@ -11,10 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.errors_messages import ErrorMessage
-from cassandra._base.errors_driver import OperationTimedOut, repeated_paging_state
+from cassandra._base.errors import OperationTimedOut, repeated_paging_state
 from cassandra._base.locks import driver_lock
 from cassandra._base.process import Bell
+from cassandra._base.server_errors import ErrorMessage
 from cassandra._core.codec import RowsPage, UnreadRows
 from cassandra._wire.messages.requests import QueryMessage
 from cassandra._wire.rows import decode_page, dict_factory

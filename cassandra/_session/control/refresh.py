@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cassandra._base.errors_driver import InvalidRequest, Unauthorized
+from cassandra._base.errors import InvalidRequest, Unauthorized
 from cassandra._base.logs import get_logger
 from cassandra._base.names import protect_value
 from cassandra._routing.schema import SchemaTarget, ServerTraits, schema_queries

@@ -19,8 +19,7 @@ from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.errors_connection import NoHostAvailable
+from cassandra._base.errors import DriverException, NoHostAvailable
 from cassandra._base.logs import get_logger
 from cassandra._net.delays import Delays
 from cassandra._net.endpoint import EndPoint, is_numeric, needs_look_up

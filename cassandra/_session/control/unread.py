@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from random import uniform
 from typing import TYPE_CHECKING
 
-from cassandra._base.errors_context import RequestError
+from cassandra._base.errors import RequestError
 from cassandra._base.logs import get_logger
 from cassandra._net.delays import Delays
 

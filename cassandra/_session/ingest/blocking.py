@@ -13,8 +13,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from cassandra._base import process
-from cassandra._base.errors_connection import ConnectionShutdown
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import ConnectionShutdown, DriverException
 from cassandra._core.columns import column_names
 
 from .options import Options, outcome_of

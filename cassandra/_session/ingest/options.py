@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._base.constants import ProtocolVersion
-from cassandra._base.errors_driver import UnsupportedOperation
+from cassandra._base.errors import UnsupportedOperation
 from cassandra._routing.policies import FallthroughRetryPolicy
 
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.public import public
+from cassandra._base.errors import DriverException
+from cassandra._base.objects import public
 
 #: Maximum number of errors in a report: an ingest may run without end.
 MOST_ERRORS = 10_000

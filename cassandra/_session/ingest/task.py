@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 
 from ..request.columns import load_library
 from ..scan.workers import Importable, Origin

@@ -26,11 +26,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
-from cassandra._base.errors_connection import ConnectionException, NoHostAvailable
-from cassandra._base.errors_messages import ErrorMessage, PreparedQueryNotFound
-from cassandra._base.errors_driver import OperationTimedOut
-from cassandra._base.errors_context import annotate
+from cassandra._base.errors import ConnectionException, NoHostAvailable, OperationTimedOut, annotate
 from cassandra._base.logs import log_server_warnings
+from cassandra._base.server_errors import ErrorMessage, PreparedQueryNotFound
 from cassandra._core.codec import TimestampClock
 from cassandra._core.routing import Place
 from cassandra._core.transport import AT_END, FULL, LAUNCHED, Attempt, Failure, Frame, Writes

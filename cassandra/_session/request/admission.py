@@ -36,9 +36,16 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_connection import ConnectionBusy, ConnectionException, ConnectionShutdown, NoConnectionsAvailable, NoHostAvailable
-from cassandra._base.errors_driver import DriverException, OperationTimedOut
-from cassandra._base.errors_context import annotate
+from cassandra._base.errors import (
+    ConnectionBusy,
+    ConnectionException,
+    ConnectionShutdown,
+    DriverException,
+    NoConnectionsAvailable,
+    NoHostAvailable,
+    OperationTimedOut,
+    annotate,
+)
 from cassandra._base.process import Bell
 from cassandra._core.transport import (
     HELD_UP,

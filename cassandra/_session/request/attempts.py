@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_connection import ConnectionException
-from cassandra._base.errors_context import annotate
+from cassandra._base.errors import ConnectionException, annotate
 from cassandra._core.transport import TIMED_OUT, Failure
 
 if TYPE_CHECKING:

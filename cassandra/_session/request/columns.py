@@ -16,8 +16,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.public import public
+from cassandra._base.errors import DriverException
+from cassandra._base.objects import public
 from cassandra._core.codec import RowsPage, kept_page
 from cassandra._core.columns import ColumnBuilder, RecordBatch, decode, stream
 from cassandra._wire.arrow import ColumnTypes, as_described, column_plan, concatenated, decrypted

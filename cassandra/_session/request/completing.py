@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_connection import ConnectionException
-from cassandra._base.errors_driver import OperationTimedOut
+from cassandra._base.errors import ConnectionException, OperationTimedOut
 from cassandra._base.logs import get_logger
 
 if TYPE_CHECKING:

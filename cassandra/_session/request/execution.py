@@ -18,10 +18,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ConsistencyLevel, ResultKind, consistency_value_to_name
-from cassandra._base.errors_connection import ConnectionException
-from cassandra._base.errors_driver import DriverException, OperationTimedOut
-from cassandra._base.errors_messages import ErrorMessage, PreparedQueryNotFound
+from cassandra._base.errors import ConnectionException, DriverException, OperationTimedOut
 from cassandra._base.logs import get_logger, log_server_warnings
+from cassandra._base.server_errors import ErrorMessage, PreparedQueryNotFound
 from cassandra._core.codec import is_plain_rows
 from cassandra._core.routing import Place
 from cassandra._core.transport import Attempt, Failure, Frame, RequestHooks

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from cassandra._base.errors_connection import ConnectionException, NoHostAvailable
+from cassandra._base.errors import ConnectionException, NoHostAvailable
 from cassandra._base.locks import driver_lock
 from cassandra._core.transport import Attempt
 from cassandra._wire.messages.requests import ExecuteMessage

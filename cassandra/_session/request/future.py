@@ -15,13 +15,18 @@ from time import monotonic
 from types import MethodType, coroutine
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.aliases import Borrower
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.copies import not_copied
-from cassandra._base.errors_driver import DriverException, repeated_paging_state
-from cassandra._base.errors_connection import NoHostAvailable, QueryExhausted, TraceUnavailable
-from cassandra._base.errors_context import as_before, copy_to_raise
-from cassandra._base.lending import Borrower
-from cassandra._base.public import public
+from cassandra._base.errors import (
+    DriverException,
+    NoHostAvailable,
+    QueryExhausted,
+    TraceUnavailable,
+    as_before,
+    copy_to_raise,
+    repeated_paging_state,
+)
+from cassandra._base.objects import not_copied, public
 from cassandra._core.codec import UnmadeRows
 from cassandra._core.transport import Request, set_result_type
 

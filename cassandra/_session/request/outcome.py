@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cassandra._base.errors_messages import ErrorMessage
+from cassandra._base.server_errors import ErrorMessage
 from cassandra._core.codec import ResultPlan
 from cassandra._wire.messages.results import ResultMessage
 

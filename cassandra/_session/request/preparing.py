@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_driver import UnsupportedOperation
+from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.logs import get_logger
 from cassandra._routing.policies import SpeculativeExecutionPlan
 from cassandra._wire.messages.requests import PrepareMessage

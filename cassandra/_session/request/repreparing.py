@@ -27,7 +27,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ResultKind
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.locks import driver_lock
 from cassandra._core.transport import Attempt, Failure, Frame
 from cassandra._net.exchange import Exchange

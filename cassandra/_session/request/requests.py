@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.durations import request_timeout
-from cassandra._base.errors_connection import ConnectionException, NoHostAvailable
-from cassandra._base.errors_driver import UnsupportedOperation
+from cassandra._base.errors import ConnectionException, NoHostAvailable, UnsupportedOperation
+from cassandra._base.versions import request_timeout
 from cassandra._core.codec import ResultPlan
 from cassandra._core.routing import murmur3_token
 from cassandra._routing.host import Host

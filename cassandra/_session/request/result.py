@@ -17,10 +17,9 @@ from itertools import chain
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.copies import not_copied
-from cassandra._base.errors_driver import DriverException, OperationTimedOut, UnsupportedOperation
+from cassandra._base.errors import DriverException, OperationTimedOut, UnsupportedOperation
 from cassandra._base.logs import get_logger
-from cassandra._base.public import public
+from cassandra._base.objects import not_copied, public
 from cassandra._core.codec import UnmadeRows
 from cassandra._core.transport import RowsOfPages
 from cassandra._wire.rows import column_types, dict_factory, named_tuple_factory, tuple_factory

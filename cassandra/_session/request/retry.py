@@ -18,9 +18,36 @@ import random
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra._base.errors_driver import CASWriteUnknown, OperationTimedOut, RateLimitReached, ReadFailure, ReadTimeout, Unavailable, WriteFailure, WriteTimeout
-from cassandra._base.errors_messages import CASWriteUnknownMessage, ErrorMessage, IsBootstrappingErrorMessage, OverloadedErrorMessage, RateLimitReachedException, ReadFailureMessage, ReadTimeoutErrorMessage, ServerError, TruncateError, UnavailableErrorMessage, WriteFailureMessage, WriteTimeoutErrorMessage
-from cassandra._base.errors_connection import ConnectionBusy, ConnectionException, ConnectionShutdown, NoConnectionsAvailable, NoHostAvailable, ProtocolError
+from cassandra._base.errors import (
+    CASWriteUnknown,
+    ConnectionBusy,
+    ConnectionException,
+    ConnectionShutdown,
+    NoConnectionsAvailable,
+    NoHostAvailable,
+    OperationTimedOut,
+    ProtocolError,
+    RateLimitReached,
+    ReadFailure,
+    ReadTimeout,
+    Unavailable,
+    WriteFailure,
+    WriteTimeout,
+)
+from cassandra._base.server_errors import (
+    CASWriteUnknownMessage,
+    ErrorMessage,
+    IsBootstrappingErrorMessage,
+    OverloadedErrorMessage,
+    RateLimitReachedException,
+    ReadFailureMessage,
+    ReadTimeoutErrorMessage,
+    ServerError,
+    TruncateError,
+    UnavailableErrorMessage,
+    WriteFailureMessage,
+    WriteTimeoutErrorMessage,
+)
 
 from ..statements.statements import Statement
 

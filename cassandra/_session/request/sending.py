@@ -18,9 +18,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_connection import ConnectionException, NoHostAvailable
-from cassandra._base.errors_driver import OperationTimedOut
-from cassandra._base.errors_context import annotate
+from cassandra._base.errors import ConnectionException, NoHostAvailable, OperationTimedOut, annotate
 from cassandra._core.transport import Attempt, replaced
 
 from ..background import aio

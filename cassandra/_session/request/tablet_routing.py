@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.logs import get_logger
 from cassandra._routing.tablets.tablets import choose_tablet_version_block, random_tablet_version_block
 

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.copies import set_state, state_of
-from cassandra._base.durations import seconds
-from cassandra._base.errors_driver import OperationTimedOut
-from cassandra._base.errors_connection import TraceUnavailable
-from cassandra._base.public import public
+from cassandra._base.errors import OperationTimedOut, TraceUnavailable
+from cassandra._base.objects import public, set_state, state_of
 from cassandra._base.temporal import datetime_from_uuid1
+from cassandra._base.versions import seconds
 from cassandra._wire.rows import tuple_factory
 
 from ..statements.statements import SimpleStatement

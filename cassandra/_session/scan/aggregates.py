@@ -11,7 +11,7 @@ import decimal
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.columns import ColumnBuilder, ColumnPlan, Groups, Mask, RecordBatch, top
 
 from ..request.columns import ArrowBatches

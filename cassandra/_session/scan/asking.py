@@ -17,10 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
 from cassandra._base.constants import ResultKind
-from cassandra._base.errors_connection import ConnectionException, NoHostAvailable
-from cassandra._base.errors_driver import DriverException, OperationTimedOut, repeated_paging_state
-from cassandra._base.errors_messages import PreparedQueryNotFound
+from cassandra._base.errors import (
+    ConnectionException,
+    DriverException,
+    NoHostAvailable,
+    OperationTimedOut,
+    repeated_paging_state,
+)
 from cassandra._base.logs import log_server_warnings
+from cassandra._base.server_errors import PreparedQueryNotFound
 from cassandra._core.codec import kept_page
 from cassandra._core.routing import Place
 from cassandra._core.transport import NOTHING_ELSE, Attempt, Failure, Frame, HostWindow, Operation

@@ -22,8 +22,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.public import public
+from cassandra._base.errors import DriverException
+from cassandra._base.objects import public
 
 from .coverage import RING, Coverage, Span
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from cassandra._base import commands, process, threads
+from cassandra._base import process, threads
 from cassandra._base.locks import driver_lock
 from cassandra._base.real import threading
 
@@ -93,7 +93,7 @@ class Crew:
         """Start no more jobs, and wait for the running ones."""
         if self._process is process.current:
             self._closed = True
-            commands.run(self._close)
+            threads.run(self._close)
 
     def _close(self) -> None:
         with self._lock:

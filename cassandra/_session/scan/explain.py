@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.public import public
+from cassandra._base.objects import public
 
 from .coverage import RING
 

@@ -26,10 +26,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
-from cassandra._base.errors_connection import ConnectionShutdown
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import ConnectionShutdown, DriverException
 from cassandra._base.locks import caller_lock
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._routing.ring.ranges import FULL_RING, TokenRange
 
 from ..background import aio

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_driver import InvalidRequest, UnsupportedOperation
-from cassandra._base.errors_messages import SyntaxException
+from cassandra._base.errors import InvalidRequest, UnsupportedOperation
+from cassandra._base.server_errors import SyntaxException
 
 from .checkpoint import Checkpoint
 from .explain import Explanation

@@ -26,9 +26,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_connection import ConnectionShutdown, NoHostAvailable
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.errors_context import annotate
+from cassandra._base.errors import ConnectionShutdown, DriverException, NoHostAvailable, annotate
 from cassandra._core.columns import Merge, RecordBatch, decode
 from cassandra._wire.arrow import column_plan, decrypted
 from cassandra._wire.rows import decode_page

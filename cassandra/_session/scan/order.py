@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.durations import request_timeout
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.names import maybe_escape_name
-from cassandra._base.public import public
+from cassandra._base.objects import public
+from cassandra._base.versions import request_timeout
 from cassandra._core.columns import ColumnPlan, Merge, RecordBatch, stream
 from cassandra._routing.policies import FallthroughRetryPolicy
 from cassandra._wire.arrow import ColumnTypes, column_plan

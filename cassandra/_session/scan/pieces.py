@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.errors_context import tells
-from cassandra._base.public import public
+from cassandra._base.errors import DriverException, tells
+from cassandra._base.objects import public
 
 if TYPE_CHECKING:
     from cassandra._core.columns import RecordBatch

@@ -11,9 +11,9 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.durations import request_timeout
-from cassandra._base.errors_driver import UnsupportedOperation
+from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.names import maybe_escape_name
+from cassandra._base.versions import request_timeout
 from cassandra._core.columns import ColumnPlan
 from cassandra._routing.policies import FallthroughRetryPolicy
 from cassandra._routing.ring.ranges import FULL_RING, TokenRange, merge_ranges

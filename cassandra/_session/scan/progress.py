@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._routing.ring.ranges import TokenRange
 
 from .. import progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 
 if TYPE_CHECKING:
     from cassandra._core.columns import ColumnPlan, RecordBatch

@@ -19,7 +19,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from cassandra._base.errors_driver import UnsupportedOperation
+from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.names import maybe_escape_name
 from cassandra._wire.arrow import ColumnTypes
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_driver import InvalidRequest, OperationTimedOut, ReadTimeout
-from cassandra._base.errors_messages import ProtocolException
-from cassandra._base.errors_connection import ResponseTooLarge
+from cassandra._base.errors import InvalidRequest, OperationTimedOut, ReadTimeout, ResponseTooLarge
+from cassandra._base.server_errors import ProtocolException
 from cassandra._wire.messages.requests import ExecuteMessage
 
 from ..request.retry import RepeatDecision, decide_repeatable, is_repeated_few_times

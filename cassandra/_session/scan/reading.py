@@ -30,9 +30,7 @@ from time import monotonic
 from types import coroutine
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_connection import ConnectionShutdown, NoHostAvailable
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.errors_context import annotate
+from cassandra._base.errors import ConnectionShutdown, DriverException, NoHostAvailable, annotate
 from cassandra._core.columns import ColumnBuilder, decode, select
 from cassandra._routing.ring.tokens import MIN_LONG
 from cassandra._wire.arrow import column_plan, decrypted

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.columns import ColumnPlan, Mask, RecordBatch, select
 
 from ..request.columns import ArrowBatches

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.logs import get_logger
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.columns import ColumnPlan, RecordBatch, stream
 from cassandra._routing.ring.ranges import covers, tablet_ranges
 from cassandra._routing.ring.tokens import MIN_LONG
@@ -285,9 +285,7 @@ class _Gathered:
             assert piece.batch is not None
             self._schema = self._schema or piece.batch.plan
             if piece.batch.plan != self._schema:
-                raise SchemaChanged(
-                    f"the columns have changed from {self._schema!r} to {piece.batch.plan!r}", None
-                )
+                raise SchemaChanged(f"the columns have changed from {self._schema!r} to {piece.batch.plan!r}", None)
             self._batches.setdefault(piece.number, []).append(piece.batch)
         elif piece.kind != DONE:
             self._batches.pop(piece.number, None)

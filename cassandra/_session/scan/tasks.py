@@ -22,9 +22,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.logs import get_logger
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._base.real import Future
 from cassandra._routing.ring.ranges import TokenRange
 

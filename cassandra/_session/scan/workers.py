@@ -18,8 +18,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.locks import caller_lock
+from cassandra._base.objects import public
 from cassandra._base.process import in_child, renew
-from cassandra._base.public import public
 from cassandra._net.endpoint import DefaultEndPointFactory
 
 if TYPE_CHECKING:

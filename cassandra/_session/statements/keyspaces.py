@@ -9,7 +9,7 @@ keyspace than requested is rejected. The keyspace for *routing* is independent o
 from __future__ import annotations
 
 from cassandra._base.constants import ProtocolVersion
-from cassandra._base.errors_driver import UnsupportedOperation
+from cassandra._base.errors import UnsupportedOperation
 
 from .batch import BatchStatement
 from .prepared import BoundStatement

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_driver import DriverException, UnsupportedOperation
+from cassandra._base.errors import DriverException, UnsupportedOperation
 from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan, custom_codec
 from cassandra._core.routing import CompiledCache
 from cassandra._wire.encryption import (

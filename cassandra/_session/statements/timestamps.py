@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from cassandra._base.commands import run
-from cassandra._base.copies import set_state, state_of
 from cassandra._base.logs import get_logger
+from cassandra._base.objects import set_state, state_of
 from cassandra._base.real import threading
+from cassandra._base.threads import run
 from cassandra._core.codec import TimestampClock
 
 log = get_logger("cassandra.timestamps")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors_connection import UserTypeDoesNotExist
+from cassandra._base.errors import UserTypeDoesNotExist
 from cassandra._base.names import protect_name
 from cassandra._core.codec import (
     ResultPlan,

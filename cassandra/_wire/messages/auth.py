@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cassandra._base.constants import Opcode
-from cassandra._base.errors_driver import UnsupportedOperation
-from cassandra._base.public import public
+from cassandra._base.errors import UnsupportedOperation
+from cassandra._base.objects import public
 from cassandra._core.codec import Reader, Writer
 from cassandra._wire.messages.base import ReadableFile, RequestMessage, ResponseMessage, as_reader
 

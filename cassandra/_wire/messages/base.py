@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 from cassandra._base.constants import Flag
-from cassandra._base.message import _MessageType
-from cassandra._base.public import public
+from cassandra._base.objects import public
+from cassandra._base.server_errors import _MessageType
 from cassandra._core.codec import Reader, encode_envelope
 
 HEADER_SIZE = 9

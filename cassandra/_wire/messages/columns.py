@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.codec import Codec, ResultPlan, TypeContext
 from cassandra._wire.types.base import CassandraTypeType
 from cassandra._wire.types.parser import lookup_casstype

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cassandra._base.constants import Flag, Opcode
-from cassandra._base.errors_connection import ProtocolError
-from cassandra._base.message import _MessageType
+from cassandra._base.errors import ProtocolError
+from cassandra._base.server_errors import _MessageType
 from cassandra._core.codec import Reader, ResultPlan, TypeContext, decode_result
 from cassandra._core.transport import Frame
 from cassandra._wire.messages.auth import AuthChallengeMessage, AuthenticateMessage, AuthSuccessMessage

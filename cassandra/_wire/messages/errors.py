@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cassandra._base.constants import ProtocolVersion, WriteType
-from cassandra._base.errors_messages import ERROR_CLASSES, ErrorMessage, PreparedQueryNotFound, RateLimitReachedException
-from cassandra._base.errors_driver import OperationType
+from cassandra._base.errors import OperationType
+from cassandra._base.server_errors import ERROR_CLASSES, ErrorMessage, PreparedQueryNotFound, RateLimitReachedException
 from cassandra._core.codec import Reader
 
 

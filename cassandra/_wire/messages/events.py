@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from cassandra._base.constants import Opcode, SchemaTargetType
-from cassandra._base.descriptors import UserAggregateDescriptor, UserFunctionDescriptor
-from cassandra._base.errors_connection import ProtocolError
-from cassandra._base.public import public
+from cassandra._base.errors import ProtocolError
+from cassandra._base.names import UserAggregateDescriptor, UserFunctionDescriptor
+from cassandra._base.objects import public
 from cassandra._core.codec import Reader
 from cassandra._wire.messages.base import ReadableFile, ResponseMessage, as_reader
 

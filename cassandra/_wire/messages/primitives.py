@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 from typing import Any
 
-from cassandra._base.errors_connection import ProtocolError
+from cassandra._base.errors import ProtocolError
 from cassandra._core.codec import UNSET
 from cassandra._wire.messages.base import ReadableFile, WritableFile
 

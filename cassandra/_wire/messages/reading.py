@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from cassandra._base.constants import Opcode, ProtocolVersion, ResultKind
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.errors_connection import ProtocolError
-from cassandra._base.errors_connection import NotSupportedError
-from cassandra._base.message import _MessageType
-from cassandra._base.printable import printable
+from cassandra._base.errors import DriverException, NotSupportedError, ProtocolError
+from cassandra._base.logs import printable
+from cassandra._base.server_errors import _MessageType
 from cassandra._core.codec import BindPlan, Reader, ResultPlan
 from cassandra._wire.encryption import readers_of
 from cassandra._wire.messages.base import ReadableFile

@@ -12,8 +12,8 @@ from random import getrandbits
 from typing import Any, Final
 
 from cassandra._base.constants import Opcode
-from cassandra._base.errors_driver import UnsupportedOperation
-from cassandra._base.public import public
+from cassandra._base.errors import UnsupportedOperation
+from cassandra._base.objects import public
 from cassandra._core.codec import (
     Bound,
     Writer,

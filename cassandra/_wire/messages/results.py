@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cassandra._base.constants import Opcode, ResultKind
-from cassandra._base.message import slot_names
-from cassandra._base.public import public
+from cassandra._base.objects import public
+from cassandra._base.server_errors import slot_names
 from cassandra._core.codec import Reader, Result, decode_result
 from cassandra._wire.encryption import context_by, resolver, result_plan_by
 from cassandra._wire.messages.base import ReadableFile, ResponseMessage, as_reader

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 from cassandra._base.names import quote_text
-from cassandra._base.public import public
+from cassandra._base.objects import public
 from cassandra._core.codec import Codec, ResultPlan, RowsPage, custom_codec, described_page, native_copy
 
 apache_cassandra_type_prefix = "org.apache.cassandra.db.marshal."

@@ -3,9 +3,16 @@
 import struct
 from typing import Any, ClassVar
 
-from cassandra._base.daterange import OPEN_BOUND, DateRange, DateRangeBound, DateRangePrecision
-from cassandra._base.geometry import LineString, Point, Polygon
-from cassandra._base.public import public
+from cassandra._base.datastax_values import (
+    OPEN_BOUND,
+    DateRange,
+    DateRangeBound,
+    DateRangePrecision,
+    LineString,
+    Point,
+    Polygon,
+)
+from cassandra._base.objects import public
 from cassandra._core.codec import Codec, custom_codec
 from cassandra._wire.marshal import int8_pack, int64_pack
 from cassandra._wire.types.base import _CassandraType

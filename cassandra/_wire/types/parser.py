@@ -4,8 +4,8 @@ import re
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from cassandra._base.printable import printable
-from cassandra._base.public import public
+from cassandra._base.logs import printable
+from cassandra._base.objects import public
 from cassandra._wire.types.base import _CassandraType, _on_register, lookup_casstype_simple
 from cassandra._wire.types.collections import ReversedType
 from cassandra._wire.types.scalars import CounterColumnType

@@ -1,6 +1,6 @@
 """Names of DSE graph: values and statements can be made; executing one, or decoding GraphSON, raises an error."""
 
-from cassandra._base.lending import lend
+from cassandra._base.aliases import lend
 from cassandra._compat.dse import GRAPH_NAMES, QUERY_NAMES, VALUE_NAMES
 
 __all__: list[str] = []

@@ -10,9 +10,9 @@ import pytest
 
 import cassandra
 from cassandra import ConsistencyLevel, OperationType, WriteType
-from cassandra._base import errors, errors_connection, errors_driver, errors_messages
-from cassandra._base.errors_messages import ERROR_CLASSES, ErrorMessage
-from cassandra._base.errors_context import annotate
+from cassandra._base import errors, server_errors
+from cassandra._base.errors import annotate
+from cassandra._base.server_errors import ERROR_CLASSES, ErrorMessage
 
 RESPONSES = {"consistency": ConsistencyLevel.QUORUM, "received_responses": 1, "required_responses": 2}
 
@@ -53,7 +53,7 @@ TRANSLATED: dict[int, tuple[Any, type[Exception], dict[str, Any]]] = {
 
 
 def public_errors() -> list[type[Exception]]:
-    modules = (errors_driver, errors_connection, errors_messages)
+    modules = (errors, server_errors)
     return [
         item
         for module in modules
@@ -70,9 +70,9 @@ def test_every_error_is_found_at_its_public_path(cls: type[Exception]) -> None:
 
 def test_two_classes_of_one_name_are_both_reachable() -> None:
     assert errors.ConfigurationException is cassandra.ConfigurationException
-    assert errors.ConfigurationMessage.__name__ == "ConfigurationException"
-    assert errors.ConfigurationMessage.__module__ == "cassandra.protocol"
-    assert not issubclass(errors.ConfigurationMessage, cassandra.DriverException)
+    assert server_errors.ConfigurationException.__name__ == "ConfigurationException"
+    assert server_errors.ConfigurationException.__module__ == "cassandra.protocol"
+    assert not issubclass(server_errors.ConfigurationException, cassandra.DriverException)
 
 
 def test_every_code_has_the_class_that_states_it() -> None:

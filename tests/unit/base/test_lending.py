@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from cassandra._base.lending import lend, share, tell_if_patched
+from cassandra._base.aliases import lend, share, tell_if_patched
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ import unicodedata
 
 import pytest
 
-from cassandra._base.logs import get_logger
-from cassandra._base.printable import printable
+from cassandra._base.logs import get_logger, printable
 
 
 def test_plain_text_is_unchanged() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from cassandra._base import beside
+from cassandra._base import distributions
 
 pytestmark = pytest.mark.long
 
@@ -185,5 +185,5 @@ def test_a_stand_in_is_not_blamed(environment: Environment, tmp_path: Path) -> N
 
 
 def test_what_is_no_folder_is_not_looked_at(tmp_path: Path) -> None:
-    beside.check([str(tmp_path / "library.zip" / "cassandra")])
-    beside.check([str(tmp_path)])
+    distributions.check([str(tmp_path / "library.zip" / "cassandra")])
+    distributions.check([str(tmp_path)])

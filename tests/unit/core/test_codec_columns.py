@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.temporal import Date, Duration, Time
 from cassandra._core.codec import (
     Codec,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra._base.collections import OrderedMapSerializedKey, SortedSet
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._core.codec import (
     Codec,
     custom_codec,

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.errors_connection import ProtocolError
+from cassandra._base.errors import DriverException, ProtocolError
 from cassandra._core.codec import (
     Codec,
     Result,

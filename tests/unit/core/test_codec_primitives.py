@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.errors_connection import ProtocolError
+from cassandra._base.errors import ProtocolError
 from cassandra._core.codec import Reader, TypeContext, Writer, list_codec
 from tests.unit.core.codec_frames import INT, bytes_, int_, option, short, string
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.descriptors import UserAggregateDescriptor, UserFunctionDescriptor
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.errors_connection import ProtocolError
+from cassandra._base.errors import DriverException, ProtocolError
+from cassandra._base.names import UserAggregateDescriptor, UserFunctionDescriptor
 from cassandra._core.codec import (
     Result,
     ResultDecoder,

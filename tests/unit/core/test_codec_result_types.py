@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.errors_connection import ProtocolError
+from cassandra._base.errors import ProtocolError
 from cassandra._core.codec import (
     Codec,
     ResultPlan,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.temporal import Date, Duration, Time
 from cassandra._core import codec
 from cassandra._core.codec import Codec, ResultPlan, RowPlan, RowsPage, list_codec, tuple_codec

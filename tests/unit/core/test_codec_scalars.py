@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.errors_driver import DriverException
+from cassandra._base.errors import DriverException
 from cassandra._base.temporal import Date, Duration, Time
 from cassandra._core.codec import Codec, custom_codec, scalar
 from tests.unit.core.codec_frames import (

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.errors_connection import ProtocolError
+from cassandra._base.errors import DriverException, ProtocolError
 from cassandra._core.codec import Result, ResultDecoder, TypeContext, UnreadRows
 from cassandra._wire.rows import decode_page, dict_factory
 from tests.unit.core.codec_frames import GLOBAL, INT, MORE, TEXT, bytes_, encoded, int_, rows_body

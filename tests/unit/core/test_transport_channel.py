@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.errors_connection import ConnectionBusy, ConnectionShutdown, ProtocolError
+from cassandra._base.errors import ConnectionBusy, ConnectionShutdown, ProtocolError
 from cassandra._core.transport import CLOSED, PROTOCOL, TIMED_OUT, Failure, Frame, Operation, Reactor
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection, ScriptedServer

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cassandra._base.errors_connection import ConnectionShutdown
+from cassandra._base.errors import ConnectionShutdown
 from cassandra._core.transport import Reactor
 from tests.fakes.scripted import ScriptedConnection, ScriptedServer
 from tests.fakes.wire import Envelope

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from cassandra._base.errors_connection import ConnectionShutdown
+from cassandra._base.errors import ConnectionShutdown
 from cassandra._core.transport import Operation, Reactor, Timer, debug_counters
 from tests.fakes.scripted import ScriptedServer
 from tests.patience import ever_longer

@@ -10,7 +10,7 @@ from typing import Any
 import lz4.block
 import pytest
 
-from cassandra._base.errors_connection import CrcException, ProtocolError
+from cassandra._base.errors import CrcException, ProtocolError
 from cassandra._core.memory import MemoryPool
 from cassandra._core.transport import PROTOCOL, Channel, Frame, Operation, Reactor
 from tests.fakes import wire

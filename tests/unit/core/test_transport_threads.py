@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cassandra._base.errors_connection import ConnectionBusy, ConnectionShutdown
+from cassandra._base.errors import ConnectionBusy, ConnectionShutdown
 from cassandra._core.transport import Channel, Failure, Frame, Operation, Reactor
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection, ScriptedServer

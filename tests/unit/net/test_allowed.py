@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.errors_connection import ConnectionException
+from cassandra._base.errors import ConnectionException
 from cassandra._net.allowed import AllowedAddresses
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, SniEndPoint, UnixSocketEndPoint
 from cassandra.cluster import Cluster

@@ -11,7 +11,7 @@ import cramjam
 import lz4.block
 import pytest
 
-from cassandra._base.errors_connection import ProtocolError
+from cassandra._base.errors import ProtocolError
 from cassandra._net.handshake import compression
 from cassandra._net.handshake.compression import Compression, available, choose
 from cassandra.connection import locally_supported_compressions

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base import errors
+from cassandra._base import errors, server_errors
 from cassandra._core.transport import CLOSED, PROTOCOL, TIMED_OUT, Failure, Operation
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint
@@ -117,7 +117,7 @@ def test_server_errors_become_the_users(net: Net) -> None:
         connection.request(QUERY, PATIENCE)
     answered = Call()
     connection.request_async(QUERY, answered, PATIENCE)
-    assert isinstance(answered.wait(), errors.InvalidRequestException), "the message itself"
+    assert isinstance(answered.wait(), server_errors.InvalidRequestException), "the message itself"
     assert not connection.is_closed
 
 
@@ -535,7 +535,7 @@ def test_a_use_that_ends_unclearly_closes_the_connection(net: Net, answer: str) 
     call = Call()
     connection.set_keyspace_async("ks", call, 0.05 if answer == "none" else 30.0)
     _, error = call.wait()
-    expected = {"none": errors.OperationTimedOut, "server error": errors.ServerError}
+    expected = {"none": errors.OperationTimedOut, "server error": server_errors.ServerError}
     assert isinstance(error, expected.get(answer, errors.ProtocolError))
     assert connection.is_closed and connection.is_defunct and connection.keyspace is None
     after = Call()

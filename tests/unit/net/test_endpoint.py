@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.errors_driver import UnresolvableContactPoints
+from cassandra._base.errors import UnresolvableContactPoints
 from cassandra._net import endpoint as module
 from cassandra._net.endpoint import (
     DefaultEndPoint,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base import errors
+from cassandra._base import errors, server_errors
 from cassandra._core.codec import TypeContext
 from cassandra._core.transport import Frame
 from cassandra._net.endpoint import DefaultEndPoint
@@ -275,7 +275,7 @@ def test_bad_credentials() -> None:
     answers = [supported(), AuthenticateMessage(SERVER_CLASS), error(0x0100, "wrong password")]
     with pytest.raises(errors.AuthenticationFailed, match=r"10.0.0.1:9042: .*wrong password") as caught:
         Talk(options, 4, answers)
-    assert isinstance(caught.value.__cause__, errors.BadCredentials)
+    assert isinstance(caught.value.__cause__, server_errors.BadCredentials)
     assert "pw" not in str(caught.value)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base import errors
+from cassandra._base import errors, server_errors
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint
 from cassandra._net.handshake.options import ConnectionOptions
@@ -88,7 +88,7 @@ def test_a_miss_closes_the_connection(net: Net, how: str) -> None:
     beat.stop()
     expected = {
         "silence": errors.OperationTimedOut,
-        "error": errors.ServerError,
+        "error": server_errors.ServerError,
         "nonsense": errors.ConnectionException,
     }
     assert connection.is_defunct

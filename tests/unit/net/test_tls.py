@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.errors_connection import ConnectionException
+from cassandra._base.errors import ConnectionException
 from cassandra._core.transport import Channel, Frame
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, SniEndPoint
 from cassandra._net.handshake.options import ConnectionOptions

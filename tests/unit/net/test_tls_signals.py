@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from cassandra._base.errors_connection import ConnectionException
+from cassandra._base.errors import ConnectionException
 from cassandra._core.transport import Reactor, TlsRecords
 from tests.servers.certificates import Certificates
 from tests.unit.core.transport_client import running_reactor

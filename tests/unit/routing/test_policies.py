@@ -11,8 +11,13 @@ import pytest
 
 import cassandra.policies
 from cassandra import ConsistencyLevel, OperationTimedOut, WriteType
-from cassandra._base.errors_connection import ConnectionBusy, ConnectionException, ConnectionShutdown, NoConnectionsAvailable
-from cassandra._base.errors_messages import IsBootstrappingErrorMessage, OverloadedErrorMessage, ServerError, TruncateError
+from cassandra._base.errors import ConnectionBusy, ConnectionException, ConnectionShutdown, NoConnectionsAvailable
+from cassandra._base.server_errors import (
+    IsBootstrappingErrorMessage,
+    OverloadedErrorMessage,
+    ServerError,
+    TruncateError,
+)
 from cassandra._session.request.retry import Decision, decide
 from cassandra.policies import (
     AddressTranslator,

@@ -9,8 +9,13 @@ from typing import Any
 import pytest
 
 from cassandra import metrics
-from cassandra._base.errors_messages import ReadTimeoutErrorMessage, ServerError, UnavailableErrorMessage, WriteTimeoutErrorMessage
 from cassandra._base.locks import enter_driver_thread
+from cassandra._base.server_errors import (
+    ReadTimeoutErrorMessage,
+    ServerError,
+    UnavailableErrorMessage,
+    WriteTimeoutErrorMessage,
+)
 from cassandra._session.cluster.cluster import Cluster
 from cassandra._session.cluster.metrics import RESERVOIR, _registry
 from cassandra._session.request.retry import IGNORE, RETHROW, RETRY, RETRY_NEXT_HOST, Decision

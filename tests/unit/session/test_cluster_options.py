@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 
 from cassandra import ConsistencyLevel, DriverException
-from cassandra._base.errors_connection import NoHostAvailable
+from cassandra._base.errors import NoHostAvailable
 from cassandra._session.cluster.cluster import Cluster
 from cassandra._session.cluster.config import ConfigMode, ControlConnectionQueryFallback, ShardAwareOptions
 from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile

@@ -19,7 +19,7 @@ from cassandra import (
     WriteTimeout,
     WriteType,
 )
-from cassandra._base.errors_connection import ProtocolError, ResponseTooLarge
+from cassandra._base.errors import ProtocolError, ResponseTooLarge
 from cassandra._core.transport import CLOSED, PROTOCOL, TIMED_OUT, Failure
 from cassandra._session.request.attempts import connection_error, is_timeout
 from cassandra._session.request.retry import (

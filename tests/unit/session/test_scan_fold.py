@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.errors_connection import ConnectionShutdown
+from cassandra._base.errors import ConnectionShutdown
 from cassandra._base.locks import enter_driver_thread
 from cassandra._routing.ring.ranges import FULL_RING, TokenRange
 from cassandra._session.scan.checkpoint import Checkpoint, CheckpointError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base import errors
+from cassandra._base import errors, server_errors
 from cassandra._base.constants import WriteType
 from cassandra._core.codec import TypeContext
 from cassandra._core.transport import Frame
@@ -26,18 +26,18 @@ def decode(code: int, more: bytes = b"", version: int = 4, rate_limit_error: int
 QUORUM_1_OF_2 = short(4) + int32(1) + int32(2)
 
 SIMPLE = [
-    (0x0000, errors.ServerError, errors.ServerError),
-    (0x000A, errors.ProtocolException, errors.ProtocolException),
-    (0x0100, errors.BadCredentials, errors.BadCredentials),
-    (0x1001, errors.OverloadedErrorMessage, errors.OverloadedErrorMessage),
-    (0x1002, errors.IsBootstrappingErrorMessage, errors.IsBootstrappingErrorMessage),
-    (0x1003, errors.TruncateError, errors.TruncateError),
-    (0x1600, errors.CDCWriteException, errors.CDCWriteException),
-    (0x2000, errors.SyntaxException, errors.SyntaxException),
-    (0x2100, errors.UnauthorizedErrorMessage, errors.Unauthorized),
-    (0x2200, errors.InvalidRequestException, errors.InvalidRequest),
-    (0x2300, errors.ConfigurationMessage, errors.ConfigurationMessage),
-    (0x8000, errors.ClientWriteError, errors.ClientWriteError),
+    (0x0000, server_errors.ServerError, server_errors.ServerError),
+    (0x000A, server_errors.ProtocolException, server_errors.ProtocolException),
+    (0x0100, server_errors.BadCredentials, server_errors.BadCredentials),
+    (0x1001, server_errors.OverloadedErrorMessage, server_errors.OverloadedErrorMessage),
+    (0x1002, server_errors.IsBootstrappingErrorMessage, server_errors.IsBootstrappingErrorMessage),
+    (0x1003, server_errors.TruncateError, server_errors.TruncateError),
+    (0x1600, server_errors.CDCWriteException, server_errors.CDCWriteException),
+    (0x2000, server_errors.SyntaxException, server_errors.SyntaxException),
+    (0x2100, server_errors.UnauthorizedErrorMessage, errors.Unauthorized),
+    (0x2200, server_errors.InvalidRequestException, errors.InvalidRequest),
+    (0x2300, server_errors.ConfigurationException, server_errors.ConfigurationException),
+    (0x8000, server_errors.ClientWriteError, server_errors.ClientWriteError),
 ]
 
 
@@ -139,22 +139,22 @@ def test_already_exists(table: str) -> None:
 
 def test_unprepared_carries_the_id() -> None:
     message = decode(0x2500, short_bytes(b"\xab\xcd"))
-    assert type(message) is errors.PreparedQueryNotFound
+    assert type(message) is server_errors.PreparedQueryNotFound
     assert message.info == b"\xab\xcd"
 
 
 def test_rate_limit_has_the_negotiated_code() -> None:
     message = decode(RATE_LIMIT, byte(1) + byte(0), rate_limit_error=RATE_LIMIT)
-    assert type(message) is errors.RateLimitReachedException
+    assert type(message) is server_errors.RateLimitReachedException
     error = message.to_exception()
     assert type(error) is errors.RateLimitReached
     assert (error.op_type, error.rejected_by_coordinator) == (errors.OperationType.Write, False)
 
 
-@pytest.mark.parametrize("code", [RATE_LIMIT, errors.RateLimitReachedException.error_code, 0x7777])
+@pytest.mark.parametrize("code", [RATE_LIMIT, server_errors.RateLimitReachedException.error_code, 0x7777])
 def test_an_unknown_code_is_a_plain_error(code: int) -> None:
     message = decode(code, b"\1\0")
-    assert type(message) is errors.ErrorMessage
+    assert type(message) is server_errors.ErrorMessage
     assert message.info is None
     assert f"{code:04x}" in str(message.to_exception())
 
@@ -183,4 +183,4 @@ def test_a_reason_map_of_absurd_size_is_refused_at_once() -> None:
 
 def test_every_class_of_the_table_is_covered() -> None:
     tested = {code for code, *_ in SIMPLE} | {0x1000, 0x1100, 0x1200, 0x1300, 0x1400, 0x1500, 0x1700, 0x2400, 0x2500}
-    assert set(errors.ERROR_CLASSES) == tested | {errors.RateLimitReachedException.error_code}
+    assert set(errors.ERROR_CLASSES) == tested | {server_errors.RateLimitReachedException.error_code}

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from cassandra import protocol
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.errors_messages import ErrorMessage
-from cassandra._base.errors_connection import ProtocolError
+from cassandra._base.errors import DriverException, ProtocolError
+from cassandra._base.server_errors import ErrorMessage
 from cassandra._core.codec import UNSET, ResultPlan, TypeContext, list_codec
 from cassandra.cqltypes import FloatType, VectorType
 from cassandra.numpy_parser import NumpyParser

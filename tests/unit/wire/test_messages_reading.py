@@ -10,8 +10,7 @@ import pytest
 
 from cassandra import cqltypes, protocol
 from cassandra._base.constants import ProtocolVersion
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.errors_connection import ProtocolError
+from cassandra._base.errors import DriverException, ProtocolError
 from cassandra._core.codec import ResultPlan, TypeContext, is_plain_rows, list_codec, map_codec, tuple_codec, udt_codec
 from cassandra._wire.messages.reading import STEPS
 from cassandra.policies import ColumnEncryptionPolicy

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.errors_driver import UnsupportedOperation
+from cassandra._base.errors import UnsupportedOperation
 from cassandra._core.codec import UNSET
 from cassandra._wire.messages.auth import AuthResponseMessage, CredentialsMessage
 from cassandra._wire.messages.requests import (

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.descriptors import UserAggregateDescriptor, UserFunctionDescriptor
-from cassandra._base.errors_driver import DriverException
-from cassandra._base.errors_messages import ErrorMessage
-from cassandra._base.errors_connection import ProtocolError
+from cassandra._base.errors import DriverException, ProtocolError
+from cassandra._base.names import UserAggregateDescriptor, UserFunctionDescriptor
+from cassandra._base.server_errors import ErrorMessage
 from cassandra._core.codec import Result, TypeContext
 from cassandra._core.transport import Frame
 from cassandra._wire.messages.auth import AuthChallengeMessage, AuthenticateMessage, AuthSuccessMessage

@@ -1,9 +1,12 @@
-"""Copying and pickling of objects that hold state which cannot be copied: locks, counts, a cluster (L0)."""
+"""Copying and pickling of objects that hold state which cannot be copied: locks, counts, a cluster (L0).
+
+Set ``__module__`` of private classes and functions to the public module that users import them from.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from .real import threading
 
@@ -59,3 +62,19 @@ class _Shared:
 
     def __reduce__(self) -> tuple[type[_Shared], tuple[None]]:
         return _Shared, (None,)
+
+
+# ---- public
+
+T = TypeVar("T")
+
+
+def public(module: str) -> Callable[[T], T]:
+    """Return a decorator that sets ``__module__`` to *module*, as shown by repr and docs and used by pickle."""
+
+    def stamp(obj: T) -> T:
+        target: Any = obj
+        target.__module__ = module
+        return obj
+
+    return stamp

@@ -1,13 +1,264 @@
-"""Exceptions of the ``cassandra`` module: errors of requests as raised to the caller (L0)."""
+"""Context attributes of request errors: host, shard, attempts, time, possible execution (L0).
 
-from collections.abc import Mapping, Sequence
+The roots of the exception tree get these attributes from :func:`request_error`. A mixin would be shorter but
+would appear in ``__bases__``, which are the same as in scylla-driver.
+
+Exceptions of connections, pools, the cluster and results (L0).
+
+Exceptions of the ``cassandra`` module: errors of requests as raised to the caller (L0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from types import CodeType, TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._base.constants import WriteType, consistency_value_to_name
-from cassandra._base.errors_context import RequestError, request_error, tells
-from cassandra._base.printable import printable
-from cassandra._base.public import public
+
+from .logs import printable
+from .objects import public
+
+E = TypeVar("E", bound=BaseException)
+
+if TYPE_CHECKING:
+
+    class RequestError(Exception):
+        """Typed view of the attributes that :func:`request_error` adds. At run time this is ``Exception`` itself."""
+
+        host: Any
+        shard: int | None
+        in_flight: int | None
+        attempts: int | None
+        elapsed: float | None
+        maybe_executed: bool | None
+
+else:
+    RequestError = Exception
+
+_FIELDS = ("host", "shard", "in_flight", "attempts", "elapsed", "maybe_executed")
+
+
+def request_error(cls: type[E]) -> type[E]:
+    """Add context attributes, which default to None, and exact pickling to a root of the exception tree.
+
+    ``host`` (of the last attempt), ``shard``, ``in_flight`` (requests there at that moment), ``attempts``,
+    ``elapsed`` (seconds) and ``maybe_executed`` (True if the server may have executed the statement; None if
+    unknown).
+    """
+    target: Any = cls
+    for name in _FIELDS:
+        if not hasattr(cls, name):
+            setattr(target, name, None)
+    target.__reduce__ = _reduce
+    return cls
+
+
+def tells(*names: str) -> Callable[[type[E]], type[E]]:
+    """Return a class decorator that appends these attributes to the text of an error, as far as they are set when the
+    text is made."""
+
+    def text(self: BaseException) -> str:
+        known = [(name, getattr(self, name)) for name in names if getattr(self, name) is not None]
+        shown = [f"{name}={value:.3f}s" if name == "elapsed" else f"{name}={value}" for name, value in known]
+        return f"{BaseException.__str__(self)} [{', '.join(shown)}]" if shown else BaseException.__str__(self)
+
+    def decorate(cls: type[E]) -> type[E]:
+        target: Any = cls
+        target.__str__ = text
+        target.__repr__ = lambda self: f"{type(self).__name__}({str(self)!r})"
+        return cls
+
+    return decorate
+
+
+def annotate(
+    error: BaseException,
+    *,
+    host: Any = None,
+    shard: int | None = None,
+    in_flight: int | None = None,
+    attempts: int | None = None,
+    elapsed: float | None = None,
+    maybe_executed: bool | None = None,
+) -> None:
+    """Set the context attributes of *error*. Arguments that are None leave the attributes unchanged."""
+    given = {
+        "host": host,
+        "shard": shard,
+        "in_flight": in_flight,
+        "attempts": attempts,
+        "elapsed": elapsed,
+        "maybe_executed": maybe_executed,
+    }
+    read_only = {"host"} if isinstance(getattr(type(error), "host", None), property) else set()
+    for name, value in given.items():
+        if value is not None and name not in read_only:
+            setattr(error, name, value)
+
+
+def copy_to_raise(error: E, raiser: CodeType) -> E:
+    """Return the exception that *raiser* raises to one of several concurrent callers that get *error*: a copy, if its
+    class is one of the driver's.
+
+    Raising changes an exception: its traceback grows each time, and keeps the frames of all callers that caught it. An
+    exception of user code cannot be copied reliably; :func:`as_before` is used for it.
+    """
+    if type(error).__reduce__ is not _reduce:
+        return as_before(error, raiser)
+    copy = _restore(type(error), error.args, error.__dict__)
+    copy.__cause__, copy.__context__ = error.__cause__, error.__context__
+    copy.__suppress_context__ = error.__suppress_context__
+    return copy.with_traceback(_below(raiser, error.__traceback__))
+
+
+def as_before(error: E, raiser: CodeType) -> E:
+    """Return *error* with the traceback that it had before *raiser* raised it the last time."""
+    return error.with_traceback(_below(raiser, error.__traceback__))
+
+
+def _below(raiser: CodeType, trace: TracebackType | None) -> TracebackType | None:
+    """Return the part of *trace* from before *raiser* raised it; all of *trace*, if *raiser* never did."""
+    entry = trace
+    while entry is not None and entry.tb_frame.f_code is not raiser:
+        entry = entry.tb_next
+    return trace if entry is None else entry.tb_next
+
+
+def _reduce(self: BaseException) -> tuple[Any, ...]:
+    return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(cls: type[E], args: tuple[Any, ...], state: dict[str, Any]) -> E:
+    """Rebuild an error without ``__init__``, as the parameters of constructors differ from ``args``."""
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+# ---- errors_connection
+
+
+@public("cassandra.connection")
+@request_error
+class ConnectionException(RequestError):
+    """An error of one connection; all requests in flight on it have failed."""
+
+    def __init__(self, message: Any, endpoint: Any = None) -> None:
+        super().__init__(message)
+        self.endpoint = endpoint
+
+    @property
+    def host(self) -> Any:
+        """Address of the endpoint."""
+        return getattr(self.endpoint, "address", self.endpoint)
+
+
+@public("cassandra.connection")
+class ConnectionShutdown(ConnectionException):
+    """The connection was closed, by the driver or by the server."""
+
+
+@public("cassandra.connection")
+class ProtocolVersionUnsupported(ConnectionException):
+    """The server does not support the requested protocol version."""
+
+    def __init__(self, endpoint: Any, startup_version: int) -> None:
+        super().__init__(f"Unsupported protocol version on {endpoint}: {startup_version}", endpoint)
+        self.startup_version = startup_version
+
+
+@public("cassandra.connection")
+class CrcMismatchException(ConnectionException):
+    """A checksum of a protocol 5 segment is wrong."""
+
+
+@public("cassandra.segment")
+class CrcException(Exception):
+    """A checksum is wrong."""
+
+
+@public("cassandra.connection")
+@tells("host", "shard", "in_flight", "attempts", "elapsed")
+@request_error
+class ConnectionBusy(RequestError):
+    """The in-flight limit of the connection, its host or the session is reached; nothing was sent."""
+
+
+@public("cassandra.connection")
+@request_error
+class ProtocolError(RequestError):
+    """The server violated the protocol. A message that cannot be decoded (a truncated body, an unknown opcode) fails
+    its request; broken framing closes the connection."""
+
+
+@public("cassandra.connection")
+@request_error
+class ResponseTooLarge(ProtocolError):
+    """A response is longer than ``Cluster(max_response_bytes=)``, or there is no memory for it. The driver skips it and
+    keeps the connection. ``size`` and ``limit`` are in bytes; ``limit`` is None if memory was the reason."""
+
+    def __init__(self, message: Any, size: int | None = None, limit: int | None = None) -> None:
+        super().__init__(message)
+        self.size = size
+        self.limit = limit
+
+
+@public("cassandra.pool")
+@tells("host", "shard", "in_flight", "attempts", "elapsed")
+@request_error
+class NoConnectionsAvailable(RequestError):
+    """A pool has no usable connection: none is open, or none had capacity in time; nothing was sent."""
+
+
+@public("cassandra.cluster")
+@request_error
+class NoHostAvailable(RequestError):
+    """No host of the query plan accepted the request, or no contact point could be reached.
+
+    ``errors`` maps each host that was tried to its error; while connecting, the keys are the texts of contact points.
+    """
+
+    errors: Mapping[Any, Any] | None = None
+
+    def __init__(self, message: str, errors: Mapping[Any, Any]) -> None:
+        super().__init__(message, errors)
+        self.errors = errors
+
+
+@public("cassandra.cluster")
+class QueryExhausted(Exception):
+    """The next page was requested after the last one."""
+
+
+@public("cassandra.cluster")
+class UserTypeDoesNotExist(Exception):
+    """A class was registered for a user type that the keyspace does not have."""
+
+
+@public("cassandra.query")
+class TraceUnavailable(Exception):
+    """The trace of a request was not complete in time."""
+
+
+@public("cassandra.metadata")
+class NoMurmur3(Exception):
+    """Never raised: murmur3 is always available. Kept for compatibility."""
+
+
+@public("cassandra.protocol")
+class NotSupportedError(Exception):
+    """The message or option is not part of the protocol version."""
+
+
+@public("cassandra.protocol")
+class InternalError(Exception):
+    """An unexpected state inside the driver."""
+
+
+# ---- errors_driver
 
 
 @public("cassandra")
