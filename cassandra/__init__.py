@@ -5,7 +5,7 @@
 from logging import NullHandler
 
 from cassandra._base.logs import get_logger
-from cassandra._base import distributions as _beside
+from cassandra._base import distributions as _distributions
 from cassandra._base.constants import (
     ConsistencyLevel, ProtocolVersion, SchemaChangeType, SchemaTargetType, WriteType,
     consistency_value_to_name,
@@ -21,7 +21,7 @@ from cassandra._base.errors import (
 from cassandra._base.aliases import lend_submodules
 from cassandra._base.version import __version__, __version_info__
 
-_beside.check(__path__)
+_distributions.check(__path__)
 get_logger("cassandra").addHandler(NullHandler())
 
 __all__ = [

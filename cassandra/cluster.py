@@ -6,20 +6,19 @@ import logging
 
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion, SchemaTargetType
 from cassandra._base.errors import (
-    AuthenticationFailed, DependencyException, DriverException, InvalidRequest, OperationTimedOut,
-    UnresolvableContactPoints, UnsupportedOperation,
-)
-from cassandra._base.errors import (
-    ConnectionBusy, ConnectionException, ConnectionShutdown, NoConnectionsAvailable, NoHostAvailable,
-    ProtocolVersionUnsupported, QueryExhausted, TraceUnavailable, UserTypeDoesNotExist,
+    AuthenticationFailed, ConnectionBusy, ConnectionException, ConnectionShutdown, DependencyException,
+    DriverException, InvalidRequest, NoConnectionsAvailable, NoHostAvailable, OperationTimedOut,
+    ProtocolVersionUnsupported, QueryExhausted, TraceUnavailable, UnresolvableContactPoints,
+    UnsupportedOperation, UserTypeDoesNotExist,
 )
 from cassandra._base.server_errors import (
     ErrorMessage, IsBootstrappingErrorMessage, OverloadedErrorMessage, PreparedQueryNotFound,
     ProtocolException, ReadTimeoutErrorMessage, ServerError, TruncateError, UnavailableErrorMessage,
     WriteTimeoutErrorMessage,
 )
-from cassandra._base.aliases import lend, lend_class, lend_to_instances, tell_if_patched, tell_if_replaced
-from cassandra._base.aliases import lend_to
+from cassandra._base.aliases import (
+    lend, lend_class, lend_to, lend_to_instances, tell_if_patched, tell_if_replaced,
+)
 from cassandra._core.transport import Request
 from cassandra._net.handshake.auth import PlainTextAuthProvider
 from cassandra._net.client_routes import ClientRoutesChangeType, ClientRoutesConfig, ClientRoutesEndPointFactory
@@ -29,10 +28,11 @@ from cassandra._net.endpoint import (
 from cassandra._net.pool.pool import HostPool as HostConnection
 from cassandra._routing.host import Host
 from cassandra._routing.metadata import Metadata
-from cassandra._routing.policies import DCAwareRoundRobinPolicy, DefaultLoadBalancingPolicy
-from cassandra._routing.policies import ExponentialReconnectionPolicy, HostDistance, IdentityTranslator
-from cassandra._routing.policies import NeverRetryPolicy, NoSpeculativeExecutionPlan, NoSpeculativeExecutionPolicy
-from cassandra._routing.policies import RetryPolicy, SimpleConvictionPolicy, TokenAwarePolicy
+from cassandra._routing.policies import (
+    DCAwareRoundRobinPolicy, DefaultLoadBalancingPolicy, ExponentialReconnectionPolicy, HostDistance,
+    IdentityTranslator, NeverRetryPolicy, NoSpeculativeExecutionPlan, NoSpeculativeExecutionPolicy,
+    RetryPolicy, SimpleConvictionPolicy, TokenAwarePolicy,
+)
 from cassandra._routing.schema import ColumnMetadata, KeyspaceMetadata, TableMetadata
 from cassandra._routing.tablets.tablets import Tablet, choose_tablet_version_block, random_tablet_version_block
 from cassandra._session.control.agreement import SchemaAgreementScope
@@ -42,8 +42,9 @@ from cassandra._session.cluster.config import ControlConnectionQueryFallback, Sh
 from cassandra._session.control.control import ControlConnection
 from cassandra._session.request.future import ResponseFuture
 from cassandra._session.statements.prepared import BoundStatement, PreparedStatement
-from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
-from cassandra._session.cluster.profiles import ProfileManager, default_lbp_factory
+from cassandra._session.cluster.profiles import (
+    default_lbp_factory, EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager,
+)
 from cassandra._session.request.result import ResultSet
 from cassandra._session.session import Session
 from cassandra._session.statements.statements import SimpleStatement, Statement

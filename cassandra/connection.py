@@ -4,15 +4,13 @@
 # isort: off
 import logging
 
-from cassandra._base.errors import AuthenticationFailed, OperationTimedOut
 from cassandra._base.errors import (
-    ConnectionBusy, ConnectionException, ConnectionShutdown, CrcException, CrcMismatchException,
-    ProtocolError, ProtocolVersionUnsupported, ResponseTooLarge,
+    AuthenticationFailed, ConnectionBusy, ConnectionException, ConnectionShutdown, CrcException,
+    CrcMismatchException, OperationTimedOut, ProtocolError, ProtocolVersionUnsupported, ResponseTooLarge,
 )
 from cassandra._base.server_errors import ErrorMessage, InvalidRequestException, ProtocolException
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion
-from cassandra._base.aliases import lend, lend_class
-from cassandra._base.aliases import lend_to
+from cassandra._base.aliases import lend, lend_class, lend_to
 from cassandra._core.transport import Reactor
 from cassandra._net.handshake.application import ApplicationInfoBase
 from cassandra._net.client_routes import ClientRoutesEndPoint, ClientRoutesEndPointFactory

@@ -5,15 +5,13 @@
 import logging
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.names import SignatureDescriptor
-from cassandra._base.errors import InvalidRequest, Unauthorized
-from cassandra._base.errors import NoMurmur3
-from cassandra._base.aliases import lend
-from cassandra._base.aliases import lend_to
 from cassandra._base.names import (
-    cql_keywords, cql_keywords_reserved, cql_keywords_unreserved, escape_name, is_valid_name, maybe_escape_name,
-    protect_name, protect_names, protect_value, trim_if_startswith,
+    cql_keywords, cql_keywords_reserved, cql_keywords_unreserved, escape_name, is_valid_name,
+    maybe_escape_name, protect_name, protect_names, protect_value, SignatureDescriptor,
+    trim_if_startswith,
 )
+from cassandra._base.errors import InvalidRequest, Unauthorized, NoMurmur3
+from cassandra._base.aliases import lend, lend_to
 from cassandra._base.versions import Version
 from cassandra._core.routing import murmur3_token as murmur3
 from cassandra._net.endpoint import EndPoint

@@ -6,21 +6,19 @@ import logging
 
 from cassandra._base.constants import Flag, ResultKind
 from cassandra._base.errors import (
-    AlreadyExists, InvalidRequest, ReadFailure, ReadTimeout, Unauthorized, Unavailable, WriteFailure,
-    WriteTimeout,
+    AlreadyExists, InternalError, InvalidRequest, NotSupportedError, ReadFailure, ReadTimeout,
+    Unauthorized, Unavailable, WriteFailure, WriteTimeout,
 )
-from cassandra._base.errors import InternalError, NotSupportedError
 from cassandra._base.server_errors import (
-    AlreadyExistsException, BadCredentials, CASWriteUnknownMessage, CDCWriteException, ClientWriteError,
-    ConfigurationException, ERROR_CLASSES as error_classes, ErrorMessage, ErrorMessageSub,
-    FunctionFailureMessage, InvalidRequestException, IsBootstrappingErrorMessage,
+    _MessageType, AlreadyExistsException, BadCredentials, CASWriteUnknownMessage, CDCWriteException,
+    ClientWriteError, ConfigurationException, ERROR_CLASSES as error_classes, ErrorMessage,
+    ErrorMessageSub, FunctionFailureMessage, InvalidRequestException, IsBootstrappingErrorMessage,
     OverloadedErrorMessage, PreparedQueryNotFound, ProtocolException, RateLimitReachedException,
     ReadFailureMessage, ReadTimeoutErrorMessage, RequestExecutionException, RequestValidationException,
     ServerError, SyntaxException, TruncateError, UnauthorizedErrorMessage, UnavailableErrorMessage,
     WriteFailureMessage, WriteTimeoutErrorMessage,
 )
 from cassandra._base.aliases import lend, lend_attributes, lend_to_subclasses
-from cassandra._base.server_errors import _MessageType
 from cassandra._wire.handlers import HAVE_CYTHON, ProtocolHandler, _ProtocolHandler, have_numpy
 from cassandra._wire.messages.auth import (
     AuthChallengeMessage, AuthenticateMessage, AuthResponseMessage, AuthSuccessMessage, CredentialsMessage,

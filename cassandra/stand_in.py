@@ -2,7 +2,7 @@
 
 import sys
 
-from cassandra._base.distributions import main
+from cassandra._base.stand_in import main
 
 __all__ = ["main"]
 

@@ -7,9 +7,10 @@ import sys
 from weakref import WeakSet
 
 from cassandra._base.collections import OrderedMap, OrderedMapSerializedKey, SortedSet, sortedset
-from cassandra._base.datastax_values import OPEN_BOUND, DateRange, DateRangeBound, DateRangePrecision
+from cassandra._base.datastax_values import (
+    DateRange, DateRangeBound, DateRangePrecision, Distance, LineString, OPEN_BOUND, Point, Polygon,
+)
 from cassandra._base.errors import DriverException
-from cassandra._base.datastax_values import Distance, LineString, Point, Polygon
 from cassandra._base.aliases import lend, lend_attributes
 from cassandra._base.temporal import (
     EPOCH, HIGHEST_TIME_UUID, LOWEST_TIME_UUID, Date, Duration, Time, datetime_from_ms_timestamp,
