@@ -128,7 +128,7 @@ class Maker:
         return string(kind) + self.text() + inet("10.0.0.1", self.chance.choice(ODD))
 
     def error(self) -> bytes:
-        code = self.chance.choice([*errors.ERROR_CLASSES, 0x7777, -1])
+        code = self.chance.choice([*server_errors.ERROR_CLASSES, 0x7777, -1])
         more = short(1) + int32(1) + int32(2)
         if code in (0x1300, 0x1500):
             more += self.count(1, int32) + byte(4) + b"\x0a\0\0\1" + short(1) + self.text() + byte(1)

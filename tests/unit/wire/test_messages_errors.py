@@ -183,4 +183,4 @@ def test_a_reason_map_of_absurd_size_is_refused_at_once() -> None:
 
 def test_every_class_of_the_table_is_covered() -> None:
     tested = {code for code, *_ in SIMPLE} | {0x1000, 0x1100, 0x1200, 0x1300, 0x1400, 0x1500, 0x1700, 0x2400, 0x2500}
-    assert set(errors.ERROR_CLASSES) == tested | {server_errors.RateLimitReachedException.error_code}
+    assert set(server_errors.ERROR_CLASSES) == tested | {server_errors.RateLimitReachedException.error_code}
