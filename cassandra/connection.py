@@ -25,13 +25,13 @@ from cassandra._net.handshake.handshake import DRIVER_NAME, DRIVER_VERSION, Vers
 from cassandra._net.handshake.options import DEFAULT_CQL_VERSION
 from cassandra._net.pool.sharding import DefaultShardAwarePortGenerator, ShardAwarePortGenerator, ShardingInfo
 from cassandra._wire.handlers import ProtocolHandler
-from cassandra._wire.messages.auth import (
+from cassandra._wire.messages.requests import (
     AuthChallengeMessage, AuthenticateMessage, AuthResponseMessage, AuthSuccessMessage, CredentialsMessage,
 )
 from cassandra._wire.messages.requests import (
     OptionsMessage, QueryMessage, RegisterMessage, ReviseRequestMessage, StartupMessage,
 )
-from cassandra._wire.messages.results import ReadyMessage, ResultMessage, SupportedMessage
+from cassandra._wire.messages.responses import ReadyMessage, ResultMessage, SupportedMessage
 
 PROTOCOL_VERSION_MASK = 0x7F
 HEADER_DIRECTION_FROM_CLIENT = 0x00

@@ -16,11 +16,11 @@ from cassandra._wire.types.base import (
     cql_empty_type, lookup_casstype_simple, mkUnrecognizedType, _CassandraType, _ParameterizedType,
     _SimpleParameterizedType, _UnrecognizedType,
 )
-from cassandra._wire.types.collections import (
+from cassandra._wire.types.nested import (
     ColumnToCollectionType, FrozenType, ListType, MapType, ReversedType, SetType, TupleType,
 )
-from cassandra._wire.types.composite import CompositeType, DynamicCompositeType
-from cassandra._wire.types.custom import (
+from cassandra._wire.types.nested import CompositeType, DynamicCompositeType
+from cassandra._wire.types.datastax import (
     BoundKind, DateRangeType, LineStringType, PointType, PolygonType, WKBGeometryType,
 )
 from cassandra._wire.types.parser import (
@@ -32,8 +32,8 @@ from cassandra._wire.types.scalars import (
     FloatType, InetAddressType, Int32Type, IntegerType, LongType, ShortType, SimpleDateType, TimestampType, TimeType,
     TimeUUIDType, UTF8Type, UUIDType, VarcharType, cql_timestamp_formats,
 )
-from cassandra._wire.types.udt import UserType
-from cassandra._wire.types.vector import VectorType
+from cassandra._wire.types.nested import UserType
+from cassandra._wire.types.nested import VectorType
 
 log = logging.getLogger("cassandra.cqltypes")
 

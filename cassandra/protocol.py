@@ -20,20 +20,20 @@ from cassandra._base.server_errors import (
 )
 from cassandra._base.aliases import lend, lend_attributes, lend_to_subclasses
 from cassandra._wire.handlers import HAVE_CYTHON, ProtocolHandler, _ProtocolHandler, have_numpy
-from cassandra._wire.messages.auth import (
+from cassandra._wire.messages.requests import (
     AuthChallengeMessage, AuthenticateMessage, AuthResponseMessage, AuthSuccessMessage, CredentialsMessage,
 )
-from cassandra._wire.messages.base import RequestMessage, ResponseMessage
-from cassandra._wire.messages.columns import ColumnMetadata
-from cassandra._wire.messages.events import EventMessage, known_event_types
-from cassandra._wire.messages import primitives
-from cassandra._wire.messages.primitives import *  # noqa: F403
+from cassandra._wire.messages.requests import RequestMessage, ResponseMessage
+from cassandra._wire.messages.reading import ColumnMetadata
+from cassandra._wire.messages.responses import EventMessage, known_event_types
+from cassandra._wire.messages import reading
+from cassandra._wire.messages.reading import *  # noqa: F403
 from cassandra._wire.messages.requests import (
     BatchMessage, ExecuteMessage, OptionsMessage, PrepareMessage, QueryMessage, RegisterMessage,
     ReviseRequestMessage, StartupMessage, _QueryMessage,
 )
-from cassandra._wire.messages.results import FastResultMessage, ReadyMessage, ResultMessage, SupportedMessage
-from cassandra._wire.page_handlers import LazyProtocolHandler, NumpyProtocolHandler
+from cassandra._wire.messages.responses import FastResultMessage, ReadyMessage, ResultMessage, SupportedMessage
+from cassandra._wire.handlers import LazyProtocolHandler, NumpyProtocolHandler
 
 COMPRESSED_FLAG, TRACING_FLAG, CUSTOM_PAYLOAD_FLAG = Flag.COMPRESSED, Flag.TRACING, Flag.CUSTOM_PAYLOAD
 WARNING_FLAG, USE_BETA_FLAG, USE_BETA_MASK = Flag.WARNING, Flag.USE_BETA, ~Flag.USE_BETA
@@ -45,7 +45,7 @@ log = logging.getLogger("cassandra.protocol")
 
 __all__ = [
     "log",
-    *primitives.__all__, "AlreadyExists", "AlreadyExistsException", "AuthChallengeMessage", "AuthResponseMessage",
+    *reading.__all__, "AlreadyExists", "AlreadyExistsException", "AuthChallengeMessage", "AuthResponseMessage",
     "AuthSuccessMessage", "AuthenticateMessage", "BadCredentials", "BatchMessage", "CASWriteUnknownMessage",
     "CDCWriteException", "COMPRESSED_FLAG", "CUSTOM_PAYLOAD_FLAG", "ClientWriteError", "ColumnMetadata",
     "ConfigurationException", "CredentialsMessage", "ErrorMessage", "ErrorMessageSub", "EventMessage", "ExecuteMessage",

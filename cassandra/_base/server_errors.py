@@ -3,7 +3,7 @@
 ERROR messages of the protocol. They are exceptions; messages with details are converted to public ones (L0).
 
 ``ERROR_CLASSES`` is the only table from server code to class. Each class declares in ``info_fields`` the layout of the
-rest of its body (kinds are below) and in ``to_exception`` the public exception. ``_wire/messages/errors.py`` decodes
+rest of its body (kinds are below) and in ``to_exception`` the public exception. ``_wire/messages/responses.py`` decodes
 the body.
 
 Kinds: ``consistency`` (short), ``int``, ``short``, ``string``, ``string_list``, ``short_bytes``, ``bool``

@@ -37,7 +37,7 @@ from cassandra._routing.policies import NoSpeculativeExecutionPlan, RetryPolicy
 from cassandra._session.request import future
 from cassandra._wire.handlers import ProtocolHandler
 from cassandra._wire.messages.requests import PrepareMessage
-from cassandra._wire.messages.results import ResultMessage
+from cassandra._wire.messages.responses import ResultMessage
 
 from .connection import LONGEST_WAIT
 from .internals import refresh_schema_and_set_result

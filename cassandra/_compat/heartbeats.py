@@ -16,7 +16,7 @@ from cassandra._base.process import Event
 from cassandra._base.real import threading
 from cassandra._net.connection import Connection
 from cassandra._wire.messages.requests import OptionsMessage
-from cassandra._wire.messages.results import SupportedMessage
+from cassandra._wire.messages.responses import SupportedMessage
 
 from .connection import LONGEST_WAIT
 

@@ -12,10 +12,10 @@ from cassandra._base.constants import Flag, ProtocolVersion
 from cassandra._base.objects import public
 from cassandra._base.server_errors import ERROR_CLASSES, ErrorMessage
 from cassandra._core.codec import Writer, encode_envelope
-from cassandra._wire.messages import auth, events, requests, results
-from cassandra._wire.messages.base import RequestMessage
+from cassandra._wire.messages import requests, responses
+from cassandra._wire.messages.requests import RequestMessage
 
-CUSTOM_TYPE = results.ResultMessage.type_codes[0]
+CUSTOM_TYPE = responses.ResultMessage.type_codes[0]
 
 #: Flags of QUERY and EXECUTE, and (the last ones) of PREPARE and of DSE's paging.
 _VALUES_FLAG, _SKIP_METADATA_FLAG, _PAGE_SIZE_FLAG, _WITH_PAGING_STATE_FLAG = 1, 2, 4, 8
@@ -28,21 +28,21 @@ _message_types_by_opcode: dict[int, Any] = {
     for message in (
         ErrorMessage,
         requests.StartupMessage,
-        results.ReadyMessage,
-        auth.AuthenticateMessage,
-        auth.CredentialsMessage,
+        responses.ReadyMessage,
+        requests.AuthenticateMessage,
+        requests.CredentialsMessage,
         requests.OptionsMessage,
-        results.SupportedMessage,
+        responses.SupportedMessage,
         requests.QueryMessage,
-        results.ResultMessage,
+        responses.ResultMessage,
         requests.PrepareMessage,
         requests.ExecuteMessage,
         requests.RegisterMessage,
-        events.EventMessage,
+        responses.EventMessage,
         requests.BatchMessage,
-        auth.AuthChallengeMessage,
-        auth.AuthResponseMessage,
-        auth.AuthSuccessMessage,
+        requests.AuthChallengeMessage,
+        requests.AuthResponseMessage,
+        requests.AuthSuccessMessage,
         requests.ReviseRequestMessage,
     )
 }

@@ -12,10 +12,8 @@ from typing import Any
 from cassandra._base.encryption import CANNOT_DECRYPT, DecryptionError
 from cassandra._base.errors import DriverException
 from cassandra._base.objects import public
-from cassandra._wire.columns import load_numpy
-from cassandra._wire.handlers import ProtocolHandler
-from cassandra._wire.messages.results import ResultMessage
-from cassandra._wire.page_handlers import LazyProtocolHandler, NumpyProtocolHandler
+from cassandra._wire.handlers import LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler, load_numpy
+from cassandra._wire.messages.responses import ResultMessage
 
 _LENGTH = struct.Struct(">i")
 

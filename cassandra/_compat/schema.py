@@ -14,7 +14,7 @@ from cassandra._routing.schema import KeyspaceMetadata, SchemaTarget, ServerTrai
 from cassandra._routing.schema.extensions import _BY_NAME
 from cassandra._session.control.refresh import schema_rows
 from cassandra._wire.encoder import Encoder
-from cassandra._wire.types.collections import ReversedType
+from cassandra._wire.types.nested import ReversedType
 
 from .unsupported import finder
 

@@ -26,9 +26,8 @@ from cassandra._net.endpoint import DefaultEndPoint, EndPoint
 from cassandra._net.handshake.features import ProtocolFeatures
 from cassandra._net.handshake.options import DEFAULT_CQL_VERSION, MAX_REQUESTS
 from cassandra._wire.handlers import ProtocolHandler
-from cassandra._wire.messages.base import HEADER_SIZE
-from cassandra._wire.messages.requests import QueryMessage, StartupMessage
-from cassandra._wire.messages.results import ReadyMessage, SupportedMessage
+from cassandra._wire.messages.requests import HEADER_SIZE, QueryMessage, StartupMessage
+from cassandra._wire.messages.responses import ReadyMessage, SupportedMessage
 
 from .internals import defunct_on_error
 from .structs import _Frame

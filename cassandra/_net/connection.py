@@ -49,13 +49,9 @@ from cassandra._net.handshake.options import ConnectionOptions
 from cassandra._net.limits import worn_at
 from cassandra._net.opening import Awaited, Opening
 from cassandra._wire.handlers import compressed
-from cassandra._wire.messages.base import HEADER_SIZE
-from cassandra._wire.messages.columns import as_context
-from cassandra._wire.messages.decode import decode_response
-from cassandra._wire.messages.events import EventMessage
-from cassandra._wire.messages.reading import uses_metadata_ids
-from cassandra._wire.messages.requests import RegisterMessage
-from cassandra._wire.messages.results import ResultMessage
+from cassandra._wire.messages.reading import as_context, uses_metadata_ids
+from cassandra._wire.messages.requests import HEADER_SIZE, RegisterMessage
+from cassandra._wire.messages.responses import EventMessage, ResultMessage, decode_response
 
 __all__ = ["Connection", "failure_error"]
 

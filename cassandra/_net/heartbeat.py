@@ -15,7 +15,7 @@ from cassandra._base.logs import get_logger
 from cassandra._core.transport import Reactor, Timer
 from cassandra._net.connection import Connection
 from cassandra._wire.messages.requests import OptionsMessage
-from cassandra._wire.messages.results import SupportedMessage
+from cassandra._wire.messages.responses import SupportedMessage
 
 log = get_logger("cassandra.connection")
 

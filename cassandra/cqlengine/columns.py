@@ -37,8 +37,8 @@ from cassandra._mapper.columns.tracking import BaseValueManager, CounterValueMan
 from cassandra._mapper.columns.udt import UserDefinedType, resolve_udts
 from cassandra._mapper.errors import ValidationError
 from cassandra._mapper.functions import get_total_seconds
+from cassandra._wire.types.nested import UserType
 from cassandra._wire.types.scalars import SimpleDateType
-from cassandra._wire.types.udt import UserType
 
 log = logging.getLogger("cassandra.cqlengine.columns")
 

@@ -20,7 +20,7 @@ import pytest
 from cassandra._base import errors, server_errors
 from cassandra._core.codec import TypeContext
 from cassandra._core.transport import Frame
-from cassandra._wire.messages.decode import decode_response
+from cassandra._wire.messages.responses import decode_response
 from cassandra._wire.rows import decode_page, dict_factory, named_tuple_factory
 from cassandra._wire.types.registry import resolve_custom
 from cassandra.protocol import ResultMessage

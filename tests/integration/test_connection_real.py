@@ -24,7 +24,7 @@ from cassandra._wire.messages.requests import (
     PrepareMessage,
     QueryMessage,
 )
-from cassandra._wire.messages.results import SupportedMessage
+from cassandra._wire.messages.responses import SupportedMessage
 
 ONE = 1
 LOCAL = "SELECT * FROM system.local WHERE key = 'local'"

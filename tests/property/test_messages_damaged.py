@@ -17,7 +17,7 @@ from cassandra._net.handshake import compression
 from cassandra._net.handshake.auth import PlainTextAuthProvider
 from cassandra._net.handshake.handshake import Blocking, Established, Negotiated, Starting, handshake
 from cassandra._net.handshake.options import ConnectionOptions
-from cassandra._wire.messages.decode import decode_response
+from cassandra._wire.messages.responses import decode_response
 from tests.fakes import wire
 from tests.fakes.wire import byte, bytes_, inet, inet_addr, int32, short, short_bytes, string, string_list
 

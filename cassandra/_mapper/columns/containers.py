@@ -11,7 +11,7 @@ from cassandra._mapper.columns.base import Column
 from cassandra._mapper.columns.tracking import HOME
 from cassandra._mapper.errors import ValidationError
 from cassandra._wire.types.base import cqltypes
-from cassandra._wire.types.vector import VectorType
+from cassandra._wire.types.nested import VectorType
 
 T = TypeVar("T")
 K = TypeVar("K")

@@ -11,7 +11,7 @@ from cassandra._base.objects import public
 from cassandra._mapper.columns.base import Column
 from cassandra._mapper.columns.containers import BaseContainerColumn
 from cassandra._mapper.columns.tracking import HOME, UDTValueManager
-from cassandra._wire.types.udt import UserType
+from cassandra._wire.types.nested import UserType
 
 if TYPE_CHECKING:
     from typing import Protocol

@@ -35,14 +35,17 @@ from cassandra._net.handshake.auth import INLINE_PROVIDERS, Authenticator
 from cassandra._net.handshake.features import ProtocolFeatures, supported_versions
 from cassandra._net.handshake.login import MAX_CHALLENGES
 from cassandra._net.handshake.options import DEFAULT_CQL_VERSION, ConnectionOptions
-from cassandra._wire.messages.auth import (
+from cassandra._wire.messages.requests import (
     AuthChallengeMessage,
     AuthenticateMessage,
     AuthResponseMessage,
     AuthSuccessMessage,
+    OptionsMessage,
+    QueryMessage,
+    RegisterMessage,
+    StartupMessage,
 )
-from cassandra._wire.messages.requests import OptionsMessage, QueryMessage, RegisterMessage, StartupMessage
-from cassandra._wire.messages.results import ReadyMessage, ResultMessage, SupportedMessage
+from cassandra._wire.messages.responses import ReadyMessage, ResultMessage, SupportedMessage
 
 DRIVER_NAME = "fastcql"
 DRIVER_VERSION = RELEASE

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cassandra._core.codec import TypeContext
+from cassandra._wire.types.nested import UserType
 from cassandra._wire.types.registry import resolve_custom
-from cassandra._wire.types.udt import UserType
 
 from ..background.commands import command
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
     from cassandra._net.opening import Opening
     from cassandra._routing.host import Host
-    from cassandra._wire.messages.events import EventMessage
+    from cassandra._wire.messages.responses import EventMessage
 
     from ..cluster.cluster import Cluster
     from .nodes import NodeList

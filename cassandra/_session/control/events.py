@@ -18,7 +18,7 @@ from cassandra._routing.schema import SchemaTarget
 from cassandra._routing.schema.target import EVERYTHING, KEYSPACE_CONTENTS
 
 if TYPE_CHECKING:
-    from cassandra._wire.messages.events import EventMessage
+    from cassandra._wire.messages.responses import EventMessage
 
     from ..background.scheduler import Task
     from ..cluster.cluster import Cluster

@@ -24,7 +24,7 @@ from cassandra._base.server_errors import ErrorMessage, PreparedQueryNotFound
 from cassandra._core.codec import is_plain_rows
 from cassandra._core.routing import Place
 from cassandra._core.transport import Attempt, Failure, Frame, RequestHooks
-from cassandra._wire.messages.results import ResultMessage
+from cassandra._wire.messages.responses import ResultMessage
 from cassandra._wire.rows import apply_factory, rows_and_page
 
 from . import completing

@@ -10,7 +10,7 @@ from typing import Any
 
 from cassandra._base.server_errors import ErrorMessage
 from cassandra._core.codec import ResultPlan
-from cassandra._wire.messages.results import ResultMessage
+from cassandra._wire.messages.responses import ResultMessage
 
 
 class Beside:

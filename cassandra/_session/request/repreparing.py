@@ -32,7 +32,7 @@ from cassandra._base.locks import driver_lock
 from cassandra._core.transport import Attempt, Failure, Frame
 from cassandra._net.exchange import Exchange
 from cassandra._wire.messages.requests import PrepareMessage
-from cassandra._wire.messages.results import ResultMessage
+from cassandra._wire.messages.responses import ResultMessage
 
 from ..background import commands
 from ..control.queries import query, rows_of

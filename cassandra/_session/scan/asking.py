@@ -29,7 +29,7 @@ from cassandra._base.server_errors import PreparedQueryNotFound
 from cassandra._core.codec import kept_page
 from cassandra._core.routing import Place
 from cassandra._core.transport import NOTHING_ELSE, Attempt, Failure, Frame, HostWindow, Operation
-from cassandra._wire.messages.results import ResultMessage
+from cassandra._wire.messages.responses import ResultMessage
 
 from ..background import aio
 from ..request.admission import within_limits

@@ -24,7 +24,7 @@ from cassandra._wire.encryption import (
     resolver,
     result_plan_by,
 )
-from cassandra._wire.messages.columns import ColumnMetadata, columns_of, specs_of
+from cassandra._wire.messages.reading import ColumnMetadata, columns_of, specs_of
 from cassandra._wire.rows import column_types
 
 from .parameters import changed

@@ -1,4 +1,10 @@
-"""Decoding of RESULT bodies step by step in Python, for subclasses of ResultMessage that override a step (L2).
+"""Column metadata as Python objects: keyspace, table, name and type class of each column (L2).
+
+Protocol primitives on file-like objects, the ``read_*``/``write_*`` functions of ``cassandra.protocol`` (L2).
+
+For protocol handlers of programs; the driver itself decodes with ``codec.Reader``.
+
+Decoding of RESULT bodies step by step in Python, for subclasses of ResultMessage that override a step (L2).
 
 The driver itself does not use it: a class without steps of its own is decoded natively. The steps have scylla-driver's
 names and arguments, so that an application's subclass works unchanged: ``recv_results_rows`` gets a file-like object
@@ -7,23 +13,374 @@ and sets ``column_names``, ``column_types`` and ``parsed_rows``; ``type_codes`` 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+import copyreg
+import struct
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
+from typing import Any, ClassVar, Final, NamedTuple
 
 from cassandra._base.constants import Opcode, ProtocolVersion, ResultKind
 from cassandra._base.errors import DriverException, NotSupportedError, ProtocolError
 from cassandra._base.logs import printable
+from cassandra._base.objects import public
 from cassandra._base.server_errors import _MessageType
-from cassandra._core.codec import BindPlan, Reader, ResultPlan
+from cassandra._core.codec import UNSET, BindPlan, Codec, Reader, ResultPlan, TypeContext
 from cassandra._wire.encryption import readers_of
-from cassandra._wire.messages.base import ReadableFile
-from cassandra._wire.messages.columns import ColumnMetadata, as_context, specs_of
-from cassandra._wire.messages.primitives import read_binary_string, read_int, read_short, read_string, read_value
-from cassandra._wire.types.base import defined
-from cassandra._wire.types.collections import ListType, MapType, SetType, TupleType
+from cassandra._wire.types.base import CassandraTypeType, defined
+from cassandra._wire.types.nested import ListType, MapType, SetType, TupleType, UserType
+from cassandra._wire.types.parser import lookup_casstype
 from cassandra._wire.types.registry import resolve_custom, type_class
 from cassandra._wire.types.scalars import scalar_classes
-from cassandra._wire.types.udt import UserType
+
+from .requests import ReadableFile, WritableFile
+
+Specs = Iterable[tuple[str, str, str, Any]]
+
+
+@public("cassandra.protocol")
+class ColumnMetadata(NamedTuple):
+    """A bind marker or a result column; *type* is a class of ``cassandra.cqltypes``."""
+
+    keyspace_name: str
+    table_name: str
+    name: str
+    type: Any
+
+
+class Columns(list[Any]):
+    """The columns of a plan, with a reference to it: passed to a protocol handler for a response without metadata."""
+
+    def __init__(self, plan: ResultPlan) -> None:
+        super().__init__(columns_of(plan.specs))
+        self.plan = plan
+
+
+class UserTypes(Mapping[str, "_Keyspace"]):
+    """The classes registered for user types, by keyspace and name, for look-ups of protocol handlers."""
+
+    def __init__(self, context: TypeContext) -> None:
+        self.context = context
+
+    def __getitem__(self, keyspace: str) -> _Keyspace:
+        return _Keyspace(self.context, keyspace)
+
+    def __iter__(self) -> Any:
+        return iter(())  # the context only has look-ups
+
+    def __len__(self) -> int:
+        return 0
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class _Keyspace(Mapping[str, Any]):
+    def __init__(self, context: TypeContext, keyspace: str) -> None:
+        self._context = context
+        self._keyspace = keyspace
+
+    def __getitem__(self, name: str) -> Any:
+        found = self._context.user_type(self._keyspace, name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def columns_of(specs: Specs) -> list[ColumnMetadata]:
+    """Return the public form of native column specs; types that are already classes stay unchanged."""
+    return [ColumnMetadata(*spec[:3], _public_type(spec[3])) for spec in specs]
+
+
+def specs_of(columns: Specs) -> list[tuple[str, str, str, Codec]]:
+    """Return native column specs for *columns*, (keyspace, table, name, type class) each."""
+    return [
+        (keyspace, table, name, kind if isinstance(kind, Codec) else kind.codec())
+        for keyspace, table, name, kind in columns
+    ]
+
+
+def as_context(user_types: TypeContext | Mapping[str, Mapping[str, Any]] | None) -> TypeContext:
+    """Return a TypeContext, made from a plain mapping of keyspace and type name to class if necessary."""
+    if isinstance(user_types, TypeContext):
+        return user_types
+    if isinstance(user_types, UserTypes):
+        return user_types.context
+    known = user_types or {}
+    return TypeContext(resolve_custom, lambda keyspace, name: known.get(keyspace, {}).get(name))
+
+
+def as_plan(metadata: Any) -> ResultPlan | None:
+    """Return a ResultPlan unchanged, or the plan of columns; None if there is no metadata."""
+    if isinstance(metadata, Columns):
+        return metadata.plan
+    if isinstance(metadata, Sequence) and metadata:
+        return ResultPlan(specs_of(metadata))
+    return metadata if isinstance(metadata, ResultPlan) else None
+
+
+def as_columns(metadata: Any) -> Any:
+    """Return the argument for a protocol handler in place of *metadata*, the plan of a response without metadata."""
+    return Columns(metadata) if isinstance(metadata, ResultPlan) else metadata
+
+
+def as_user_types(user_types: Any) -> Any:
+    """Return the argument for a protocol handler in place of a TypeContext."""
+    return UserTypes(user_types) if isinstance(user_types, TypeContext) else user_types
+
+
+def _public_type(kind: Any) -> Any:
+    return type_class(kind) if isinstance(kind, Codec) else kind
+
+
+def _reduce_type(cls: Any) -> str | tuple[Any, ...]:
+    """Pickle a type by its name; a type with parameters, which has no name in a module, by the server's spelling."""
+    name: str = cls.__qualname__
+    if getattr(sys.modules.get(cls.__module__), name, None) is cls:
+        return name
+    return lookup_casstype, (cls.cass_parameterized_type(full=True),)
+
+
+copyreg.pickle(CassandraTypeType, _reduce_type)
+
+
+# ---- primitives
+
+__all__ = [
+    "int32_pack",
+    "read_binary_longstring",
+    "read_binary_string",
+    "read_byte",
+    "read_bytesmap",
+    "read_consistency_level",
+    "read_error_code_map",
+    "read_inet",
+    "read_inet_addr_only",
+    "read_int",
+    "read_longstring",
+    "read_short",
+    "read_string",
+    "read_stringlist",
+    "read_stringmap",
+    "read_stringmultimap",
+    "read_uint_le",
+    "read_value",
+    "uint16_pack",
+    "uint32_le_pack",
+    "uint32_pack",
+    "uint64_pack",
+    "uint8_pack",
+    "v3_header_pack",
+    "write_byte",
+    "write_bytesmap",
+    "write_consistency_level",
+    "write_inet",
+    "write_int",
+    "write_long",
+    "write_longstring",
+    "write_short",
+    "write_string",
+    "write_stringlist",
+    "write_stringmap",
+    "write_stringmultimap",
+    "write_uint",
+    "write_uint_le",
+    "write_value",
+]
+
+int32_pack: Callable[[int], bytes] = struct.Struct(">i").pack
+uint8_pack: Callable[[int], bytes] = struct.Struct(">B").pack
+uint16_pack: Callable[[int], bytes] = struct.Struct(">H").pack
+uint32_pack: Callable[[int], bytes] = struct.Struct(">I").pack
+uint64_pack: Callable[[int], bytes] = struct.Struct(">Q").pack
+uint32_le_pack: Callable[[int], bytes] = struct.Struct("<I").pack
+v3_header_pack: Callable[[int, int, int, int], bytes] = struct.Struct(">BBhB").pack
+
+
+def _take(f: ReadableFile, size: int) -> bytes:
+    data = f.read(size)
+    if len(data) != size:
+        raise ProtocolError(f"message ends {size - len(data)} bytes early")
+    return data
+
+
+def _unpack(f: ReadableFile, layout: str, size: int) -> int:
+    value: int = struct.unpack(layout, _take(f, size))[0]
+    return value
+
+
+def read_byte(f: ReadableFile) -> int:
+    return _unpack(f, ">b", 1)
+
+
+def read_short(f: ReadableFile) -> int:
+    return _unpack(f, ">H", 2)
+
+
+def read_int(f: ReadableFile) -> int:
+    return _unpack(f, ">i", 4)
+
+
+def read_uint_le(f: ReadableFile, size: int = 4) -> int:
+    return int.from_bytes(_take(f, size), "little")
+
+
+def read_consistency_level(f: ReadableFile) -> int:
+    return read_short(f)
+
+
+def read_binary_string(f: ReadableFile) -> bytes:
+    return _take(f, read_short(f))
+
+
+def read_string(f: ReadableFile) -> str:
+    return read_binary_string(f).decode("utf8")
+
+
+def read_binary_longstring(f: ReadableFile) -> bytes:
+    return _take(f, read_int(f))
+
+
+def read_longstring(f: ReadableFile) -> str:
+    return read_binary_longstring(f).decode("utf8")
+
+
+def read_value(f: ReadableFile) -> bytes | None:
+    size = read_int(f)
+    return None if size < 0 else _take(f, size)
+
+
+def read_stringlist(f: ReadableFile) -> list[str]:
+    return [read_string(f) for _ in range(read_short(f))]
+
+
+def read_stringmap(f: ReadableFile) -> dict[str, str]:
+    return {read_string(f): read_string(f) for _ in range(read_short(f))}
+
+
+def read_stringmultimap(f: ReadableFile) -> dict[str, list[str]]:
+    return {read_string(f): read_stringlist(f) for _ in range(read_short(f))}
+
+
+def read_bytesmap(f: ReadableFile) -> dict[str, bytes | None]:
+    return {read_string(f): read_value(f) for _ in range(read_short(f))}
+
+
+def read_error_code_map(f: ReadableFile) -> dict[str, int]:
+    return {read_inet_addr_only(f): read_short(f) for _ in range(read_int(f))}
+
+
+def read_inet_addr_only(f: ReadableFile) -> str:
+    size = _unpack(f, ">B", 1)
+    if size not in (4, 16):
+        raise ProtocolError(f"an address has 4 or 16 bytes, not {size}")
+    return inet_ntop(AF_INET if size == 4 else AF_INET6, _take(f, size))
+
+
+def read_inet(f: ReadableFile) -> tuple[str, int]:
+    return read_inet_addr_only(f), read_int(f)
+
+
+def write_byte(f: WritableFile, b: int) -> None:
+    f.write(struct.pack(">b", b))
+
+
+def write_short(f: WritableFile, s: int) -> None:
+    f.write(uint16_pack(s))
+
+
+def write_int(f: WritableFile, i: int) -> None:
+    f.write(int32_pack(i))
+
+
+def write_uint(f: WritableFile, i: int) -> None:
+    f.write(uint32_pack(i))
+
+
+def write_uint_le(f: WritableFile, i: int, size: int = 4) -> None:
+    f.write(i.to_bytes(size, "little"))
+
+
+def write_long(f: WritableFile, i: int) -> None:
+    f.write(struct.pack(">q", i))
+
+
+def write_consistency_level(f: WritableFile, cl: int) -> None:
+    write_short(f, cl)
+
+
+def _as_bytes(s: str | bytes) -> bytes:
+    return s.encode("utf8") if isinstance(s, str) else s
+
+
+def write_string(f: WritableFile, s: str | bytes) -> None:
+    data = _as_bytes(s)
+    write_short(f, len(data))
+    f.write(data)
+
+
+def write_longstring(f: WritableFile, s: str | bytes) -> None:
+    data = _as_bytes(s)
+    write_int(f, len(data))
+    f.write(data)
+
+
+def write_value(f: WritableFile, v: Any) -> None:
+    """Write a value: None as null, UNSET as unset."""
+    if v is None:
+        write_int(f, -1)
+    elif v is UNSET:
+        write_int(f, -2)
+    else:
+        write_int(f, len(v))
+        f.write(v)
+
+
+def write_stringlist(f: WritableFile, stringlist: Sequence[str]) -> None:
+    write_short(f, len(stringlist))
+    for item in stringlist:
+        write_string(f, item)
+
+
+def write_stringmap(f: WritableFile, strmap: Mapping[str, str]) -> None:
+    write_short(f, len(strmap))
+    for key, value in strmap.items():
+        write_string(f, key)
+        write_string(f, value)
+
+
+def write_stringmultimap(f: WritableFile, strmmap: Mapping[str, Sequence[str]]) -> None:
+    write_short(f, len(strmmap))
+    for key, values in strmmap.items():
+        write_string(f, key)
+        write_stringlist(f, values)
+
+
+def write_bytesmap(f: WritableFile, bytesmap: Mapping[str, bytes | None]) -> None:
+    write_short(f, len(bytesmap))
+    for key, value in bytesmap.items():
+        write_string(f, key)
+        write_value(f, value)
+
+
+def write_inet(f: WritableFile, addrtuple: tuple[str, int]) -> None:
+    address, port = addrtuple
+    packed = inet_pton(AF_INET6 if ":" in address else AF_INET, address)
+    f.write(uint8_pack(len(packed)))
+    f.write(packed)
+    write_int(f, port)
+
+
+# ---- reading
 
 CUSTOM, LIST, MAP, SET, USER_TYPE, TUPLE = 0x00, 0x20, 0x21, 0x22, 0x30, 0x31
 STEPS = (
@@ -38,7 +395,7 @@ STEPS = (
     "type_codes",
 )
 
-Columns = list[Any]
+ColumnList = list[Any]
 
 
 class ReadsResults(_MessageType):
@@ -184,7 +541,7 @@ class ReadsResults(_MessageType):
         """Read the change into ``schema_change_event``."""
         self.schema_change_event = Reader(f.read()).schema_change()
 
-    def _read_columns(self, f: ReadableFile, flags: int, count: int, user_type_map: Any) -> Columns:
+    def _read_columns(self, f: ReadableFile, flags: int, count: int, user_type_map: Any) -> ColumnList:
         shared = flags & self._FLAGS_GLOBAL_TABLES_SPEC
         table = (read_string(f), read_string(f)) if shared else ("", "")
         columns = []

@@ -1,4 +1,8 @@
-"""Requests of a session: QUERY, PREPARE, EXECUTE, BATCH, REGISTER, OPTIONS, STARTUP (L2).
+"""Base classes of messages: encoding of request envelopes, decoding of response bodies (L2).
+
+Messages of authentication during the handshake (L2).
+
+Requests of a session: QUERY, PREPARE, EXECUTE, BATCH, REGISTER, OPTIONS, STARTUP (L2).
 
 Sessions encode their requests directly with the codec; these classes produce the same bytes for the handshake, the
 control connection, protocol handlers and users.
@@ -9,20 +13,168 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from random import getrandbits
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Protocol
 
-from cassandra._base.constants import Opcode
+from cassandra._base.constants import Flag, Opcode
 from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.objects import public
+from cassandra._base.server_errors import _MessageType
 from cassandra._core.codec import (
     Bound,
+    Reader,
     Writer,
     encode_batch,
+    encode_envelope,
     encode_execute,
     encode_prepare,
     encode_query,
 )
-from cassandra._wire.messages.base import HEADER_SIZE, RequestMessage, WritableFile
+
+HEADER_SIZE = 9
+
+
+class ReadableFile(Protocol):
+    def read(self, size: int = ..., /) -> bytes: ...
+
+
+class WritableFile(Protocol):
+    def write(self, data: bytes, /) -> object: ...
+
+
+@public("cassandra.protocol")
+class RequestMessage(_MessageType):
+    """A message from client to server."""
+
+    def encode(
+        self,
+        version: int,
+        *,
+        flags: int = 0,
+        payload: Mapping[str, bytes | None] | None = None,
+        features: Any = None,
+    ) -> bytes:
+        """Return the whole envelope, with stream id 0, uncompressed. *features* are the negotiated ones, or None."""
+        if self.tracing:
+            flags |= Flag.TRACING
+        return self._encode(version, flags, payload or self.custom_payload, features)
+
+    def _encode(self, version: int, flags: int, payload: Mapping[str, bytes | None] | None, features: Any) -> bytes:
+        return encode_envelope(version, flags, self.opcode, self._body(version))
+
+    def _body(self, version: int) -> bytes:
+        return b""
+
+    def send_body(self, f: WritableFile, protocol_version: int, protocol_features: Any = None) -> None:
+        """Write the body without its custom payload to the file-like *f*."""
+        f.write(self._encode(protocol_version, 0, None, protocol_features)[HEADER_SIZE:])
+
+
+@public("cassandra.protocol")
+class ResponseMessage(_MessageType):
+    """A message from server to client."""
+
+    stream_id: int | None = None
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __eq__(self, other: object) -> bool:
+        """True for a message of the same class with the same content."""
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self._fields)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def as_reader(source: Reader | ReadableFile) -> Reader:
+    """Return a Reader over the rest of a file-like object; a Reader is returned unchanged."""
+    return source if isinstance(source, Reader) else Reader(source.read())
+
+
+# ---- auth
+
+
+@public("cassandra.protocol")
+class AuthenticateMessage(ResponseMessage):
+    """The server requires authentication; *authenticator* is the class name of its authenticator."""
+
+    opcode = Opcode.AUTHENTICATE
+    name = "AUTHENTICATE"
+    _fields = ("authenticator",)
+
+    def __init__(self, authenticator: str) -> None:
+        self.authenticator = authenticator
+
+    @classmethod
+    def recv_body(cls, f: Reader | ReadableFile, *args: Any) -> AuthenticateMessage:
+        return cls(as_reader(f).string())
+
+
+@public("cassandra.protocol")
+class CredentialsMessage(RequestMessage):
+    """Credentials of protocol 1. It can be created, not sent: no supported protocol version has it."""
+
+    opcode = 0x04
+    name = "CREDENTIALS"
+
+    def __init__(self, creds: dict[str, str]) -> None:
+        self.creds = creds
+
+    def _body(self, version: int) -> bytes:
+        raise UnsupportedOperation(f"CREDENTIALS exists in protocol 1 only: use AUTH_RESPONSE in protocol {version}")
+
+    def __repr__(self) -> str:
+        return "<CredentialsMessage(...)>"
+
+
+@public("cassandra.protocol")
+class AuthChallengeMessage(ResponseMessage):
+    opcode = Opcode.AUTH_CHALLENGE
+    name = "AUTH_CHALLENGE"
+    _fields = ("challenge",)
+
+    def __init__(self, challenge: bytes | None) -> None:
+        self.challenge = challenge
+
+    @classmethod
+    def recv_body(cls, f: Reader | ReadableFile, *args: Any) -> AuthChallengeMessage:
+        return cls(as_reader(f).bytes())
+
+
+@public("cassandra.protocol")
+class AuthResponseMessage(RequestMessage):
+    """The client's token. It is a secret: ``repr`` does not show it."""
+
+    opcode = Opcode.AUTH_RESPONSE
+    name = "AUTH_RESPONSE"
+
+    def __init__(self, response: bytes | str | None) -> None:
+        self.response = response
+
+    def _body(self, version: int) -> bytes:
+        writer = Writer()
+        token = self.response
+        writer.bytes(token.encode() if isinstance(token, str) else token)
+        return writer.getvalue()
+
+    def __repr__(self) -> str:
+        return "<AuthResponseMessage(...)>"
+
+
+@public("cassandra.protocol")
+class AuthSuccessMessage(ResponseMessage):
+    opcode = Opcode.AUTH_SUCCESS
+    name = "AUTH_SUCCESS"
+    _fields = ("token",)
+
+    def __init__(self, token: bytes | None) -> None:
+        self.token = token
+
+    @classmethod
+    def recv_body(cls, f: Reader | ReadableFile, *args: Any) -> AuthSuccessMessage:
+        return cls(as_reader(f).bytes())
+
+
+# ---- requests
 
 Payload = Mapping[str, bytes | None] | None
 

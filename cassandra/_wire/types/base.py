@@ -84,10 +84,10 @@ _any_replaced = False  # True once a program has set one of FUNCTIONS
 
 def _functions_changed(cls: type) -> None:
     global _any_replaced
-    from cassandra._wire.types import replaced  # here, as it imports all type classes
+    from . import registry  # here, as it imports all type classes
 
     _any_replaced = True
-    replaced.functions_changed(cls)
+    registry.functions_changed(cls)
 
 
 def with_own_functions(page: RowsPage) -> RowsPage:

@@ -7,8 +7,9 @@ from typing import Any, NoReturn
 from cassandra._base.logs import printable
 from cassandra._base.objects import public
 from cassandra._wire.types.base import _CassandraType, _on_register, lookup_casstype_simple
-from cassandra._wire.types.collections import ReversedType
 from cassandra._wire.types.scalars import CounterColumnType
+
+from .nested import ReversedType
 
 _MAX_DEPTH = 128
 _TOKEN = r"\s*(=>|[(),:]|[^(),:=>\s]+)"  # compiled at first use

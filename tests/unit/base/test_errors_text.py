@@ -11,7 +11,7 @@ import pytest
 from cassandra import AlreadyExists, InvalidRequest
 from cassandra._core.codec import TypeContext
 from cassandra._core.transport import Frame
-from cassandra._wire.messages.decode import decode_response
+from cassandra._wire.messages.responses import decode_response
 from tests.fakes import wire
 from tests.fakes.wire import byte, int32, short, string, string_list
 

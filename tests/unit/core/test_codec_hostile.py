@@ -12,7 +12,7 @@ from cassandra._base.tuples import row_class, udt_class
 from cassandra._core.codec import TypeContext
 from cassandra._core.transport import Frame
 from cassandra._wire.class_rows import class_row
-from cassandra._wire.messages.decode import decode_response
+from cassandra._wire.messages.responses import decode_response
 from cassandra._wire.rows import decode_page, named_tuple_factory
 from cassandra._wire.types.registry import resolve_custom
 from cassandra.cqltypes import UserType, cqltype_to_python, lookup_casstype, strip_frozen

@@ -18,9 +18,8 @@ from cassandra._net.exchange import failure_error, run_blocking
 from cassandra._net.handshake.options import ConnectionOptions
 from cassandra._net.reactors import LibevConnection
 from cassandra._wire.handlers import ProtocolHandler
-from cassandra._wire.messages.events import EventMessage
 from cassandra._wire.messages.requests import OptionsMessage, PrepareMessage, QueryMessage
-from cassandra._wire.messages.results import ResultMessage, SupportedMessage
+from cassandra._wire.messages.responses import EventMessage, ResultMessage, SupportedMessage
 from tests.fakes import wire
 from tests.fakes.scripted import Script, ScriptedConnection, ScriptedServer
 from tests.patience import PATIENCE, eventually

@@ -26,15 +26,17 @@ from cassandra._net.handshake.handshake import (
     version_refusal,
 )
 from cassandra._net.handshake.options import ConnectionOptions
-from cassandra._wire.messages.auth import (
+from cassandra._wire.messages.requests import (
     AuthChallengeMessage,
     AuthenticateMessage,
     AuthResponseMessage,
     AuthSuccessMessage,
+    OptionsMessage,
+    QueryMessage,
+    RegisterMessage,
+    StartupMessage,
 )
-from cassandra._wire.messages.decode import decode_response
-from cassandra._wire.messages.requests import OptionsMessage, QueryMessage, RegisterMessage, StartupMessage
-from cassandra._wire.messages.results import ReadyMessage, SupportedMessage
+from cassandra._wire.messages.responses import ReadyMessage, SupportedMessage, decode_response
 from tests.fakes import wire
 
 ENDPOINT = DefaultEndPoint("10.0.0.1")

@@ -17,9 +17,8 @@ from cassandra._net.endpoint import DefaultEndPoint
 from cassandra._net.handshake.auth import PlainTextAuthProvider
 from cassandra._net.handshake.handshake import Blocking, Established, Starting, handshake
 from cassandra._net.handshake.options import ConnectionOptions
-from cassandra._wire.messages.auth import AuthenticateMessage
-from cassandra._wire.messages.decode import decode_response
-from cassandra._wire.messages.results import SupportedMessage
+from cassandra._wire.messages.requests import AuthenticateMessage
+from cassandra._wire.messages.responses import SupportedMessage, decode_response
 from tests.fakes import wire
 
 EVIL = "evil\n\x1b[31mCRITICAL fake\u202e"

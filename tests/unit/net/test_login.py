@@ -14,13 +14,13 @@ from cassandra._net.endpoint import DefaultEndPoint, EndPoint, SniEndPoint, Unix
 from cassandra._net.handshake.handshake import Established, Starting, handshake
 from cassandra._net.handshake.login import MAX_CHALLENGES, PASSWORD_AUTHENTICATORS, LoginPolicy
 from cassandra._net.handshake.options import ConnectionOptions
-from cassandra._wire.messages.auth import (
+from cassandra._wire.messages.requests import (
     AuthChallengeMessage,
     AuthenticateMessage,
     AuthResponseMessage,
     AuthSuccessMessage,
 )
-from cassandra._wire.messages.results import ReadyMessage, SupportedMessage
+from cassandra._wire.messages.responses import ReadyMessage, SupportedMessage
 from cassandra.auth import (
     Authenticator,
     AuthProvider,

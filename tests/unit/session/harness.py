@@ -23,9 +23,8 @@ from cassandra._core.transport import CLOSED, TIMED_OUT, ConnectionBase, Failure
 from cassandra._net.handshake.features import ProtocolFeatures, dialect_of
 from cassandra._routing.snapshot import EMPTY, ClusterState
 from cassandra._routing.topology import Topology
-from cassandra._wire.messages.decode import decode_response
 from cassandra._wire.messages.reading import uses_metadata_ids
-from cassandra._wire.messages.results import ResultMessage
+from cassandra._wire.messages.responses import ResultMessage, decode_response
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager, Session
 from cassandra.connection import ConnectionShutdown, DefaultEndPoint
 from cassandra.policies import LoadBalancingPolicy, RoundRobinPolicy, SimpleConvictionPolicy

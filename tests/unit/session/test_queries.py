@@ -12,7 +12,7 @@ from cassandra._base.errors import DriverException, ProtocolError
 from cassandra._core.codec import ResultDecoder, TypeContext
 from cassandra._session.control import queries
 from cassandra._session.control.queries import Rows, gather_async
-from cassandra._wire.messages.results import ResultMessage
+from cassandra._wire.messages.responses import ResultMessage
 from tests.checked_locks import as_driver
 from tests.unit.core.codec_frames import INT, TEXT, encoded, page_of, rows_body
 from tests.unit.core.codec_frames import decode as decode_result

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cassandra._core.codec import UNSET, BindPlan, ExecuteTemplate, TimestampClock, encode_execute
-from cassandra._wire.messages.columns import specs_of
+from cassandra._wire.messages.reading import specs_of
 from cassandra.cqltypes import Int32Type, UTF8Type
 
 COLUMNS = [("ks", "tbl", "a", Int32Type), ("ks", "tbl", "b", UTF8Type)]

@@ -10,7 +10,7 @@ from cassandra._base import errors, server_errors
 from cassandra._base.constants import WriteType
 from cassandra._core.codec import TypeContext
 from cassandra._core.transport import Frame
-from cassandra._wire.messages.decode import decode_response
+from cassandra._wire.messages.responses import decode_response
 from tests.fakes import wire
 from tests.fakes.wire import byte, inet_addr, int32, short, short_bytes, string
 

@@ -10,9 +10,10 @@ import pytest
 
 from cassandra._base.errors import UnsupportedOperation
 from cassandra._core.codec import UNSET
-from cassandra._wire.messages.auth import AuthResponseMessage, CredentialsMessage
 from cassandra._wire.messages.requests import (
+    AuthResponseMessage,
     BatchMessage,
+    CredentialsMessage,
     ExecuteMessage,
     OptionsMessage,
     PrepareMessage,

@@ -13,10 +13,14 @@ from cassandra._base.names import UserAggregateDescriptor, UserFunctionDescripto
 from cassandra._base.server_errors import ErrorMessage
 from cassandra._core.codec import Result, TypeContext
 from cassandra._core.transport import Frame
-from cassandra._wire.messages.auth import AuthChallengeMessage, AuthenticateMessage, AuthSuccessMessage
-from cassandra._wire.messages.decode import decode_response
-from cassandra._wire.messages.events import EventMessage
-from cassandra._wire.messages.results import ReadyMessage, ResultMessage, SupportedMessage
+from cassandra._wire.messages.requests import AuthChallengeMessage, AuthenticateMessage, AuthSuccessMessage
+from cassandra._wire.messages.responses import (
+    EventMessage,
+    ReadyMessage,
+    ResultMessage,
+    SupportedMessage,
+    decode_response,
+)
 from tests.fakes import wire
 from tests.fakes.wire import bytes_, int32, short, string, string_list
 

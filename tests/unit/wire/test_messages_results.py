@@ -13,7 +13,7 @@ import pytest
 from cassandra import cqltypes, protocol
 from cassandra._core.codec import ResultPlan, TypeContext, decode_result, is_plain_rows
 from cassandra._core.transport import Frame
-from cassandra._wire.messages.decode import decode_response
+from cassandra._wire.messages.responses import decode_response
 from cassandra._wire.rows import column_types, decode_page, named_tuple_factory
 from cassandra.protocol import (
     BatchMessage,
