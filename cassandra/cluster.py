@@ -34,7 +34,7 @@ from cassandra._routing.policies import (
     RetryPolicy, SimpleConvictionPolicy, TokenAwarePolicy,
 )
 from cassandra._routing.schema import ColumnMetadata, KeyspaceMetadata, TableMetadata
-from cassandra._routing.tablets.tablets import Tablet, choose_tablet_version_block, random_tablet_version_block
+from cassandra._routing.tablets import Tablet, choose_tablet_version_block, random_tablet_version_block
 from cassandra._session.control.agreement import SchemaAgreementScope
 from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.cluster.cluster import Cluster

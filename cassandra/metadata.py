@@ -15,21 +15,21 @@ from cassandra._base.aliases import lend, lend_to
 from cassandra._base.versions import Version
 from cassandra._core.routing import murmur3_token as murmur3
 from cassandra._net.endpoint import EndPoint
-from cassandra._routing.ring.keys import NO_VALID_REPLICA, group_keys_by_replica
+from cassandra._routing.partition_keys import NO_VALID_REPLICA, group_keys_by_replica
 from cassandra._routing.metadata import Metadata
 from cassandra._routing.policies import HostDistance
-from cassandra._routing.ring.replication import (
+from cassandra._routing.replication import (
     REPLICATION_STRATEGY_CLASS_PREFIX, EverywhereStrategy, LocalStrategy, NetworkTopologyStrategy, ReplicationFactor,
     ReplicationStrategyTypeType, SimpleStrategy, _ReplicationStrategy,
 )
-from cassandra._routing.ring.ranges import TokenRange
+from cassandra._routing.token_ranges import TokenRange
 from cassandra._routing.schema import (
     Aggregate, ColumnMetadata, Function, IndexMetadata, KeyspaceMetadata, MaterializedViewMetadata,
     RegisteredTableExtension, TableExtensionInterface, TableMetadata, TableMetadataV3, TriggerMetadata, UserType,
 )
-from cassandra._routing.tablets.tablets import Tablets
-from cassandra._routing.ring.tokenmap import TokenMap
-from cassandra._routing.ring.tokens import MAX_LONG, MIN_LONG, BytesToken, HashToken, MD5Token, Murmur3Token, Token
+from cassandra._routing.tablets import Tablets
+from cassandra._routing.replication import TokenMap
+from cassandra._routing.tokens import MAX_LONG, MIN_LONG, BytesToken, HashToken, MD5Token, Murmur3Token, Token
 from cassandra._wire.encoder import Encoder
 from cassandra._wire.rows import dict_factory
 
@@ -67,7 +67,7 @@ lend(__name__, {
     "cassandra._wire.messages.requests": "QueryMessage",
     "cassandra._session.statements.statements": "bind_params",
     "cassandra._base.versions": "maybe_add_timeout_to_query",
-    "cassandra._routing.ring.replication": "_UnknownStrategy",
+    "cassandra._routing.replication": "_UnknownStrategy",
     "cassandra._wire.marshal": "varint_unpack",
 })  # fmt: skip
 lend_to(ColumnMetadata, KeyspaceMetadata, Metadata, TableMetadata)

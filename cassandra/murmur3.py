@@ -2,7 +2,7 @@
 
 from cassandra._base.aliases import lend
 from cassandra._core.routing import murmur3_token as murmur3
-from cassandra._routing.ring.murmur3 import (
+from cassandra._routing.tokens import (
     INT64_MAX,
     INT64_MIN,
     INT64_OVF_DIV,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from cassandra._routing.ring.ranges import FULL_RING, TokenRange, merge_ranges
+from cassandra._routing.token_ranges import FULL_RING, TokenRange, merge_ranges
 
 from .errors import UsageError
 

@@ -12,7 +12,7 @@ from typing import Any
 from cassandra._base.names import protect_name
 from cassandra._base.objects import public
 from cassandra._base.tuples import positional_names
-from cassandra._routing.schema.extensions import RegisteredTableExtension
+from cassandra._routing.schema.model import RegisteredTableExtension
 from cassandra._session.cluster import life
 from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT
 from cassandra._wire.rows import ordered_dict_factory

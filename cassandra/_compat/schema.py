@@ -9,9 +9,9 @@ from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.objects import public
 from cassandra._base.versions import Version, maybe_add_timeout_to_query
 from cassandra._routing.metadata import Metadata
-from cassandra._routing.ring.replication import ReplicationStrategyTypeType, _UnknownStrategy
+from cassandra._routing.replication import ReplicationStrategyTypeType, _UnknownStrategy
 from cassandra._routing.schema import KeyspaceMetadata, SchemaTarget, ServerTraits
-from cassandra._routing.schema.extensions import _BY_NAME
+from cassandra._routing.schema.model import _BY_NAME
 from cassandra._session.control.refresh import schema_rows
 from cassandra._wire.encoder import Encoder
 from cassandra._wire.types.nested import ReversedType

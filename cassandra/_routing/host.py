@@ -15,7 +15,7 @@ from cassandra._core.routing import HostState
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint
 
 if TYPE_CHECKING:
-    from cassandra._routing.policies.conviction import ConvictionPolicy
+    from cassandra._routing.policies.connection import ConvictionPolicy
 
 _handlers = driver_lock("of reconnection handlers")
 in_child(lambda: renew(_handlers))

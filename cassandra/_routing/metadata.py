@@ -1,4 +1,13 @@
-"""Metadata (``cluster.metadata``): the public view of the cluster, and the publication of its changes (L4).
+"""The hosts of the cluster and their ring, at one moment (L4).
+
+ClusterState: the state of the cluster as one immutable value (L4).
+
+Writers (the control connection, through :class:`~cassandra._routing.metadata.Metadata`) make a new state and
+publish it by one assignment. Readers read the state once and see hosts, ring and replicas of the same moment, without a
+lock. Keyspaces may be newer: they and their dict are objects that programs hold, and follow changes
+(``schema/live.py``).
+
+Metadata (``cluster.metadata``): the public view of the cluster, and the publication of its changes (L4).
 
 The only writer of :class:`~cassandra._routing.snapshot.ClusterState`. Every method below that changes something
 makes a new state from the current one and publishes it under a lock. Readers read :attr:`Metadata.state` once and use
@@ -16,23 +25,159 @@ from cassandra._base.logs import get_logger, printable
 from cassandra._base.objects import not_copied, public
 from cassandra._base.threads import command
 from cassandra._core.routing import MetadataFields
+from cassandra._routing.schema.parser import SchemaRows
+from cassandra._routing.schema.queries import EVERYTHING, SchemaTarget
+from cassandra._routing.schema.update import carry_on, updated
 
-from .ring.ranges import TokenRange, token_ranges
-from .ring.ring import Ring
-from .ring.tokenmap import TokenMap
-from .ring.tokens import MAX_LONG, MIN_LONG, Murmur3Token, Token, token_class_of
-from .schema.live import carry_on
-from .schema.parser import SchemaRows
-from .schema.target import EVERYTHING, SchemaTarget
-from .schema.update import updated
-from .snapshot import EMPTY, ClusterState
-from .tablets.tablets import Tablets
-from .tablets.upkeep import TabletUpkeep
-from .topology import Topology
+from .replication import TokenMap, _ReplicationStrategy, finder_for
+from .ring import ReplicaMap, Ring
+from .tablets import Tablets, TabletUpkeep
+from .token_ranges import TokenRange, token_ranges
+from .tokens import MAX_LONG, MIN_LONG, Murmur3Token, Token, token_class_of
 
 if TYPE_CHECKING:
+    from cassandra._routing.schema.model import KeyspaceMetadata
+
     from .host import Host
-    from .schema.keyspace import KeyspaceMetadata
+    from .ring import ReplicaMap
+    from .tablets import Tablet, Tablets
+
+
+class Topology:
+    """Hosts and ring; immutable. Replica maps are made on first use of a strategy and live as long as the topology: a
+    schema change does not discard them."""
+
+    __slots__ = ("_replica_maps", "by_endpoint", "by_id", "hosts", "partitioner", "ring")
+
+    def __init__(self, hosts: Iterable[Host] = (), ring: Ring | None = None, partitioner: str | None = None) -> None:
+        self.hosts = tuple(hosts)
+        self.by_endpoint: dict[Any, Host] = {host.endpoint: host for host in self.hosts}
+        self.by_id: dict[UUID, Host] = {host.host_id: host for host in self.hosts if host.host_id is not None}
+        self.ring = ring
+        self.partitioner = partitioner
+        self._replica_maps: dict[tuple[type, _ReplicationStrategy], ReplicaMap | None] = {}
+
+    def replica_map(self, strategy: _ReplicationStrategy | None) -> ReplicaMap | None:
+        """Return the replicas under *strategy*; None if it cannot be used for routing."""
+        if strategy is None or not self.ring:
+            return None
+        key = (type(strategy), strategy)  # a subclass may be equal to its base but place replicas differently
+        try:
+            return self._replica_maps[key]
+        except KeyError:
+            find = finder_for(strategy, self.ring)
+            made = ReplicaMap(self.ring, find) if find is not None else None
+            return self._replica_maps.setdefault(key, made)
+
+    def with_hosts(self, hosts: Iterable[Host]) -> Topology:
+        """Return a topology with the same ring and other hosts; the ring is rebuilt separately, from new tokens."""
+        return Topology(hosts, self.ring, self.partitioner)
+
+
+# ---- snapshot
+
+UNSPECIFIED = frozenset(("0.0.0.0", "::"))
+
+
+class ClusterState:
+    """A snapshot. After construction only lazily filled caches and *tablets* change: responses of servers contain
+    tablets, and each table has its own snapshot of them."""
+
+    __slots__ = ("_found", "_replica_maps", "keyspaces", "tablets", "topology")
+
+    def __init__(
+        self, topology: Topology, keyspaces: Mapping[str, KeyspaceMetadata], tablets: Tablets | None = None
+    ) -> None:
+        self.topology = topology
+        self.keyspaces = keyspaces
+        self.tablets = tablets
+        self._replica_maps: dict[str, ReplicaMap | None] = {}
+        self._found: dict[str, Host] = {}  # cache of look-ups by announced address
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        return self.topology.hosts
+
+    def replica_map(self, keyspace: str) -> ReplicaMap | None:
+        """Return the replicas of the ranges of *keyspace*; None if it or its replication strategy is unknown."""
+        try:
+            return self._replica_maps[keyspace]
+        except KeyError:
+            pass
+        known = self.keyspaces.get(keyspace)
+        if known is None:  # not cached: there is no limit to unknown names
+            return None
+        made = self.topology.replica_map(known.replication_strategy)
+        return self._replica_maps.setdefault(keyspace, made)
+
+    def replicas(self, keyspace: str, token: Any) -> tuple[Host, ...]:
+        """Return the replicas of the partition with *token* (a value of this cluster's partitioner), in ring order."""
+        found = self.replica_map(keyspace)
+        return found.replicas(token) if found is not None else ()
+
+    def tablet(self, keyspace: str | None, table: str | None, token: Any) -> Tablet | None:
+        """Return the tablet of *table* that covers *token* (Murmur3); None if it is not known."""
+        if token is None or self.tablets is None or self.topology.ring is None or not self.topology.ring.murmur3:
+            return None
+        return self.tablets.get_tablet_for_key(keyspace, table, token)
+
+    def has_leaders(self, keyspace: str | None) -> bool:
+        """True if *keyspace* is strongly consistent: its tablets have leaders."""
+        known = None if keyspace is None else self.keyspaces.get(keyspace)
+        return known is not None and known._has_leaders
+
+    def token_of(self, key: bytes) -> Any:
+        """Return the token value of a serialised partition key; None while there is no ring."""
+        ring = self.topology.ring
+        return ring.token_of(key) if ring is not None else None
+
+    def routing_token(self, token: int | None, statement: Any) -> Any:
+        """Return the token value for routing a request: *token* (Murmur3) if the cluster uses that partitioner, else
+        from the statement's routing key; None if there is neither, or no ring."""
+        ring = self.topology.ring
+        if ring is None:
+            return None
+        if ring.murmur3:
+            if token is None:
+                token = getattr(statement, "routing_token", None)
+            if token is not None:
+                return token
+        key = getattr(statement, "routing_key", None)
+        if isinstance(key, str):
+            key = key.encode()
+        return ring.token_of(key) if key is not None else None
+
+    def host_at(self, address: Any, port: int | None = None) -> Host | None:
+        """Return the host with this endpoint, or with this address (and port) for clients; None if there is none."""
+        if not isinstance(address, str):
+            return self.topology.by_endpoint.get(address)
+        known = self._found.get(address) if port is None else None
+        if known is not None and _told_address(known) == address:
+            return known
+        for host in self.topology.hosts:
+            if port is not None and port != (host.broadcast_rpc_port or port):
+                continue
+            if address == _told_address(host):
+                if port is None:
+                    self._found[address] = host
+                return host
+        for host in self.topology.hosts:
+            if address == host.address and (port is None or port == host.endpoint.port):
+                return host
+        return None
+
+
+def _told_address(host: Host) -> str | None:
+    """Return the address by which servers announce *host*: the one for clients or, if it is bound to all its addresses,
+    the one for other nodes."""
+    address = host.broadcast_rpc_address
+    return host.broadcast_address if address in UNSPECIFIED else address
+
+
+EMPTY = ClusterState(Topology(), {})
+
+
+# ---- metadata
 
 log = get_logger("cassandra.metadata")
 

@@ -13,7 +13,7 @@ from cassandra._base.constants import ConsistencyLevel
 from .statements.sentinels import NOT_SET, Sentinel
 
 if TYPE_CHECKING:
-    from cassandra._routing.ring.ranges import TokenRange
+    from cassandra._routing.token_ranges import TokenRange
 
     from .ingest.options import Options
     from .ingest.report import IngestReport

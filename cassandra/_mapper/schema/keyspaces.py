@@ -10,7 +10,7 @@ from cassandra._base.logs import get_logger
 from cassandra._base.names import protect_name
 from cassandra._base.objects import public
 from cassandra._mapper.connections import format_log_context, get_cluster
-from cassandra._routing.schema.keyspace import KeyspaceMetadata
+from cassandra._routing.schema.model import KeyspaceMetadata
 
 from .allowed import _allow_schema_modification
 from .steps import Planned, Steps, each, run, run_async, unless_there

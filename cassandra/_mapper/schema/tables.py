@@ -16,7 +16,7 @@ from cassandra._mapper.connections import format_log_context, get_cluster
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.models.base import BaseModel
 from cassandra._mapper.models.naming import table_of
-from cassandra._routing.schema.table import TableMetadata, TableMetadataV3
+from cassandra._routing.schema.model import TableMetadata, TableMetadataV3
 
 from .allowed import _allow_schema_modification, warn
 from .cqltypes import same_type

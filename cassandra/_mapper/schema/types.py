@@ -14,7 +14,7 @@ from cassandra._mapper.connections import format_log_context, get_cluster
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.shapes import forget_prepared
 from cassandra._mapper.usertypes import UserType
-from cassandra._routing.schema.functions import UserType as TypeMetadata
+from cassandra._routing.schema.model import UserType as TypeMetadata
 
 from .allowed import _allow_schema_modification, warn
 from .cqltypes import same_type

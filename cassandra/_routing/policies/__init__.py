@@ -2,30 +2,41 @@
 translation."""
 
 from .base import HostDistance, HostStateListener, LoadBalancingPolicy
-from .conviction import ConvictionPolicy, SimpleConvictionPolicy
-from .dcaware import DCAwareRoundRobinPolicy, RackAwareRoundRobinPolicy
+from .connection import (
+    AddressTranslator,
+    ConstantReconnectionPolicy,
+    ConvictionPolicy,
+    EC2MultiRegionTranslator,
+    ExponentialReconnectionPolicy,
+    IdentityTranslator,
+    ReconnectionPolicy,
+    SimpleConvictionPolicy,
+)
 from .encryption import ColDesc, ColumnEncryptionPolicy
-from .latency import LatencyAwarePolicy
-from .reconnection import ConstantReconnectionPolicy, ExponentialReconnectionPolicy, ReconnectionPolicy
+from .load_balancing import (
+    DCAwareRoundRobinPolicy,
+    DefaultLoadBalancingPolicy,
+    HostFilterPolicy,
+    LatencyAwarePolicy,
+    RackAwareRoundRobinPolicy,
+    RoundRobinPolicy,
+    TokenAwarePolicy,
+    WhiteListRoundRobinPolicy,
+    WrapperPolicy,
+)
 from .retry import (
+    ConstantSpeculativeExecutionPolicy,
     DowngradingConsistencyRetryPolicy,
     ExponentialBackoffRetryPolicy,
     FallthroughRetryPolicy,
     NeverRetryPolicy,
-    RetryPolicy,
-)
-from .roundrobin import RoundRobinPolicy, WhiteListRoundRobinPolicy
-from .router import Router, router_for
-from .speculative import (
-    ConstantSpeculativeExecutionPolicy,
     NoSpeculativeExecutionPlan,
     NoSpeculativeExecutionPolicy,
+    RetryPolicy,
     SpeculativeExecutionPlan,
     SpeculativeExecutionPolicy,
 )
-from .tokenaware import TokenAwarePolicy
-from .translation import AddressTranslator, EC2MultiRegionTranslator, IdentityTranslator
-from .wrappers import DefaultLoadBalancingPolicy, HostFilterPolicy, WrapperPolicy
+from .router import Router, router_for
 
 __all__ = [
     "AddressTranslator", "ColDesc", "ColumnEncryptionPolicy", "ConstantReconnectionPolicy",

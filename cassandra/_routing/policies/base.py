@@ -20,7 +20,7 @@ from cassandra._core.routing import Place
 if TYPE_CHECKING:
     from cassandra._core.routing import Count, Tablet
     from cassandra._routing.host import Host
-    from cassandra._routing.snapshot import ClusterState
+    from cassandra._routing.metadata import ClusterState
 
 
 @public("cassandra.policies")

@@ -2,19 +2,24 @@
 
 After a server error or a lost connection it is unknown if the statement was executed. No policy here sends such a
 statement again unless it is idempotent, or was provably not executed; scylla-driver's default does.
+
+Speculative execution: delays before a request is also sent to another host (L4). Idempotent statements only.
 """
 
 from __future__ import annotations
 
 import random
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ConsistencyLevel, WriteType
 from cassandra._base.errors import ConnectionBusy, NoConnectionsAvailable
 from cassandra._base.objects import public
 from cassandra._base.server_errors import IsBootstrappingErrorMessage
 from cassandra._base.versions import seconds
+
+if TYPE_CHECKING:
+    from cassandra._routing.host import Host
 
 #: (one of the RetryPolicy constants, consistency level of the next try or None, optionally seconds to wait before)
 Verdict = tuple[int, int | None] | tuple[int, int | None, float | None]
@@ -270,3 +275,69 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         # 2 ** 64 exceeds any maximum; larger powers would overflow a float.
         pause = min(self.max_interval, self.min_interval * 2 ** min(retry_num, 64))
         return decision, consistency, max(0.0, pause + self.min_interval * (random.random() - 0.5))
+
+
+# ---- speculative
+
+
+@public("cassandra.policies")
+class SpeculativeExecutionPlan:
+    """Schedule of the extra executions of one request."""
+
+    def next_execution(self, host: Host | None) -> float:
+        """Return the seconds from the last execution (on *host*) to the next one; negative: no more executions."""
+        raise NotImplementedError
+
+
+@public("cassandra.policies")
+class SpeculativeExecutionPolicy:
+    """Makes a plan per request."""
+
+    def new_plan(self, keyspace: str | None, statement: Any) -> SpeculativeExecutionPlan:
+        """Return the plan of one request; called for idempotent statements only."""
+        raise NotImplementedError
+
+
+@public("cassandra.policies")
+class NoSpeculativeExecutionPlan(SpeculativeExecutionPlan):
+    """A plan without extra executions."""
+
+    def next_execution(self, host: Host | None) -> float:
+        return -1
+
+
+@public("cassandra.policies")
+class NoSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
+    """Starts no extra executions; the default."""
+
+    def new_plan(self, keyspace: str | None, statement: Any) -> SpeculativeExecutionPlan:
+        return NoSpeculativeExecutionPlan()
+
+
+@public("cassandra.policies")
+class ConstantSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
+    """Starts another execution every *delay* seconds while there is no response, at most *max_attempts* of them.
+
+    Choose a delay above the usual latency (its 99th percentile, say): every execution is load on the cluster.
+    """
+
+    class ConstantSpeculativeExecutionPlan(SpeculativeExecutionPlan):
+        def __init__(self, delay: float, max_attempts: int) -> None:
+            self.delay = delay
+            self.remaining = max_attempts
+
+        def next_execution(self, host: Host | None) -> float:
+            if self.remaining <= 0:
+                return -1
+            self.remaining -= 1
+            return self.delay
+
+    def __init__(self, delay: float, max_attempts: int) -> None:
+        self.delay = seconds("delay", delay, optional=False, negative=True)
+        self.max_attempts = max_attempts
+
+    def new_plan(self, keyspace: str | None, statement: Any) -> SpeculativeExecutionPlan:
+        return self.ConstantSpeculativeExecutionPlan(self.delay, self.max_attempts)
+
+
+public("cassandra.policies")(ConstantSpeculativeExecutionPolicy.ConstantSpeculativeExecutionPlan)

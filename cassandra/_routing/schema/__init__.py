@@ -2,20 +2,22 @@
 (``update``), and the public model (``keyspace``, ``table``, ``functions``).
 """
 
-from .extensions import RegisteredTableExtension, TableExtensionInterface
-from .functions import Aggregate, Function, UserType
-from .keyspace import KeyspaceMetadata
-from .queries import SchemaQuery, ServerTraits, schema_queries
-from .table import (
+from .model import (
+    Aggregate,
     ColumnMetadata,
     DroppedColumn,
+    Function,
     IndexMetadata,
+    KeyspaceMetadata,
     MaterializedViewMetadata,
+    RegisteredTableExtension,
+    TableExtensionInterface,
     TableMetadata,
     TableMetadataV3,
     TriggerMetadata,
+    UserType,
 )
-from .target import SchemaTarget
+from .queries import SchemaQuery, SchemaTarget, ServerTraits, schema_queries
 
 __all__ = [
     "Aggregate", "ColumnMetadata", "DroppedColumn", "Function", "IndexMetadata", "KeyspaceMetadata",

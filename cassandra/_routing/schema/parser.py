@@ -14,16 +14,18 @@ from typing import Any, TypeVar
 
 from cassandra._base.logs import get_logger, printable
 
-from .functions import Aggregate, Function, UserType
-from .keyspace import KeyspaceMetadata
-from .table import (
+from .model import (
+    Aggregate,
     ColumnMetadata,
     DroppedColumn,
+    Function,
     IndexMetadata,
+    KeyspaceMetadata,
     MaterializedViewMetadata,
     TableMetadata,
     TableMetadataV3,
     TriggerMetadata,
+    UserType,
 )
 
 log = get_logger("cassandra.metadata")
@@ -278,7 +280,7 @@ def _mask_columns(owner: TableMetadata | MaterializedViewMetadata, rows: RowInde
     for row in rows.of_table("column_masks", owner.keyspace_name, owner.name):
         column = owner.columns.get(row["column_name"])
         if column is not None:
-            from .masks import mask_cql  # most programs do not need it
+            from .ddl import mask_cql  # most programs do not need it
 
             column.mask = mask_cql(row)
 

@@ -18,7 +18,7 @@ from cassandra._base.errors import DriverException
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.process import renew
-from cassandra._routing.schema.target import KEYSPACE_CONTENTS
+from cassandra._routing.schema.queries import KEYSPACE_CONTENTS
 
 from ..control.agreement import AgreementWait, cluster_round
 from ..control.events import merged

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.logs import get_logger, log_each
 from cassandra._routing.host import Host
-from cassandra._routing.policies.dcaware import guessed_datacenter
+from cassandra._routing.policies.load_balancing import guessed_datacenter
 
 from .contact import as_given
 

@@ -15,7 +15,7 @@ from cassandra._base.constants import SchemaChangeType, SchemaTargetType
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._routing.schema import SchemaTarget
-from cassandra._routing.schema.target import EVERYTHING, KEYSPACE_CONTENTS
+from cassandra._routing.schema.queries import EVERYTHING, KEYSPACE_CONTENTS
 
 if TYPE_CHECKING:
     from cassandra._wire.messages.responses import EventMessage

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import DriverException, InvalidRequest, repeated_paging_state
 from cassandra._base.names import cql_quote, protect_value
-from cassandra._routing.tablets.tablets import Tablet
+from cassandra._routing.tablets import Tablet
 from cassandra._wire.rows import decode_page, tuple_factory
 from cassandra._wire.types.base import with_own_functions
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cassandra._core.routing import Place
-    from cassandra._routing.snapshot import ClusterState
+    from cassandra._routing.metadata import ClusterState
 
     from ..cluster.profiles import ResolvedProfile
     from ..session import Session

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cassandra._core.routing import Place
     from cassandra._routing.host import Host
+    from cassandra._routing.metadata import ClusterState
     from cassandra._routing.policies.router import Router
-    from cassandra._routing.snapshot import ClusterState
 
 
 class QueryPlan:

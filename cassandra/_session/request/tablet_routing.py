@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import DriverException
 from cassandra._base.logs import get_logger
-from cassandra._routing.tablets.tablets import choose_tablet_version_block, random_tablet_version_block
+from cassandra._routing.tablets import choose_tablet_version_block, random_tablet_version_block
 
 if TYPE_CHECKING:
     from cassandra._net.handshake.features import ProtocolFeatures
-    from cassandra._routing.tablets.tablets import Tablets
+    from cassandra._routing.tablets import Tablets
     from cassandra._wire.messages.requests import ExecuteMessage
 
     from ..cluster.cluster import Cluster

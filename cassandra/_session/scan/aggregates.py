@@ -19,7 +19,7 @@ from .reducers import Reducer
 from .values import Field, field_of, python_value
 
 if TYPE_CHECKING:
-    from cassandra._routing.ring.ranges import TokenRange
+    from cassandra._routing.token_ranges import TokenRange
 
 _AS_NUMBER = "scan with decimals=(precision, scale)"
 _MEAN_DIGITS = 20  # digits of a mean of decimals beyond those of their sum

@@ -12,7 +12,7 @@ from .coverage import RING
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
-    from cassandra._routing.ring.ranges import TokenRange
+    from cassandra._routing.token_ranges import TokenRange
 
     from .plan import ScanPlan
 

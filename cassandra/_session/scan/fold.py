@@ -29,7 +29,7 @@ from cassandra._base import process
 from cassandra._base.errors import ConnectionShutdown, DriverException
 from cassandra._base.locks import caller_lock
 from cassandra._base.objects import public
-from cassandra._routing.ring.ranges import FULL_RING, TokenRange
+from cassandra._routing.token_ranges import FULL_RING, TokenRange
 
 from ..background import aio
 from .checkpoint import Checkpoint, CheckpointError, Kept

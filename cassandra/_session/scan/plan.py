@@ -16,7 +16,7 @@ from cassandra._base.names import maybe_escape_name
 from cassandra._base.versions import request_timeout
 from cassandra._core.columns import ColumnPlan
 from cassandra._routing.policies import FallthroughRetryPolicy
-from cassandra._routing.ring.ranges import FULL_RING, TokenRange, merge_ranges
+from cassandra._routing.token_ranges import FULL_RING, TokenRange, merge_ranges
 from cassandra._wire.arrow import ColumnTypes
 
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT

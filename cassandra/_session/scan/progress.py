@@ -13,7 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._base.objects import public
-from cassandra._routing.ring.ranges import TokenRange
+from cassandra._routing.token_ranges import TokenRange
 
 from .. import progress
 from .checkpoint import Checkpoint, Part

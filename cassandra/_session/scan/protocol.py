@@ -9,7 +9,7 @@ from cassandra._base.objects import public
 
 if TYPE_CHECKING:
     from cassandra._core.columns import ColumnPlan, RecordBatch
-    from cassandra._routing.ring.ranges import TokenRange
+    from cassandra._routing.token_ranges import TokenRange
 
 
 @public("cassandra.scan")

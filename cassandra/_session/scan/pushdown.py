@@ -30,7 +30,7 @@ from .values import Field
 
 if TYPE_CHECKING:
     from cassandra._core.columns import ColumnPlan, RecordBatch
-    from cassandra._routing.ring.ranges import TokenRange
+    from cassandra._routing.token_ranges import TokenRange
 
     from .plan import Options
     from .scan import Scan

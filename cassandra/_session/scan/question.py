@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cassandra._core.columns import ColumnBuilder, ColumnPlan
     from cassandra._net.connection import Connection
     from cassandra._routing.host import Host
-    from cassandra._routing.ring.ranges import TokenRange
+    from cassandra._routing.token_ranges import TokenRange
 
     from ..cluster.profiles import ResolvedProfile
     from ..session import Session

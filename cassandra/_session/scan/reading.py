@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import ConnectionShutdown, DriverException, NoHostAvailable, annotate
 from cassandra._core.columns import ColumnBuilder, decode, select
-from cassandra._routing.ring.tokens import MIN_LONG
+from cassandra._routing.tokens import MIN_LONG
 from cassandra._wire.arrow import column_plan, decrypted
 from cassandra._wire.rows import decode_page
 
@@ -48,7 +48,7 @@ from .question import PATIENCE, REFUSED, TOO_LARGE, Asked, Came, Range
 if TYPE_CHECKING:
     from cassandra._core.codec import RowsPage
     from cassandra._core.columns import ColumnPlan, RecordBatch
-    from cassandra._routing.ring.ranges import TokenRange
+    from cassandra._routing.token_ranges import TokenRange
 
     from ..session import Session
     from .plan import ScanPlan

@@ -17,7 +17,7 @@ from .expressions import pieces
 from .protocol import MapReducer, StopScan
 
 if TYPE_CHECKING:
-    from cassandra._routing.ring.ranges import TokenRange
+    from cassandra._routing.token_ranges import TokenRange
 
     from .conditions import Predicate
 

@@ -15,8 +15,8 @@ from cassandra._base.errors import DriverException
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
 from cassandra._core.columns import ColumnPlan, RecordBatch, stream
-from cassandra._routing.ring.ranges import covers, tablet_ranges
-from cassandra._routing.ring.tokens import MIN_LONG
+from cassandra._routing.token_ranges import covers, tablet_ranges
+from cassandra._routing.tokens import MIN_LONG
 from cassandra._wire.arrow import column_plan
 
 from ..request.columns import ArrowBatches, SchemaChanged, to_arrow, to_polars
@@ -32,7 +32,7 @@ from .question import Question
 from .reading import Reading
 
 if TYPE_CHECKING:
-    from cassandra._routing.ring.ranges import TokenRange
+    from cassandra._routing.token_ranges import TokenRange
 
     from ..statements.prepared import PreparedStatement
     from .plan import Options, ScanPlan

@@ -26,7 +26,7 @@ from cassandra._base.errors import DriverException
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
 from cassandra._base.real import Future
-from cassandra._routing.ring.ranges import TokenRange
+from cassandra._routing.token_ranges import TokenRange
 
 from .fold import Fold, left_over, with_checkpoint
 from .folding import Wish, fold_part, planned

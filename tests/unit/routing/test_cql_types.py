@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cassandra._base.names import protect_name, protect_value
-from cassandra._routing.ring.keys import codec_of
+from cassandra._routing.partition_keys import codec_of
 from cassandra._routing.schema.cqltype import CqlType, parse_cql_type, user_types_in
 from cassandra.metadata import Function, KeyspaceMetadata, UserType
 

@@ -10,7 +10,7 @@ import pytest
 
 from cassandra._core.routing import Meter, Place
 from cassandra._routing.host import Host
-from cassandra._routing.policies import latency, router_for
+from cassandra._routing.policies import load_balancing, router_for
 from cassandra._routing.policies.router import PickingRouter
 from cassandra.metadata import Metadata
 from cassandra.policies import (
@@ -112,8 +112,8 @@ def test_what_was_slow_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     hosts, metadata, router = scene(LatencyAwarePolicy(TokenAwarePolicy(RoundRobinPolicy()), 1.0))
     policy = router.latency_aware
     assert policy is not None
-    now = latency.monotonic()
-    monkeypatch.setattr(latency, "monotonic", lambda: now - 60)  # a minute, sixty half-lives, ago
+    now = load_balancing.monotonic()
+    monkeypatch.setattr(load_balancing, "monotonic", lambda: now - 60)  # a minute, sixty half-lives, ago
     for host in hosts:
         policy._measured(host, 0.5 if host is hosts[1] else 0.001, True)
     assert set(picked(router, metadata, 400)) == set(hosts)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cassandra._routing.host import Host
-from cassandra._routing.ring.replication import ReplicationStrategyTypeType, _ReplicationStrategy
-from cassandra._routing.ring.ring import ReplicaMap
+from cassandra._routing.replication import ReplicationStrategyTypeType, _ReplicationStrategy
+from cassandra._routing.ring import ReplicaMap
 from cassandra.metadata import (
     EverywhereStrategy,
     LocalStrategy,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._routing.schema.masks import mask_cql
+from cassandra._routing.schema.ddl import mask_cql
 from cassandra.metadata import (
     Aggregate,
     ColumnMetadata,

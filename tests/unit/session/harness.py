@@ -21,8 +21,7 @@ from cassandra._core.codec import ResultDecoder, TypeContext
 from cassandra._core.routing import MetadataFields, PoolFields
 from cassandra._core.transport import CLOSED, TIMED_OUT, ConnectionBase, Failure, Frame, Operation
 from cassandra._net.handshake.features import ProtocolFeatures, dialect_of
-from cassandra._routing.snapshot import EMPTY, ClusterState
-from cassandra._routing.topology import Topology
+from cassandra._routing.metadata import EMPTY, ClusterState, Topology
 from cassandra._wire.messages.reading import uses_metadata_ids
 from cassandra._wire.messages.responses import ResultMessage, decode_response
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager, Session

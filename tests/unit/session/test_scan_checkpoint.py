@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._routing.ring.ranges import FULL_RING
+from cassandra._routing.token_ranges import FULL_RING
 from cassandra._session.scan import checkpoint as module
 from cassandra._session.scan.checkpoint import Checkpoint, CheckpointError, Kept, Part
 from cassandra._session.scan.coverage import RING, Coverage

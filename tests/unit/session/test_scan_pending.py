@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from cassandra._routing.ring.ranges import FULL_RING
+from cassandra._routing.token_ranges import FULL_RING
 from cassandra._session.scan.pending import AHEAD, Pending
 from cassandra._session.scan.question import Range
 

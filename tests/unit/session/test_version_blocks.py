@@ -51,7 +51,7 @@ def is_compiled(future: ResponseFuture) -> bool:
 def chosen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """What chance gives, from the end; then 0."""
     numbers: list[int] = []
-    for module in ("cassandra._routing.tablets.tablets", "cassandra._wire.messages.requests"):
+    for module in ("cassandra._routing.tablets", "cassandra._wire.messages.requests"):
         monkeypatch.setattr(f"{module}.getrandbits", lambda bits: numbers.pop() if numbers else 0)
     return numbers
 

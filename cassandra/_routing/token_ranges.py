@@ -17,8 +17,8 @@ from .tokens import MAX_LONG, MIN_LONG
 if TYPE_CHECKING:
     from cassandra._core.routing import Tablet
 
-    from ..host import Host
-    from ..snapshot import ClusterState
+    from .host import Host
+    from .metadata import ClusterState
 
 
 @public("cassandra.metadata")

@@ -17,14 +17,14 @@ from cassandra._core.codec import (
     udt_codec,
     vector_codec,
 )
+from cassandra._routing.policies.base import HostDistance
+from cassandra._routing.schema.cqltype import CqlType, parse_cql_type
 from cassandra._wire.types.registry import cqltypes, resolve_custom
 
-from ..policies.base import HostDistance
-from ..schema.cqltype import CqlType, parse_cql_type
-
 if TYPE_CHECKING:
-    from ..host import Host
-    from ..schema.keyspace import KeyspaceMetadata
+    from cassandra._routing.schema.model import KeyspaceMetadata
+
+    from .host import Host
 
 #: Group of the keys without a known live replica.
 NO_VALID_REPLICA = object()

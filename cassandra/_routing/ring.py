@@ -13,7 +13,7 @@ from cassandra._core.routing import TokenRing
 from .tokens import Murmur3Token, Token
 
 if TYPE_CHECKING:
-    from ..host import Host
+    from .host import Host
 
 #: Function from a position on the ring to the replicas of the range that ends there.
 Finder = Callable[[int], tuple["Host", ...]]
