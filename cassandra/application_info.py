@@ -1,5 +1,5 @@
 """Application information that is sent to servers, passed to ``Cluster(application_info=...)``."""
 
-from cassandra._net.handshake.application import ApplicationInfo, ApplicationInfoBase
+from cassandra._net.handshake import ApplicationInfo, ApplicationInfoBase
 
 __all__ = ["ApplicationInfo", "ApplicationInfoBase"]

@@ -3,7 +3,7 @@
 import logging
 
 from cassandra._base.aliases import lend
-from cassandra._net.handshake.auth import (
+from cassandra._net.auth import (
     Authenticator,
     AuthProvider,
     BaseDSEAuthenticator,

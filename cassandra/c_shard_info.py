@@ -1,6 +1,6 @@
 """The mapping of tokens to shards of a ScyllaDB node (the same as ``cassandra.shard_info``)."""
 
-from cassandra._net.pool.sharding import ShardingInfo
+from cassandra._net.features import ShardingInfo
 
 HAVE_INT128 = True  #: Products of 64-bit numbers are exact.
 

@@ -20,12 +20,12 @@ from cassandra._base.aliases import (
     lend, lend_class, lend_to, lend_to_instances, tell_if_patched, tell_if_replaced,
 )
 from cassandra._core.transport import Request
-from cassandra._net.handshake.auth import PlainTextAuthProvider
+from cassandra._net.auth import PlainTextAuthProvider
 from cassandra._net.client_routes import ClientRoutesChangeType, ClientRoutesConfig, ClientRoutesEndPointFactory
 from cassandra._net.endpoint import (
     DefaultEndPoint, DefaultEndPointFactory, EndPoint, SniEndPointFactory, UnixSocketEndPoint,
 )
-from cassandra._net.pool.pool import HostPool as HostConnection
+from cassandra._net.pool import HostPool as HostConnection
 from cassandra._routing.host import Host
 from cassandra._routing.metadata import Metadata
 from cassandra._routing.policies import (
@@ -79,7 +79,7 @@ lend(__name__, {
         Event Future Lock RLock Thread WeakSet copy datetime defaultdict json partial random re socket time
         types uuid weakref wraps
     """,
-    "cassandra._net.handshake.application": "ApplicationInfoBase",
+    "cassandra._net.handshake": "ApplicationInfoBase",
     "cassandra._compat.dse": """
         ContinuousPagingOptions EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT EXEC_PROFILE_GRAPH_DEFAULT
         EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT GraphSON1Serializer GraphSON2Serializer GraphSON3Serializer

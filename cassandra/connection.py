@@ -12,18 +12,18 @@ from cassandra._base.server_errors import ErrorMessage, InvalidRequestException,
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion
 from cassandra._base.aliases import lend, lend_class, lend_to
 from cassandra._core.transport import Reactor
-from cassandra._net.handshake.application import ApplicationInfoBase
+from cassandra._net.handshake import ApplicationInfoBase
 from cassandra._net.client_routes import ClientRoutesEndPoint, ClientRoutesEndPointFactory
-from cassandra._net.handshake.compression import functions, lz4_compress, lz4_decompress
+from cassandra._net.compression import functions, lz4_compress, lz4_decompress
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import (
     DefaultEndPoint, DefaultEndPointFactory, EndPoint, EndPointFactory, SniEndPoint, SniEndPointFactory,
     UnixSocketEndPoint,
 )
-from cassandra._net.handshake.features import ProtocolFeatures
-from cassandra._net.handshake.handshake import DRIVER_NAME, DRIVER_VERSION, VersionRefused
-from cassandra._net.handshake.options import DEFAULT_CQL_VERSION
-from cassandra._net.pool.sharding import DefaultShardAwarePortGenerator, ShardAwarePortGenerator, ShardingInfo
+from cassandra._net.features import ProtocolFeatures
+from cassandra._net.handshake import DRIVER_NAME, DRIVER_VERSION, VersionRefused
+from cassandra._net.options import DEFAULT_CQL_VERSION
+from cassandra._net.features import DefaultShardAwarePortGenerator, ShardAwarePortGenerator, ShardingInfo
 from cassandra._wire.handlers import ProtocolHandler
 from cassandra._wire.messages.requests import (
     AuthChallengeMessage, AuthenticateMessage, AuthResponseMessage, AuthSuccessMessage, CredentialsMessage,

@@ -1,5 +1,5 @@
 """The mark of conditional prepared statements of a ScyllaDB node."""
 
-from cassandra._net.handshake.features import LwtInfo
+from cassandra._net.features import LwtInfo
 
 __all__ = ["LwtInfo"]

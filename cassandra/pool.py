@@ -5,7 +5,7 @@ import logging
 from cassandra._base.aliases import lend
 from cassandra._base.errors import AuthenticationFailed, ConnectionException, NoConnectionsAvailable
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, UnixSocketEndPoint
-from cassandra._net.pool.pool import HostPool as HostConnection
+from cassandra._net.pool import HostPool as HostConnection
 from cassandra._routing.host import Host
 from cassandra._routing.policies import HostDistance
 

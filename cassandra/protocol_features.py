@@ -3,7 +3,7 @@
 import logging
 
 from cassandra._base.aliases import lend
-from cassandra._net.handshake.features import (
+from cassandra._net.features import (
     LWT_ADD_METADATA_MARK,
     LWT_OPTIMIZATION_META_BIT_MASK,
     RATE_LIMIT_ERROR_EXTENSION,

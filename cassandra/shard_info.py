@@ -2,7 +2,7 @@
 
 import logging
 
-from cassandra._net.pool.sharding import ShardingInfo
+from cassandra._net.features import ShardingInfo
 
 INT64_MIN = -(2**63)
 

@@ -408,7 +408,7 @@ def is_only_matched(tree: ast.Module, compiled: ast.Call) -> bool:
 
 # ---- TLS
 
-CONTEXTS = "cassandra/_net/tls/context.py"
+CONTEXTS = "cassandra/_net/tls.py"
 MAKES = {"SSLContext", "create_default_context", "_create_default_https_context", "_create_unverified_context",
          "_create_stdlib_context", "wrap_socket", "get_server_certificate"}  # fmt: skip
 CHANGES = {"check_hostname", "verify_mode", "verify_flags", "minimum_version", "maximum_version", "options"}

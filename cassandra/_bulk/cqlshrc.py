@@ -13,8 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from cassandra._net.handshake.auth import PlainTextAuthProvider
-from cassandra._net.tls.context import build_context
+from cassandra._net.auth import PlainTextAuthProvider
+from cassandra._net.tls import build_context
 
 from .errors import UsageError
 from .private import is_private

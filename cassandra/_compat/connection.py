@@ -17,7 +17,7 @@ from cassandra._base.errors import ConnectionShutdown
 from cassandra._base.locks import lock_of_programs
 from cassandra._base.process import Event
 from cassandra._net.exchange import Exchange
-from cassandra._net.handshake.options import MAX_REQUESTS
+from cassandra._net.options import MAX_REQUESTS
 from cassandra._wire.handlers import ProtocolHandler
 
 from .timers import ResponseWaiter, Timer, _Loop

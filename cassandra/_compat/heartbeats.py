@@ -1,6 +1,6 @@
 """scylla-driver's heartbeats, over connections of a program (L6).
 
-The driver's own heartbeats are in ``_net/heartbeat.py`` and do not use this module.
+The driver's own heartbeats are in ``_net/health.py`` and do not use this module.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ class SegmentCodec:
 
 def __getattr__(name: str) -> Any:
     if name in ("segment_codec_lz4", "segment_codec_no_compression"):
-        from cassandra._net.handshake.compression import lz4_compress, lz4_decompress
+        from cassandra._net.compression import lz4_compress, lz4_decompress
 
         globals()["segment_codec_no_compression"] = SegmentCodec()
         globals()["segment_codec_lz4"] = SegmentCodec(lz4_compress, lz4_decompress)

@@ -23,8 +23,8 @@ from cassandra._base.objects import public
 from cassandra._base.process import Event
 from cassandra._net import connection
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint
-from cassandra._net.handshake.features import ProtocolFeatures
-from cassandra._net.handshake.options import DEFAULT_CQL_VERSION, MAX_REQUESTS
+from cassandra._net.features import ProtocolFeatures
+from cassandra._net.options import DEFAULT_CQL_VERSION, MAX_REQUESTS
 from cassandra._wire.handlers import ProtocolHandler
 from cassandra._wire.messages.requests import HEADER_SIZE, QueryMessage, StartupMessage
 from cassandra._wire.messages.responses import ReadyMessage, SupportedMessage

@@ -193,7 +193,7 @@ def _of_files(files: Mapping[str, bytes]) -> CloudConfig:
 
 
 def _context(files: Mapping[str, bytes]) -> ssl.SSLContext:
-    from cassandra._net.tls.context import private_context
+    from .tls import private_context
 
     with tempfile.TemporaryDirectory(prefix="fastcql-") as folder:  # readable by its owner only
         paths = [Path(folder) / name for name in CERTIFICATES]

@@ -42,16 +42,17 @@ from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
 from cassandra._core.transport import DRIVER, Channel, ConnectionBase, Failure, Frame, Limit, Operation, Reactor
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.exchange import Exchange, failure_error, guarded
-from cassandra._net.handshake.compression import Compression
-from cassandra._net.handshake.features import Dialect, ProtocolFeatures, dialect_of
-from cassandra._net.handshake.handshake import Negotiated, use_keyspace
-from cassandra._net.handshake.options import ConnectionOptions
-from cassandra._net.limits import worn_at
 from cassandra._net.opening import Awaited, Opening
 from cassandra._wire.handlers import compressed
 from cassandra._wire.messages.reading import as_context, uses_metadata_ids
 from cassandra._wire.messages.requests import HEADER_SIZE, RegisterMessage
 from cassandra._wire.messages.responses import EventMessage, ResultMessage, decode_response
+
+from .compression import Compression
+from .exchange import worn_at
+from .features import Dialect, ProtocolFeatures, dialect_of
+from .handshake import Negotiated, use_keyspace
+from .options import ConnectionOptions
 
 __all__ = ["Connection", "failure_error"]
 
@@ -153,7 +154,7 @@ class Connection(ConnectionBase):
         """Open a connection and wait for it. Raises the error of the opening. Not for the I/O thread. Without a
         *reactor* the connection belongs to no cluster, and *kwargs* are options by their names in scylla-driver."""
         if reactor is None:
-            from cassandra._net.alone import open_alone, options_of  # not needed by programs with a cluster
+            from .standalone import open_alone, options_of  # not needed by programs with a cluster
 
             return open_alone(cls, endpoint, timeout, options or options_of(kwargs))
         _refuse_to_block(reactor)

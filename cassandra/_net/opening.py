@@ -31,8 +31,9 @@ from cassandra._base.real import socket
 from cassandra._core.transport import Failure, Frame, Reactor
 from cassandra._net.endpoint import EndPoint, SocketAddress, needs_look_up, socket_addresses
 from cassandra._net.exchange import Exchange, failure_error, guarded, run_blocking
-from cassandra._net.handshake.features import supported_versions
-from cassandra._net.handshake.handshake import (
+
+from .features import PORT_IS_TAKEN, supported_versions
+from .handshake import (
     Blocking,
     Established,
     Negotiated,
@@ -41,12 +42,12 @@ from cassandra._net.handshake.handshake import (
     handshake,
     next_version,
 )
-from cassandra._net.handshake.options import ConnectionOptions
-from cassandra._net.pool.sharding import PORT_IS_TAKEN
+from .options import ConnectionOptions
 
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection
-    from cassandra._net.tls.tls import TlsFilter
+
+    from .tls import TlsFilter
 
 log = get_logger("cassandra.connection")
 
@@ -251,7 +252,7 @@ class Opening:
         """Return the TLS filter of this connection; None for plaintext, which needs no ssl module."""
         if not self._options.uses_tls_to(self._endpoint):
             return None
-        from cassandra._net.tls.tls import make_filter
+        from .tls import make_filter
 
         return make_filter(self._options, self._endpoint)
 

@@ -24,9 +24,8 @@ from cassandra._base.logs import get_logger
 from cassandra._base.real import Future
 from cassandra._core.routing import PoolSetFields
 from cassandra._core.transport import ChannelGroup
-from cassandra._net.delays import Delays
-from cassandra._net.pool.pool import SILENCE_LIMIT, HostPool
-from cassandra._net.repeated import Repeated
+from cassandra._net.backoff import Delays, Repeated
+from cassandra._net.pool import SILENCE_LIMIT, HostPool
 from cassandra._routing.policies import HostDistance
 
 from .background import commands

@@ -43,7 +43,7 @@ from .statements.usertypes import register_encoder
 if TYPE_CHECKING:
     from cassandra._core.transport import Lane
     from cassandra._net.endpoint import EndPoint
-    from cassandra._net.pool.pool import HostPool
+    from cassandra._net.pool import HostPool
     from cassandra._routing.host import Host
     from cassandra._routing.policies import LoadBalancingPolicy
     from cassandra._wire.encoder import Encoder

@@ -11,12 +11,12 @@ import pytest
 
 from cassandra._base import errors, server_errors
 from cassandra._core.transport import Reactor
+from cassandra._net.auth import PlainTextAuthProvider
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint
-from cassandra._net.handshake.auth import PlainTextAuthProvider
-from cassandra._net.handshake.handshake import DRIVER_NAME
-from cassandra._net.handshake.options import ConnectionOptions
-from cassandra._net.pool.pool import HostPool
+from cassandra._net.handshake import DRIVER_NAME
+from cassandra._net.options import ConnectionOptions
+from cassandra._net.pool import HostPool
 from cassandra._wire.messages.requests import (
     BatchMessage,
     ExecuteMessage,

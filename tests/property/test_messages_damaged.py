@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from cassandra._base import errors, server_errors
 from cassandra._core.codec import TypeContext
 from cassandra._core.transport import Frame
+from cassandra._net import compression
+from cassandra._net.auth import PlainTextAuthProvider
 from cassandra._net.endpoint import DefaultEndPoint
-from cassandra._net.handshake import compression
-from cassandra._net.handshake.auth import PlainTextAuthProvider
-from cassandra._net.handshake.handshake import Blocking, Established, Negotiated, Starting, handshake
-from cassandra._net.handshake.options import ConnectionOptions
+from cassandra._net.handshake import Blocking, Established, Negotiated, Starting, handshake
+from cassandra._net.options import ConnectionOptions
 from cassandra._wire.messages.responses import decode_response
 from tests.fakes import wire
 from tests.fakes.wire import byte, bytes_, inet, inet_addr, int32, short, short_bytes, string, string_list

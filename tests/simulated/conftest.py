@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._net import silence
+from cassandra._net import health
 from cassandra.cluster import Cluster, Session
 from cassandra.testing import SimulatedCluster
 
@@ -29,7 +29,7 @@ def eventually(check: Callable[[], bool]) -> None:
 @pytest.fixture(autouse=True)
 def _patient_with_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Servers and client share an interpreter: one that is slow is no sign of a server that is silent."""
-    monkeypatch.setattr(silence, "QUIET", float(DEADLINE))
+    monkeypatch.setattr(health, "QUIET", float(DEADLINE))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from cassandra import DriverException, InvalidRequest, OperationTimedOut, Unauthorized, WriteTimeout
-from cassandra._net import silence
+from cassandra._net import health
 from cassandra._session.ingest import blocking, writing
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable, Session
 from cassandra.connection import ConnectionException
@@ -357,7 +357,7 @@ def test_a_silent_node(
     table: Session, simulated: SimulatedCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it has is sent to another replica long before the timeout."""
-    monkeypatch.setattr(silence, "QUIET", 0.5)
+    monkeypatch.setattr(health, "QUIET", 0.5)
     profile = ExecutionProfile(request_timeout=300)
     session = connect(simulated, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
     began = time.monotonic()

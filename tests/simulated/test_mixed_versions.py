@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra import UnsupportedOperation
-from cassandra._net import silence
+from cassandra._net import health
 from cassandra.cluster import Cluster, NoHostAvailable, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.testing import SimulatedCluster
@@ -179,8 +179,8 @@ def test_requests_in_flight_survive_the_change(
     used: list[Any], without: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connections of the old version end when what is on them was answered: nothing fails."""
-    monkeypatch.setattr(silence, "QUIET", PATIENCE)  # nodes that wait for a busy machine are not silent
-    monkeypatch.setattr(silence, "GRACE", PATIENCE)
+    monkeypatch.setattr(health, "QUIET", PATIENCE)  # nodes that wait for a busy machine are not silent
+    monkeypatch.setattr(health, "GRACE", PATIENCE)
     simulated = mixed(without, NEW, OLD, shards=2)
     session = connected(used, simulated)
     eventually(lambda: speaks_everywhere(session, 2, 4))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from cassandra import InvalidRequest, Unauthorized
-from cassandra._net import silence
+from cassandra._net import health
 from cassandra._session.scan import reading
 from cassandra._session.scan.reading import BATCH, DONE, FAILED, RESTARTED
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable, Session
@@ -102,7 +102,7 @@ def test_a_node_stands_still(
     table: Session, simulated: SimulatedCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its pages are asked for at another replica, long before the timeout."""
-    monkeypatch.setattr(silence, "QUIET", 0.5)
+    monkeypatch.setattr(health, "QUIET", 0.5)
     session = connect(simulated, "ks")
     with simulated.inject(Pause(), **SELECT, after=20, times=1):
         assert_all(values(session.scan("t", **PAGES, timeout=300).batches()))

@@ -20,7 +20,7 @@ with Cluster(points, port=int(port)) as cluster:
     assert row.key == "local" and "system_schema" in cluster.metadata.keyspaces
 print(*sys.modules)
 """
-NOT_NEEDED = {"asyncio", "dataclasses", "inspect", "ssl", "cassandra._net.tls.tls", "cassandra._routing.schema.ddl"}
+NOT_NEEDED = {"asyncio", "dataclasses", "inspect", "ssl", "cassandra._net.tls", "cassandra._routing.schema.ddl"}
 
 
 def test_a_plain_session_imports_neither_tls_nor_asyncio(no_leaks: None) -> None:

@@ -1,5 +1,5 @@
 # TLS by Python's OpenSSL: an ssl.SSLObject between two ssl.MemoryBIO, as a byte filter. A subclass implements
-# handshake, sessions and error texts (cassandra/_net/tls/tls.py).
+# handshake, sessions and error texts (cassandra/_net/tls.py).
 #
 # On the main thread CPython runs signal handlers after each call into OpenSSL, and the exception of a handler replaces
 # the return value of the call, although the call has read or written. So the calls are made such that their effects can

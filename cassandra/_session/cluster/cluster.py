@@ -75,11 +75,11 @@ from .versions import SpokenVersion, Versions
 if TYPE_CHECKING:
     import ssl
 
+    from cassandra._net.auth import AuthProvider
     from cassandra._net.client_routes import ClientRoutes, ClientRoutesConfig
     from cassandra._net.endpoint import EndPoint, EndPointFactory
-    from cassandra._net.handshake.application import ApplicationInfoBase
-    from cassandra._net.handshake.auth import AuthProvider
-    from cassandra._net.pool.pool import HostPool
+    from cassandra._net.handshake import ApplicationInfoBase
+    from cassandra._net.pool import HostPool
     from cassandra._routing.policies import (
         AddressTranslator,
         ConvictionPolicy,

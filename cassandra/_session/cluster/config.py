@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import EndPoint
-from cassandra._net.handshake.options import MAX_FRAME
+from cassandra._net.options import MAX_FRAME
 
 T = TypeVar("T")
 

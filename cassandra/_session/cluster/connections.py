@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._net.connection import Connection
-from cassandra._net.handshake.options import MAX_FRAME, MAX_REQUESTS, ConnectionOptions
+from cassandra._net.options import MAX_FRAME, MAX_REQUESTS, ConnectionOptions
 
 from .config import made_class, overrides
 
@@ -59,7 +59,7 @@ class ConnectionFactory:
         if options.driver_config_reporting_enabled:
             from . import reporting as reporting
         if options.ssl_context is not None or options.ssl_options is not None:
-            from cassandra._net.tls import tls as tls
+            pass
         if overrides(options.connection_class, ("initialize_reactor",)):
             options.connection_class.initialize_reactor()
 

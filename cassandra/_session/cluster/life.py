@@ -28,7 +28,7 @@ from cassandra._base.logs import get_logger
 from cassandra._base.process import Event, catch_up, in_child, renew
 from cassandra._base.real import Future
 from cassandra._core.transport import Reactor
-from cassandra._net.heartbeat import Heartbeat
+from cassandra._net.health import Heartbeat
 
 from ..background import commands
 from ..background.draining import busy, drain

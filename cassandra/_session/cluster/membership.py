@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.errors import RequestExecutionException, RequestValidationException
 from cassandra._base.logs import get_logger
 from cassandra._net.connection import Connection, shows_life
-from cassandra._net.silence import leave_to_parent
+from cassandra._net.health import leave_to_parent
 from cassandra._routing.policies import HostDistance
 from cassandra._wire.messages.requests import OptionsMessage
 
@@ -39,7 +39,7 @@ from .prepared_cache import Reprepare
 from .reconnection import Reconnector, urgent_delay
 
 if TYPE_CHECKING:
-    from cassandra._net.pool.pool import HostPool
+    from cassandra._net.pool import HostPool
     from cassandra._routing.host import Host
 
     from ..session import Session

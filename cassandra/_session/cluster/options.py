@@ -16,14 +16,14 @@ from uuid import UUID, uuid4
 from cassandra._base.face import Attribute
 from cassandra._base.versions import seconds
 from cassandra._core.memory import MemoryPool
+from cassandra._net.auth import AuthProvider, PlainTextAuthProvider
 from cassandra._net.client_routes import ClientRoutes, ClientRoutesConfig, ClientRoutesEndPointFactory
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DEFAULT_PORT, DefaultEndPointFactory, EndPointFactory, SniEndPointFactory
-from cassandra._net.handshake.application import ApplicationInfoBase
-from cassandra._net.handshake.auth import AuthProvider, PlainTextAuthProvider
-from cassandra._net.handshake.login import LoginPolicy
-from cassandra._net.handshake.options import MAX_REQUESTS
-from cassandra._net.tls.sessions import SSLSessionCache
+from cassandra._net.handshake import ApplicationInfoBase
+from cassandra._net.options import MAX_REQUESTS
+from cassandra._net.tls_sessions import SSLSessionCache
+from cassandra._net.trust import LoginPolicy
 from cassandra._routing.policies import (
     AddressTranslator,
     ConvictionPolicy,
@@ -42,7 +42,7 @@ from .config import ControlConnectionQueryFallback, ShardAwareOptions
 if TYPE_CHECKING:
     import ssl
 
-    from cassandra._net.allowed import AllowedAddresses
+    from cassandra._net.trust import AllowedAddresses
 
     from ..request.tracking import RequestTracker
     from ..session import Session
@@ -178,7 +178,7 @@ class Options:
         if options is not None and not isinstance(options, Mapping):
             raise TypeError(f"ssl_options should be a dict, not {options!r}")
         if options is not None:
-            from cassandra._net.tls.context import check_options
+            from cassandra._net.tls import check_options
 
             check_options(options, context)
         if options is not None and context is None:
@@ -371,7 +371,7 @@ class Options:
     @allowed_addresses.setter
     def allowed_addresses(self, entries: Iterable[Any] | None) -> None:
         if entries is not None:
-            from cassandra._net.allowed import AllowedAddresses  # few programs need it
+            from cassandra._net.trust import AllowedAddresses  # few programs need it
 
             self.addresses = AllowedAddresses(entries)
         else:

@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING
 
 from cassandra._base.errors import AuthenticationFailed
 from cassandra._base.logs import get_logger
+from cassandra._net.backoff import Delays, Repeated
 from cassandra._net.connection import Connection
-from cassandra._net.delays import Delays
-from cassandra._net.repeated import Repeated
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host

@@ -16,8 +16,8 @@ from typing import Any
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
-from cassandra._net.handshake.options import MAX_REQUESTS
-from cassandra._net.limits import worn_at
+from cassandra._net.exchange import worn_at
+from cassandra._net.options import MAX_REQUESTS
 from cassandra._routing import policies
 
 from ..session import Session
@@ -98,7 +98,7 @@ class DriverConfigReporter:
         if cluster.ssl_context is not None:
             report["tls"] = {"hostname-verification": bool(cluster.ssl_context.check_hostname)}
         elif cluster.ssl_options is not None:
-            from cassandra._net.tls.context import checks_names
+            from cassandra._net.tls import checks_names
 
             report["tls"] = {"hostname-verification": checks_names(cluster.ssl_options)}
         return report

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 if TYPE_CHECKING:
-    from cassandra._net.pool.pool import HostPool
+    from cassandra._net.pool import HostPool
 
     from ..session import Session
 

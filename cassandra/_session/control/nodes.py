@@ -24,9 +24,9 @@ from cassandra._net.endpoint import is_address
 from .queries import Row, fetch, must
 
 if TYPE_CHECKING:
-    from cassandra._net.allowed import AllowedAddresses
     from cassandra._net.connection import Connection
     from cassandra._net.endpoint import EndPoint, EndPointFactory
+    from cassandra._net.trust import AllowedAddresses
 
 log = get_logger("cassandra.cluster")
 

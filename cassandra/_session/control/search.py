@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import DriverException, NoHostAvailable
 from cassandra._base.logs import get_logger
-from cassandra._net.delays import Delays
+from cassandra._net.backoff import Delays
 from cassandra._net.endpoint import EndPoint, is_numeric, needs_look_up
 from cassandra._net.exchange import run_blocking
 from cassandra._routing.policies.router import is_builtin

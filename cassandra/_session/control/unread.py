@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from cassandra._base.errors import RequestError
 from cassandra._base.logs import get_logger
-from cassandra._net.delays import Delays
+from cassandra._net.backoff import Delays
 
 if TYPE_CHECKING:
     from ..background.scheduler import Strand, Task

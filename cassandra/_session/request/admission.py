@@ -57,14 +57,14 @@ from cassandra._core.transport import (
     AdmissionQueue,
     Limit,
 )
-from cassandra._net.limits import RoomSignal, worn_at
+from cassandra._net.exchange import RoomSignal, worn_at
 
 from ..background import aio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from cassandra._net.pool.pool import HostPool
+    from cassandra._net.pool import HostPool
     from cassandra._routing.host import Host
 
     from ..session import Session

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._core.codec import ExecuteTemplate
 from cassandra._core.routing import CompiledCache
 from cassandra._core.transport import Lane, RequestSource
-from cassandra._net.handshake.features import dialect_of
+from cassandra._net.features import dialect_of
 from cassandra._routing.policies import NoSpeculativeExecutionPolicy
 from cassandra._routing.policies.router import PickingRouter
 from cassandra._wire.messages.requests import NO_METADATA, ExecuteMessage

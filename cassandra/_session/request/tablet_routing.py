@@ -18,7 +18,7 @@ from cassandra._base.logs import get_logger
 from cassandra._routing.tablets import choose_tablet_version_block, random_tablet_version_block
 
 if TYPE_CHECKING:
-    from cassandra._net.handshake.features import ProtocolFeatures
+    from cassandra._net.features import ProtocolFeatures
     from cassandra._routing.tablets import Tablets
     from cassandra._wire.messages.requests import ExecuteMessage
 

@@ -233,7 +233,7 @@ def imported(argument: str, name: str) -> Any:
 
 def _provider(given: Any) -> Any:
     if isinstance(given, tuple):
-        from cassandra._net.handshake.auth import PlainTextAuthProvider
+        from cassandra._net.auth import PlainTextAuthProvider
 
         return PlainTextAuthProvider(*given)
     return given

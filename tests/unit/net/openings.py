@@ -9,7 +9,7 @@ import pytest
 from cassandra._core.transport import Reactor
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint
-from cassandra._net.handshake.options import ConnectionOptions
+from cassandra._net.options import ConnectionOptions
 from tests.fakes.scripted import ScriptedServer
 from tests.patience import PATIENCE, ever_longer
 

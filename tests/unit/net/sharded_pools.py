@@ -10,8 +10,8 @@ from typing import Any
 
 from cassandra._core.routing import ShardingInfo
 from cassandra._net.endpoint import DefaultEndPoint
-from cassandra._net.handshake.options import ConnectionOptions
-from cassandra._net.pool.pool import HostPool
+from cassandra._net.options import ConnectionOptions
+from cassandra._net.pool import HostPool
 from cassandra._wire.messages.requests import QueryMessage
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection

@@ -12,8 +12,8 @@ import lz4.block
 import pytest
 
 from cassandra._base.errors import ProtocolError
-from cassandra._net.handshake import compression
-from cassandra._net.handshake.compression import Compression, available, choose
+from cassandra._net import compression
+from cassandra._net.compression import Compression, available, choose
 from cassandra.connection import locally_supported_compressions
 
 SAMPLES = [b"", b"a", b"hello " * 100, bytes(100_000), random.Random(1).randbytes(50_000)]

@@ -15,7 +15,7 @@ from cassandra._core.transport import CLOSED, PROTOCOL, TIMED_OUT, Failure, Oper
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint
 from cassandra._net.exchange import failure_error, run_blocking
-from cassandra._net.handshake.options import ConnectionOptions
+from cassandra._net.options import ConnectionOptions
 from cassandra._net.reactors import LibevConnection
 from cassandra._wire.handlers import ProtocolHandler
 from cassandra._wire.messages.requests import OptionsMessage, PrepareMessage, QueryMessage

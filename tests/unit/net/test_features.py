@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from cassandra._net.handshake.features import ProtocolFeatures, ShardingInfo, supported_versions
+from cassandra._net.features import ProtocolFeatures, ShardingInfo, supported_versions
 
 SCYLLA = {
     "SCYLLA_SHARD": ["3"],

@@ -10,11 +10,11 @@ import pytest
 from cassandra._base import errors, server_errors
 from cassandra._core.codec import TypeContext
 from cassandra._core.transport import Frame
+from cassandra._net import handshake as module
+from cassandra._net.auth import Authenticator, AuthProvider, PlainTextAuthProvider
 from cassandra._net.endpoint import DefaultEndPoint
-from cassandra._net.handshake import handshake as module
-from cassandra._net.handshake.application import ApplicationInfo
-from cassandra._net.handshake.auth import Authenticator, AuthProvider, PlainTextAuthProvider
-from cassandra._net.handshake.handshake import (
+from cassandra._net.handshake import (
+    ApplicationInfo,
     Blocking,
     Established,
     Negotiated,
@@ -25,7 +25,7 @@ from cassandra._net.handshake.handshake import (
     use_keyspace,
     version_refusal,
 )
-from cassandra._net.handshake.options import ConnectionOptions
+from cassandra._net.options import ConnectionOptions
 from cassandra._wire.messages.requests import (
     AuthChallengeMessage,
     AuthenticateMessage,

@@ -11,8 +11,8 @@ import pytest
 from cassandra._base import errors, server_errors
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint
-from cassandra._net.handshake.options import ConnectionOptions
-from cassandra._net.heartbeat import Heartbeat
+from cassandra._net.health import Heartbeat
+from cassandra._net.options import ConnectionOptions
 from cassandra._wire.messages.requests import OptionsMessage
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection

@@ -10,7 +10,7 @@ import pytest
 
 from cassandra._base import errors
 from cassandra._core.transport import Reactor
-from cassandra._net.handshake.auth import PlainTextAuthProvider
+from cassandra._net.auth import PlainTextAuthProvider
 from cassandra._wire.messages.requests import QueryMessage
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection, ScriptedServer

@@ -13,10 +13,10 @@ import pytest
 from cassandra._base import errors
 from cassandra._core.codec import TypeContext
 from cassandra._core.transport import Frame
+from cassandra._net.auth import PlainTextAuthProvider
 from cassandra._net.endpoint import DefaultEndPoint
-from cassandra._net.handshake.auth import PlainTextAuthProvider
-from cassandra._net.handshake.handshake import Blocking, Established, Starting, handshake
-from cassandra._net.handshake.options import ConnectionOptions
+from cassandra._net.handshake import Blocking, Established, Starting, handshake
+from cassandra._net.options import ConnectionOptions
 from cassandra._wire.messages.requests import AuthenticateMessage
 from cassandra._wire.messages.responses import SupportedMessage, decode_response
 from tests.fakes import wire

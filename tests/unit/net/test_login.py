@@ -11,9 +11,9 @@ import pytest
 from cassandra import AuthenticationFailed
 from cassandra._net.client_routes import ClientRouteProxy, ClientRoutes, ClientRoutesConfig, ClientRoutesEndPoint
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, SniEndPoint, UnixSocketEndPoint, is_local
-from cassandra._net.handshake.handshake import Established, Starting, handshake
-from cassandra._net.handshake.login import MAX_CHALLENGES, PASSWORD_AUTHENTICATORS, LoginPolicy
-from cassandra._net.handshake.options import ConnectionOptions
+from cassandra._net.handshake import Established, Starting, handshake
+from cassandra._net.options import ConnectionOptions
+from cassandra._net.trust import MAX_CHALLENGES, PASSWORD_AUTHENTICATORS, LoginPolicy
 from cassandra._wire.messages.requests import (
     AuthChallengeMessage,
     AuthenticateMessage,
@@ -136,7 +136,7 @@ def test_sasl_mechanisms_that_send_a_password(policy: LoginPolicy, monkeypatch: 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             pass
 
-    monkeypatch.setattr("cassandra._net.handshake.auth._require_sasl", lambda: Client)
+    monkeypatch.setattr("cassandra._net.auth._require_sasl", lambda: Client)
     policy.check(REMOTE, SaslAuthenticator("h", "s", "GSSAPI"), EVIL)
     with pytest.raises(AuthenticationFailed):
         policy.check(REMOTE, SaslAuthenticator("h", "s", "PLAIN"), EVIL)

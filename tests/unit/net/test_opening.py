@@ -17,9 +17,9 @@ from cassandra._core.transport import Reactor
 from cassandra._net import endpoint as endpoint_module
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint, UnixSocketEndPoint
-from cassandra._net.handshake.options import ConnectionOptions
+from cassandra._net.features import Aim, ShardAwarePortGenerator
 from cassandra._net.opening import Opening
-from cassandra._net.pool.sharding import Aim, ShardAwarePortGenerator
+from cassandra._net.options import ConnectionOptions
 from cassandra._wire.messages.requests import QueryMessage
 from tests.fakes import wire
 from tests.fakes.scripted import SUPPORTED, ScriptedConnection, ScriptedServer

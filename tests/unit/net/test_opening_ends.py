@@ -13,8 +13,8 @@ from cassandra._base import errors
 from cassandra._core.transport import Reactor
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint
-from cassandra._net.handshake.options import UNBOUNDED_CONNECT_TIMEOUT, ConnectionOptions
 from cassandra._net.opening import Awaited
+from cassandra._net.options import UNBOUNDED_CONNECT_TIMEOUT, ConnectionOptions
 from tests.fakes.scripted import ScriptedServer
 from tests.patience import PATIENCE, eventually
 from tests.unit.net.openings import connect, endpoint_of

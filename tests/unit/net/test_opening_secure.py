@@ -11,9 +11,9 @@ import pytest
 
 from cassandra._base import errors
 from cassandra._core.transport import Reactor
+from cassandra._net.auth import Authenticator, AuthProvider, PlainTextAuthProvider
 from cassandra._net.connection import Connection
-from cassandra._net.handshake.auth import Authenticator, AuthProvider, PlainTextAuthProvider
-from cassandra._net.handshake.options import ConnectionOptions
+from cassandra._net.options import ConnectionOptions
 from cassandra._wire.messages.requests import QueryMessage
 from tests.fakes.scripted import ScriptedServer
 from tests.patience import PATIENCE

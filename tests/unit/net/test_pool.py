@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from cassandra._base import errors
-from cassandra._net import delays as delays_module
-from cassandra._net.handshake.options import ConnectionOptions
-from cassandra._net.pool import pool as pool_module
-from cassandra._net.pool.pool import HostPool
+from cassandra._net import backoff as delays_module
+from cassandra._net import pool as pool_module
+from cassandra._net.options import ConnectionOptions
+from cassandra._net.pool import HostPool
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection
 from tests.patience import PATIENCE, eventually

@@ -10,7 +10,7 @@ import pytest
 
 from cassandra._base import errors
 from cassandra._net.connection import Connection
-from cassandra._net.handshake.options import ConnectionOptions
+from cassandra._net.options import ConnectionOptions
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection
 from tests.patience import PATIENCE, eventually

@@ -12,10 +12,11 @@ from uuid import UUID
 
 import pytest
 
+from cassandra._net import features
+from cassandra._net import pool as pool_module
 from cassandra._net.client_routes import ClientRoutesEndPoint
 from cassandra._net.endpoint import UnixSocketEndPoint
-from cassandra._net.pool import filling, sharding
-from cassandra._net.pool.pool import HostPool
+from cassandra._net.pool import HostPool
 from tests.patience import PATIENCE, eventually
 from tests.unit.net.sharded_pools import NEVER, Net, covered, lose, open_sockets, shards
 
@@ -31,7 +32,7 @@ def net(no_leaks: None) -> Iterator[Net]:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filling, "SPREAD", 0.0)
+    monkeypatch.setattr(pool_module, "SPREAD", 0.0)
 
 
 # ---- the shard-aware port
@@ -39,14 +40,14 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ports(monkeypatch: pytest.MonkeyPatch, taken: Iterable[int], free: bool = True) -> None:
     """Have these local ports tried first."""
-    generate = sharding.ShardAwarePortGenerator.generate
+    generate = features.ShardAwarePortGenerator.generate
 
     def first_taken(self: Any, shard_id: int, total_shards: int) -> Iterator[int]:
         yield from taken
         if free:
             yield from generate(self, shard_id, total_shards)
 
-    monkeypatch.setattr(sharding.ShardAwarePortGenerator, "generate", first_taken)
+    monkeypatch.setattr(features.ShardAwarePortGenerator, "generate", first_taken)
 
 
 def test_a_local_port_that_is_taken(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,13 +96,13 @@ def test_without_the_port(net: Net, monkeypatch: pytest.MonkeyPatch, how: str) -
     elif how == "not wanted":
         chosen = SimpleNamespace(disable=None, disable_shardaware_port=True)
     else:
-        monkeypatch.setattr(filling, "OWN_PORTS", (UnixSocketEndPoint,))
-    monkeypatch.setattr(filling, "LANES", 1)
+        monkeypatch.setattr(pool_module, "OWN_PORTS", (UnixSocketEndPoint,))
+    monkeypatch.setattr(pool_module, "LANES", 1)
     pool = net.open_all(shards=chosen)
     assert net.server.came == [0, 0, 1, 0, 1, 2, 2, 3]
     eventually(lambda: open_sockets(net) == 4)
     blocked = pool.advanced_shardaware_block_until
-    assert blocked == 0.0 if how != "refused" else 0 < blocked - time.time() <= filling.BLOCKED
+    assert blocked == 0.0 if how != "refused" else 0 < blocked - time.time() <= pool_module.BLOCKED
     assert net.lost == [] and pool.state()["last_error"] is None
 
 
@@ -145,8 +146,8 @@ def test_a_block_ends(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
     came = len(net.server.aware.connections)
     now, on_the_wall = time.monotonic(), time.time()
     pool.disable_advanced_shard_aware(100)
-    monkeypatch.setattr(filling, "monotonic", lambda: now + 101)
-    monkeypatch.setattr(filling, "time", lambda: on_the_wall - 3600)  # somebody has set it back
+    monkeypatch.setattr(pool_module, "monotonic", lambda: now + 101)
+    monkeypatch.setattr(pool_module, "time", lambda: on_the_wall - 3600)  # somebody has set it back
     lose(pool, 2)
     eventually(lambda: covered(pool, 4))
     assert len(net.server.aware.connections) == came + 1
@@ -160,7 +161,7 @@ def test_a_shard_that_is_never_given_to_us(net: Net, monkeypatch: pytest.MonkeyP
     net.delays = (NEVER,)
     net.server.announces_port = False
     net.server.choose = iter([0, 1, 2] * 100).__next__
-    monkeypatch.setattr(filling, "LANES", 1)
+    monkeypatch.setattr(pool_module, "LANES", 1)
     pool = net.make()
     pool.max_excess_connections_per_shard_multiplier = 2
     opened = threading.Event()

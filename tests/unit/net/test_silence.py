@@ -12,11 +12,11 @@ import pytest
 
 from cassandra._base import errors
 from cassandra._core.transport import Operation
-from cassandra._net import silence
+from cassandra._net import health
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint
-from cassandra._net.handshake.options import ConnectionOptions
-from cassandra._net.pool.pool import HostPool
+from cassandra._net.options import ConnectionOptions
+from cassandra._net.pool import HostPool
 from cassandra._routing.host import Host
 from cassandra._wire.messages.requests import QueryMessage
 from cassandra.policies import SimpleConvictionPolicy
@@ -144,7 +144,7 @@ def test_a_node_that_stands_still_and_goes_on(net: Net, caplog: pytest.LogCaptur
 
 def test_a_slow_query_is_no_silence(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
     """The node answers what can be answered at once, again and again."""
-    monkeypatch.setattr(silence, "GRACE", 10.0)  # at once, on the busiest machine
+    monkeypatch.setattr(health, "GRACE", 10.0)  # at once, on the busiest machine
     pool = net.open()
     seen: list[wire.Envelope] = []
     net.node.slow = lambda request: request.opcode == wire.QUERY and not seen.append(request)
@@ -187,7 +187,7 @@ def test_one_dead_connection_makes_no_suspect(net: Net) -> None:
     node.lost.update(dead)
     node.slow = lambda request: request.opcode == wire.STARTUP  # no new ones for now
     ask(pool.pick())
-    deadline = time.monotonic() + 6 * (silence.QUIET + silence.GRACE)
+    deadline = time.monotonic() + 6 * (health.QUIET + health.GRACE)
     while time.monotonic() < deadline:
         assert alive.request(QUERY, PATIENCE).kind == 1
     before = pool.pick()
@@ -226,7 +226,7 @@ def test_the_process_was_held_up_itself(net: Net) -> None:
     pool = net.open()
     for _ in range(3):
         operations = [ask(pool.pick()) for _ in range(20)]
-        net.reactor.call_soon(lambda: time.sleep(3 * (silence.QUIET + silence.GRACE)))
+        net.reactor.call_soon(lambda: time.sleep(3 * (health.QUIET + health.GRACE)))
         assert all(answered(operation) for operation in operations)
     assert not net.suspects
 
@@ -237,7 +237,7 @@ def test_held_up_between_the_question_and_its_answer(net: Net) -> None:
 
     def slow(request: wire.Envelope) -> bool:
         if request.opcode == wire.OPTIONS and net.node.server.opcodes.count(wire.OPTIONS) == 2:
-            net.reactor.call_soon(lambda: time.sleep(3 * silence.GRACE))
+            net.reactor.call_soon(lambda: time.sleep(3 * health.GRACE))
             seen.set()
         return request.opcode == wire.QUERY
 
@@ -264,7 +264,7 @@ class Throttled:
 
 def test_a_long_upload_is_no_silence(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is received while a large request is on its way, and what is asked meanwhile is behind it."""
-    monkeypatch.setattr(silence, "GRACE", 2.5)  # the last bytes wait for a server that is slow itself
+    monkeypatch.setattr(health, "GRACE", 2.5)  # the last bytes wait for a server that is slow itself
     net.options = ConnectionOptions(connect_timeout=PATIENCE, compression=False)
     # The network is slow, not the server. Before the connection is made: what was within a window that shrinks later
     # is dropped, and repeated after ever longer pauses.
@@ -278,7 +278,7 @@ def test_a_long_upload_is_no_silence(net: Net, monkeypatch: pytest.MonkeyPatch) 
     frame = QueryMessage("x" * (8 << 20), 1).encode(connection.protocol_version)
     connection.submit(frame, operation, 0, PATIENCE)
     assert answered(operation)
-    assert time.monotonic() - begin > 2 * (silence.QUIET + silence.GRACE), "it was no long upload"
+    assert time.monotonic() - begin > 2 * (health.QUIET + health.GRACE), "it was no long upload"
     assert net.suspects == [] and operation.silent == []
 
 

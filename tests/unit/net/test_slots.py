@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cassandra._core.routing import ShardingInfo
-from cassandra._net.pool.slots import ANY, Joined, Slots
+from cassandra._net.pool_slots import ANY, Joined, Slots
 
 
 def connection(shard: int = 0, shards: int | None = 4, ignore_msb: int = 12, port: int | None = None) -> Any:

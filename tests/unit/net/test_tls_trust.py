@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from cassandra._base.errors import ConnectionException
+from cassandra._net import tls as contexts
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, SniEndPoint
-from cassandra._net.handshake.options import ConnectionOptions
-from cassandra._net.tls import context as contexts
-from cassandra._net.tls.context import build_context, checks_names
-from cassandra._net.tls.sessions import SSLSessionCache
-from cassandra._net.tls.tls import TlsFilter, make_filter
+from cassandra._net.options import ConnectionOptions
+from cassandra._net.tls import TlsFilter, build_context, checks_names, make_filter
+from cassandra._net.tls_sessions import SSLSessionCache
 from cassandra.cluster import Cluster
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedServer

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra._core.routing import CompiledCache, MetadataFields, PoolSetFields, SessionFields
-from cassandra._net.pool.pool import HostPool
+from cassandra._net.pool import HostPool
 from cassandra._session.pools import PoolSet
 from cassandra.cluster import ExecutionProfile, ResultSet, Session
 from cassandra.connection import Connection as NetConnection

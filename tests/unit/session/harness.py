@@ -20,7 +20,7 @@ from cassandra._base.locks import enter_driver_thread
 from cassandra._core.codec import ResultDecoder, TypeContext
 from cassandra._core.routing import MetadataFields, PoolFields
 from cassandra._core.transport import CLOSED, TIMED_OUT, ConnectionBase, Failure, Frame, Operation
-from cassandra._net.handshake.features import ProtocolFeatures, dialect_of
+from cassandra._net.features import ProtocolFeatures, dialect_of
 from cassandra._routing.metadata import EMPTY, ClusterState, Topology
 from cassandra._wire.messages.reading import uses_metadata_ids
 from cassandra._wire.messages.responses import ResultMessage, decode_response

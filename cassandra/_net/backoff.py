@@ -1,12 +1,18 @@
 """Delays of a reconnection schedule (L3). The schedule is user code: it may raise, end, or return invalid values.
 
 Used by one thread at a time, without a lock held, since the schedule may call any code.
+
+Log rate limit: a repeated failure is logged when it starts or changes, and then once a minute (L3).
+
+Used without a lock; two threads at the same time may log one line more.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Iterator
+from time import monotonic
 
 from cassandra._base.logs import get_logger
 
@@ -46,3 +52,30 @@ class Delays:
         """Return the next delay; an ended schedule repeats its last one. For callers that retry without end."""
         delay = self.next()
         return self._last if delay is None else delay
+
+
+# ---- repeated
+
+AGAIN = 60.0  # seconds between two lines about the same failure
+
+
+class Repeated:
+    """Log level of one operation that may fail repeatedly."""
+
+    __slots__ = ("_at", "_kind")
+
+    def __init__(self) -> None:
+        self._kind: type[BaseException] | None = None
+        self._at = 0.0
+
+    def level(self, level: int, error: BaseException) -> int:
+        """Return the level for logging *error*: *level*, or DEBUG if the same failure was logged recently."""
+        now = monotonic()
+        if type(error) is self._kind and now - self._at < AGAIN:  # texts may differ by an elapsed time
+            return logging.DEBUG
+        self._kind, self._at = type(error), now
+        return level
+
+    def over(self) -> None:
+        """Reset after a success."""
+        self._kind = None

@@ -1,4 +1,10 @@
-"""Detection of silent connections and of hosts that they make suspects (L3).
+"""Heartbeats: check idle connections and close dead ones (L3). One :class:`Heartbeat` per cluster.
+
+A timer on the I/O thread sends OPTIONS on every connection that received nothing for an interval. A timeout or an error
+makes the connection defunct; its pool and its owner are notified as for any lost connection. A connection that has
+requests in flight and receives nothing is detected much sooner, by ``silence.py``.
+
+Detection of silent connections and of hosts that they make suspects (L3).
 
 One :class:`HostWatch` per host, over the pools of all sessions. Everything here runs on the I/O thread, started by
 channels, timers and responses.
@@ -27,20 +33,99 @@ There is no cost on the request path while hosts respond.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from random import uniform
 from time import monotonic
 from typing import Any, Protocol
 
-from cassandra._base.errors import ConnectionException, ConnectionShutdown
+from cassandra._base.errors import ConnectionException, ConnectionShutdown, OperationTimedOut, ProtocolError
 from cassandra._base.logs import get_logger
-from cassandra._core.transport import Reactor
+from cassandra._core.transport import Reactor, Timer
 from cassandra._net.connection import Connection
 from cassandra._net.exchange import guarded
 from cassandra._wire.messages.requests import OptionsMessage
+from cassandra._wire.messages.responses import SupportedMessage
 
-log = get_logger("cassandra.pool")
+connection_log = get_logger("cassandra.connection")
+
+
+LOOKS = 8  # checks per interval: a connection is probed after one idle interval, not after two
+
+
+class Heartbeat:
+    """Probes connections that were idle for *interval* seconds, until ``stop``. *connections* returns the cluster's
+    current connections; it is called on the I/O thread and must not block."""
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        interval: float,
+        timeout: float,
+        connections: Callable[[], Iterable[Connection]],
+    ) -> None:
+        self._reactor = reactor
+        self._interval = interval
+        self._timeout = timeout
+        self._connections = connections
+        self._pending: set[Connection] = set()
+        self._timer: Timer | None = None
+        self._stopped = False
+
+    def start(self) -> None:
+        """Start the timer. An interval of zero disables heartbeats."""
+        if self._interval <= 0 or self._stopped:
+            return
+        try:
+            self._timer = self._reactor.call_later(self._interval / LOOKS, self._beat)
+        except (RuntimeError, ConnectionException) as error:  # the reactor was stopped
+            connection_log.debug("Heartbeats end: %s", error)
+
+    def stop(self) -> None:
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _beat(self) -> None:
+        if self._stopped:
+            return
+        try:
+            connections = list(self._connections())
+        except Exception:
+            connection_log.exception("Heartbeat could not list the connections")
+            connections = []
+        for connection in connections:
+            if not connection.is_closed and connection.idle_seconds >= self._interval:
+                self.check(connection)
+        self.start()
+
+    def check(self, connection: Connection) -> None:
+        """Probe *connection* now, unless a probe is in flight."""
+        if connection in self._pending:
+            return
+        self._pending.add(connection)
+        connection.request_async(OptionsMessage(), lambda answer: self._answered(connection, answer), self._timeout)
+
+    def _answered(self, connection: Connection, answer: Any) -> None:
+        self._pending.discard(connection)
+        if isinstance(answer, (SupportedMessage, ProtocolError)) or connection.is_closed:  # a malformed one counts too
+            return
+        if isinstance(answer, OperationTimedOut):
+            error: BaseException = OperationTimedOut(
+                {str(connection.endpoint): f"no answer to a heartbeat within {self._timeout} s"},
+                connection.endpoint,
+                self._timeout,
+            )
+        elif isinstance(answer, BaseException):
+            error = answer
+        else:
+            error = ConnectionException(f"unexpected response to a heartbeat: {answer!r}", connection.endpoint)
+        connection.defunct(error)
+
+
+# ---- silence
+
+pool_log = get_logger("cassandra.pool")
 
 QUIET = 0.1  # seconds
 GRACE = 0.2
@@ -152,7 +237,7 @@ class HostWatch:
     def _end(self, connection: Connection, since: float) -> None:
         del self._silent[connection]
         connection.is_silent = False
-        log.info("%s responds again after %.1f s", connection, monotonic() - since)
+        pool_log.info("%s responds again after %.1f s", connection, monotonic() - since)
         guarded(self._owners[connection].on_heard, connection)
 
     def _look_later(self, reactor: Reactor) -> None:
@@ -181,11 +266,11 @@ class HostWatch:
         if silent and self._suspect_since is None:
             self._suspect_since = monotonic()
             waiting = sum(connection.waiting for connection in silent)
-            log.warning("%s is silent: %d requests are waiting, other hosts are preferred", self._host, waiting)
+            pool_log.warning("%s is silent: %d requests are waiting, other hosts are preferred", self._host, waiting)
             guarded(self._owners[silent[0]].on_suspect)
         elif not silent and self._suspect_since is not None:
             if self._owners:
-                log.info("%s was silent for %.1f s", self._host, monotonic() - self._suspect_since)
+                pool_log.info("%s was silent for %.1f s", self._host, monotonic() - self._suspect_since)
             self._suspect_since = None
 
     def _is_spoken_for(self, silent: Connection, since: float) -> bool:
@@ -230,4 +315,4 @@ def _later(reactor: Reactor, delay: float, action: Callable[[], None]) -> None:
     try:
         reactor.call_later(delay, action)
     except (RuntimeError, ConnectionShutdown) as error:  # the reactor was stopped, and with it all connections
-        log.debug("Watching of connections ends: %s", error)
+        pool_log.debug("Watching of connections ends: %s", error)

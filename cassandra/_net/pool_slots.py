@@ -20,7 +20,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from cassandra._net.pool.sharding import ShardingInfo, ShardPicker
+from .features import ShardingInfo, ShardPicker
 
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection

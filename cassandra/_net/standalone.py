@@ -16,9 +16,10 @@ from cassandra._base.process import renew
 from cassandra._base.threads import command
 from cassandra._base.versions import seconds
 from cassandra._core.transport import Reactor
-from cassandra._net.handshake.auth import Authenticator, AuthProvider
-from cassandra._net.handshake.options import MAX_REQUESTS, ConnectionOptions
 from cassandra._net.opening import Awaited
+
+from .auth import Authenticator, AuthProvider
+from .options import MAX_REQUESTS, ConnectionOptions
 
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection

@@ -15,7 +15,8 @@ from typing import Any
 
 from cassandra._base.errors import ProtocolError, ResponseTooLarge
 from cassandra._base.logs import printable
-from cassandra._net.handshake.options import MAX_FRAME
+
+from .options import MAX_FRAME
 
 Compress = Callable[[Any], bytes]
 Decompress = Callable[..., bytes]  # (data) or (data, limit of decompressed bytes)

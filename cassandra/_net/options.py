@@ -6,18 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cassandra._net.handshake.login import LoginPolicy
+from .trust import LoginPolicy
 
 if TYPE_CHECKING:
     import ssl
 
-    from cassandra._net.allowed import AllowedAddresses
     from cassandra._net.connection import Connection
     from cassandra._net.endpoint import EndPoint
-    from cassandra._net.handshake.application import ApplicationInfoBase
-    from cassandra._net.handshake.auth import AuthProvider
-    from cassandra._net.pool.sharding import Aim
-    from cassandra._net.tls.sessions import SSLSessionCache
+
+    from .auth import AuthProvider
+    from .features import Aim
+    from .handshake import ApplicationInfoBase
+    from .tls_sessions import SSLSessionCache
+    from .trust import AllowedAddresses
 
 DEFAULT_CQL_VERSION = "3.0.0"
 DEFAULT_CONNECT_TIMEOUT = 5.0
@@ -82,7 +83,7 @@ class ConnectionOptions:
         dict. Raises ValueError for options that contradict each other."""
         if not self.uses_tls_to(endpoint):
             return None
-        from cassandra._net.tls.context import context_for  # imports ssl
+        from .tls import context_for  # imports ssl
 
         return context_for(self.ssl_context, self.ssl_options, endpoint.ssl_options)
 

@@ -1,4 +1,8 @@
-"""The handshake of a connection, without I/O (L3).
+"""Start of a connection: the handshake without I/O, authentication, compression, negotiated features and options.
+
+Application information in STARTUP (L3; public module ``cassandra.application_info``).
+
+The handshake of a connection, without I/O (L3).
 
 ``handshake`` is a generator: it yields requests, receives the decoded responses, and returns a ``Negotiated``::
 
@@ -27,14 +31,10 @@ from cassandra._base.constants import ConsistencyLevel, ProtocolVersion, ResultK
 from cassandra._base.errors import AuthenticationFailed, ConnectionException, ProtocolError, ProtocolVersionUnsupported
 from cassandra._base.logs import printable
 from cassandra._base.names import escape_name
+from cassandra._base.objects import public
 from cassandra._base.server_errors import BadCredentials, ErrorMessage, ProtocolException
 from cassandra._base.version import RELEASE
 from cassandra._net.endpoint import EndPoint
-from cassandra._net.handshake import compression
-from cassandra._net.handshake.auth import INLINE_PROVIDERS, Authenticator
-from cassandra._net.handshake.features import ProtocolFeatures, supported_versions
-from cassandra._net.handshake.login import MAX_CHALLENGES
-from cassandra._net.handshake.options import DEFAULT_CQL_VERSION, ConnectionOptions
 from cassandra._wire.messages.requests import (
     AuthChallengeMessage,
     AuthenticateMessage,
@@ -46,6 +46,61 @@ from cassandra._wire.messages.requests import (
     StartupMessage,
 )
 from cassandra._wire.messages.responses import ReadyMessage, ResultMessage, SupportedMessage
+
+from . import compression
+from .auth import INLINE_PROVIDERS, Authenticator
+from .features import ProtocolFeatures, supported_versions
+from .options import DEFAULT_CQL_VERSION, ConnectionOptions
+from .trust import MAX_CHALLENGES
+
+# ---- application
+
+
+@public("cassandra.application_info")
+class ApplicationInfoBase:
+    """Subclass it to add options to STARTUP."""
+
+    def add_startup_options(self, options: dict[str, str]) -> None:
+        raise NotImplementedError
+
+
+@public("cassandra.application_info")
+class ApplicationInfo(ApplicationInfoBase):
+    """Name and version of the application and an id of this client, shown in the server's list of clients."""
+
+    application_name: str | None
+    application_version: str | None
+    client_id: str | None
+
+    def __init__(
+        self,
+        application_name: str | None = None,
+        application_version: str | None = None,
+        client_id: str | None = None,
+    ) -> None:
+        named = {
+            "application_name": application_name,
+            "application_version": application_version,
+            "client_id": client_id,
+        }
+        for name, value in named.items():
+            if value and not isinstance(value, str):
+                raise TypeError(f"{name} should be a string, not {type(value).__name__}")
+        self.application_name = application_name
+        self.application_version = application_version
+        self.client_id = client_id
+
+    def add_startup_options(self, options: dict[str, str]) -> None:
+        """Add APPLICATION_NAME, APPLICATION_VERSION and CLIENT_ID, each if it is set."""
+        if self.application_name:
+            options["APPLICATION_NAME"] = self.application_name
+        if self.application_version:
+            options["APPLICATION_VERSION"] = self.application_version
+        if self.client_id:
+            options["CLIENT_ID"] = self.client_id
+
+
+# ---- handshake
 
 DRIVER_NAME = "fastcql"
 DRIVER_VERSION = RELEASE

@@ -1,1 +1,0 @@
-"""Start of a connection: the handshake without I/O, authentication, compression, negotiated features and options."""
