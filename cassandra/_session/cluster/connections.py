@@ -59,7 +59,7 @@ class ConnectionFactory:
         if options.driver_config_reporting_enabled:
             from . import reporting as reporting
         if options.ssl_context is not None or options.ssl_options is not None:
-            pass
+            from cassandra._net import tls as tls
         if overrides(options.connection_class, ("initialize_reactor",)):
             options.connection_class.initialize_reactor()
 
