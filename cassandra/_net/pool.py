@@ -70,7 +70,7 @@ from functools import partial
 from operator import attrgetter
 from random import uniform
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from cassandra._base import threads
 from cassandra._base.errors import ConnectionShutdown, NoConnectionsAvailable, annotate
@@ -93,10 +93,6 @@ from .features import Aim, ShardChoice, ShardingInfo
 from .health import watch_of
 from .options import ConnectionOptions
 from .pool_slots import ANY, Joined, SlotChange, Slots
-
-if TYPE_CHECKING:
-    from cassandra._net.connection import Connection
-
 
 # ---- filling
 

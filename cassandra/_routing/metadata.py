@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from cassandra._routing.schema.model import KeyspaceMetadata
 
     from .host import Host
-    from .ring import ReplicaMap
-    from .tablets import Tablet, Tablets
+    from .tablets import Tablet
 
 
 class Topology:

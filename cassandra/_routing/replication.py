@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from .host import Host
     from .metadata import ClusterState
-    from .tokens import Token
 
 log = get_logger("cassandra.metadata")
 

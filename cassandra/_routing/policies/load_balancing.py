@@ -30,9 +30,7 @@ from .router import builtin, fallback_of, state_of, wanted_of
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
-    from cassandra._routing.metadata import ClusterState
 
-    from .base import LoadBalancingPolicy, Wanted
 
 log = get_logger("cassandra.policies")
 

@@ -29,7 +29,7 @@ from .base import Wanted, keeps_order
 if TYPE_CHECKING:
     from cassandra._core.routing import TabletMap
     from cassandra._routing.host import Host
-    from cassandra._routing.metadata import ClusterState, Topology
+    from cassandra._routing.metadata import Topology
     from cassandra._routing.ring import ReplicaMap
 
     from .base import BuiltIn, Leaf, LoadBalancingPolicy

@@ -43,7 +43,7 @@ from .parser import (
 from .queries import EVERYTHING, KEYSPACE_CONTENTS, SETTINGS, SchemaTarget
 
 if TYPE_CHECKING:
-    from .model import KeyspaceMetadata, MaterializedViewMetadata, TableMetadata
+    from .model import MaterializedViewMetadata
 
 
 def carry_on(
