@@ -35,19 +35,19 @@ from cassandra._routing.policies import (
 )
 from cassandra._routing.schema import ColumnMetadata, KeyspaceMetadata, TableMetadata
 from cassandra._routing.tablets import Tablet, choose_tablet_version_block, random_tablet_version_block
-from cassandra._session.control.agreement import SchemaAgreementScope
+from cassandra._session.control.schema_changes import SchemaAgreementScope
 from cassandra._session.statements.batch import BatchStatement
-from cassandra._session.cluster.cluster import Cluster
-from cassandra._session.cluster.config import ControlConnectionQueryFallback, ShardAwareOptions
+from cassandra._session.cluster import Cluster
+from cassandra._session.config import ControlConnectionQueryFallback, ShardAwareOptions
 from cassandra._session.control.control import ControlConnection
 from cassandra._session.request.future import ResponseFuture
 from cassandra._session.statements.prepared import BoundStatement, PreparedStatement
-from cassandra._session.cluster.profiles import (
+from cassandra._session.profiles import (
     default_lbp_factory, EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager,
 )
 from cassandra._session.request.result import ResultSet
 from cassandra._session.session import Session
-from cassandra._session.statements.statements import SimpleStatement, Statement
+from cassandra._session.statements.statement import SimpleStatement, Statement
 from cassandra._session.statements.timestamps import MonotonicTimestampGenerator
 from cassandra._session.request.trace import QueryTrace
 from cassandra._wire.rows import dict_factory, named_tuple_factory, tuple_factory
@@ -89,7 +89,7 @@ lend(__name__, {
         GraphAnalyticsExecutionProfile GraphExecutionProfile GraphOptions GraphProtocol GraphStatement
         SimpleGraphStatement graph_object_row_factory
     """,
-    "cassandra._session.cluster.reporting": "DriverConfigReporter",
+    "cassandra._session.driver_config": "DriverConfigReporter",
     "cassandra.protocol": """
         BatchMessage ExecuteMessage PrepareMessage ProtocolHandler QueryMessage RESULT_KIND_PREPARED RESULT_KIND_ROWS
         RESULT_KIND_SCHEMA_CHANGE RESULT_KIND_SET_KEYSPACE RESULT_KIND_VOID ResultMessage
@@ -107,7 +107,7 @@ lend(__name__, {
         _clusters_for_shutdown refresh_schema_and_set_result run_in_executor
     """,
     "cassandra._compat.scheduling": "_Scheduler",
-    "cassandra._session.statements.sentinels": "FETCH_SIZE_UNSET _NOT_SET=NOT_SET",
+    "cassandra._session.statements.statement": "FETCH_SIZE_UNSET _NOT_SET=NOT_SET",
     "cassandra.connection": "ConnectionHeartbeat locally_supported_compressions",
     "cassandra._compat.addresses": "_addrinfo_or_none _resolve_contact_points_to_string_map",
 })  # fmt: skip

@@ -3,13 +3,12 @@
 import logging
 
 from cassandra._base.aliases import lend
-from cassandra._session.concurrent.concurrent import execute_concurrent, execute_concurrent_with_args
-from cassandra._session.concurrent.concurrent_async import (
+from cassandra._session.request.concurrent import ExecutionResult, execute_concurrent, execute_concurrent_with_args
+from cassandra._session.request.concurrent_async import (
     ConcurrentResults,
     execute_concurrent_async,
     execute_concurrent_with_args_async,
 )
-from cassandra._session.concurrent.volley import ExecutionResult
 from cassandra._session.request.result import ResultSet
 
 log = logging.getLogger("cassandra.concurrent")
@@ -26,6 +25,6 @@ __all__ = [
 ]
 
 lend(__name__, {
-    "cassandra._session.cluster.profiles": "EXEC_PROFILE_DEFAULT",
+    "cassandra._session.profiles": "EXEC_PROFILE_DEFAULT",
     "cassandra._compat.concurrent": "ConcurrentExecutorGenResults ConcurrentExecutorListResults",
 })  # fmt: skip

@@ -67,7 +67,7 @@ lend(__name__, {
     "cassandra._compat.internals": """
         DEFAULT_LOCAL_PORT_HIGH DEFAULT_LOCAL_PORT_LOW NONBLOCKING defunct_on_error
     """,
-    "cassandra._session.cluster.reporting": "DRIVER_CONFIG_OPTION DriverConfigReporter SESSION_ID_OPTION",
+    "cassandra._session.driver_config": "DRIVER_CONFIG_OPTION DriverConfigReporter SESSION_ID_OPTION",
     "cassandra._compat.structs": "_Frame frame_header_v3",
     "cassandra._compat.heartbeats": "ConnectionHeartbeat HeartbeatFuture",
     "cassandra._compat.timers": "ResponseWaiter Timer TimerManager",

@@ -3,7 +3,7 @@
 import logging
 
 from cassandra._base.aliases import lend
-from cassandra._session.cluster.reporting import (
+from cassandra._session.driver_config import (
     DRIVER_CONFIG_OPTION,
     DRIVER_CONFIG_SCHEMA_VERSION,
     MAX_DRIVER_CONFIG_LENGTH,

@@ -65,7 +65,7 @@ lend(__name__, {
         _cql_from_cass_type _encoder _replication_strategies get_schema_parser
     """,
     "cassandra._wire.messages.requests": "QueryMessage",
-    "cassandra._session.statements.statements": "bind_params",
+    "cassandra._session.statements.statement": "bind_params",
     "cassandra._base.versions": "maybe_add_timeout_to_query",
     "cassandra._routing.replication": "_UnknownStrategy",
     "cassandra._wire.marshal": "varint_unpack",

@@ -4,7 +4,7 @@
 import logging
 
 from cassandra._base.aliases import lend
-from cassandra._session.cluster.metrics import (
+from cassandra._session.metrics import (
     IntStat,
     Metrics,
     PmfStat,
@@ -14,7 +14,7 @@ from cassandra._session.cluster.metrics import (
     getStats,
     init,
 )
-from cassandra._session.request.tracking import RequestTracker, TrackedAttempt
+from cassandra._session.request.observers import RequestTracker, TrackedAttempt
 
 log = logging.getLogger("cassandra.metrics")
 
@@ -33,5 +33,5 @@ __all__ = [
 ]
 
 lend(__name__, {
-    "cassandra._session.cluster.metrics": "_stats_registry=_registry",
+    "cassandra._session.metrics": "_stats_registry=_registry",
 })  # fmt: skip

@@ -8,8 +8,8 @@ from cassandra._base.errors import OperationTimedOut, TraceUnavailable
 from cassandra._session.request.trace import QueryTrace, TraceEvent
 from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.statements.prepared import UNSET_VALUE, BoundStatement, PreparedStatement
-from cassandra._session.statements.sentinels import FETCH_SIZE_UNSET
-from cassandra._session.statements.statements import (
+from cassandra._session.statements.statement import (
+    FETCH_SIZE_UNSET,
     BatchType,
     HostTargetingStatement,
     SimpleStatement,

@@ -1,18 +1,28 @@
 """Scans: tasks, results and errors of :meth:`Session.scan`. See the guide's page on scanning tables."""
 
-from cassandra._session.scan.aggregates import Count, GroupBy, Max, Mean, Min, MinMax, Sum, TopN
-from cassandra._session.scan.checkpoint import Checkpoint, CheckpointError
-from cassandra._session.scan.explain import Explanation
+from cassandra._session.scan.checkpoint import Checkpoint, CheckpointError, ScanProgress
 from cassandra._session.scan.expressions import Column, Expression, col
 from cassandra._session.scan.fold import checkpoint_of
-from cassandra._session.scan.order import OrderedBatches, OrderedRows, OrderedScan
-from cassandra._session.scan.pieces import ScanError
-from cassandra._session.scan.progress import ScanProgress
-from cassandra._session.scan.protocol import FunctionReducer, MapReducer, StopScan
-from cassandra._session.scan.reducers import Collect, ForEachBatch
+from cassandra._session.scan.ordered import OrderedBatches, OrderedRows, OrderedScan
+from cassandra._session.scan.plan import Explanation
+from cassandra._session.scan.reading import ScanError
+from cassandra._session.scan.reducers import (
+    Collect,
+    Count,
+    ForEachBatch,
+    FunctionReducer,
+    GroupBy,
+    MapReducer,
+    Max,
+    Mean,
+    Min,
+    MinMax,
+    StopScan,
+    Sum,
+    TopN,
+)
 from cassandra._session.scan.scan import Batches, Rows, Scan
-from cassandra._session.scan.tasks import ScanTask
-from cassandra._session.scan.workers import close_sessions
+from cassandra._session.scan.tasks import ScanTask, close_sessions
 
 __all__ = [
     "Batches",

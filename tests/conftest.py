@@ -205,7 +205,7 @@ def _locks_are_right() -> Iterator[None]:
 def _contact_points_in_order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clusters ask their contact points in the order given: a test knows which one has the control connection."""
     if request.node.get_closest_marker("contact_points_are_shuffled") is None:
-        from cassandra._session.cluster import contact
+        from cassandra._session.hosts import contact
 
         monkeypatch.setattr(contact, "shuffled", list)
 

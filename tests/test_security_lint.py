@@ -318,7 +318,7 @@ REVIEWED_REGEXES: dict[tuple[str, str], str] = {
         r"""\bfrozen<|"(?:[^"]|"")*"|'(?:[^']|'')*'|.""",
     ): "a quote that begins nothing is followed by no other one",
     (
-        "cassandra/_session/request/content.py",
+        "cassandra/_session/request/execution.py",
         r"(?:\s|--[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*USE\b",
     ): "the assertion decides between the end of a comment and a star within",
     (

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.cluster import Cluster
 
 from .cqlshrc import CqlshFiles
 from .errors import UsageError

@@ -16,8 +16,8 @@ from cassandra._base.locks import lock_of_programs
 from cassandra._base.process import Bell
 from cassandra._base.real import Future
 from cassandra._routing.policies import NoSpeculativeExecutionPlan
-from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
-from cassandra._session.concurrent.concurrent import execute_concurrent, execute_concurrent_with_args
+from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra._session.request.concurrent import execute_concurrent, execute_concurrent_with_args
 from cassandra._wire.handlers import _ProtocolHandler
 
 from .finals import Final, end_with_exception, end_with_result

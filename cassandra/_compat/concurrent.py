@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from cassandra._base.objects import public
-from cassandra._session.concurrent.concurrent import execute_concurrent
+from cassandra._session.request.concurrent import execute_concurrent
 
 
 class _Executor:

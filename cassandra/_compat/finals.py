@@ -18,7 +18,7 @@ from typing import Any
 
 from cassandra._base.logs import get_logger
 from cassandra._core.transport import set_default_ending
-from cassandra._session.request.outcome import NOTHING
+from cassandra._session.request.result import NOTHING
 
 log = get_logger("cassandra.cluster")
 

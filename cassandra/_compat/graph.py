@@ -10,9 +10,8 @@ from warnings import warn
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.objects import public
 from cassandra._routing.policies import DefaultLoadBalancingPolicy, NeverRetryPolicy
-from cassandra._session.cluster.profiles import ExecutionProfile, default_lbp_factory
-from cassandra._session.statements.sentinels import NOT_SET
-from cassandra._session.statements.statements import SimpleStatement, Statement
+from cassandra._session.profiles import ExecutionProfile, default_lbp_factory
+from cassandra._session.statements.statement import NOT_SET, SimpleStatement, Statement
 
 from .graph_values import Result, element
 

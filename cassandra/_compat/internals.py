@@ -13,8 +13,8 @@ from cassandra._base.names import protect_name
 from cassandra._base.objects import public
 from cassandra._base.tuples import positional_names
 from cassandra._routing.schema.model import RegisteredTableExtension
-from cassandra._session.cluster import life
-from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT
+from cassandra._session import life
+from cassandra._session.profiles import EXEC_PROFILE_DEFAULT
 from cassandra._wire.rows import ordered_dict_factory
 
 NONBLOCKING = (errno.EAGAIN, errno.EWOULDBLOCK)

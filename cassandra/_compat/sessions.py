@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cassandra._base.process import Bell
-from cassandra._session.background import commands
-from cassandra._session.cluster.cluster import Cluster
-from cassandra._session.cluster.connecting import await_pools
+from cassandra._session import scheduler
+from cassandra._session.cluster import Cluster, await_pools
 
 
 def make(session: Any, init: Callable[..., None], cluster: Any, hosts: Any, keyspace: str | None = None) -> None:
@@ -18,11 +17,11 @@ def make(session: Any, init: Callable[..., None], cluster: Any, hosts: Any, keys
     With a cluster that is not connected, or that is a mock, the session has no pools."""
     is_ours = issubclass(type(cluster), Cluster)
     if is_ours:
-        commands.run(cluster.life.prepare)
+        scheduler.run(cluster.life.prepare)
     init(session, cluster, hosts, keyspace)
     if not is_ours or not cluster.life.is_started:
         return
-    commands.run(_open, session, cluster)
+    scheduler.run(_open, session, cluster)
 
 
 def _open(session: Any, cluster: Cluster) -> None:

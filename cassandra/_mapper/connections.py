@@ -23,7 +23,7 @@ from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
 from cassandra._base.process import in_child, renew
 from cassandra._core.models import ConnectionFields
-from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.cluster import Cluster
 from cassandra._session.session import Session
 from cassandra._wire.rows import dict_factory
 

@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._core.models import Statements
-from cassandra._session.statements.sentinels import FETCH_SIZE_UNSET, Sentinel
+from cassandra._session.statements.statement import FETCH_SIZE_UNSET, Sentinel
 
 from .clauses import InQuoter
 from .statements import BaseCQLStatement
 
 if TYPE_CHECKING:
-    from cassandra._session.cluster.cluster import Cluster
+    from cassandra._session.cluster import Cluster
     from cassandra._session.session import Session
     from cassandra._session.statements.prepared import PreparedStatement
 

@@ -29,7 +29,7 @@ from cassandra._mapper.errors import StatementException, UnicodeMixin
 from cassandra._mapper.functions import QueryValue
 from cassandra._mapper.operators import BaseWhereOperator, EqualsOperator
 from cassandra._mapper.updates import ContainerUpdateClause, CounterUpdateClause
-from cassandra._session.statements.sentinels import FETCH_SIZE_UNSET, Sentinel
+from cassandra._session.statements.statement import FETCH_SIZE_UNSET, Sentinel
 
 Timestamp = int | datetime | timedelta
 

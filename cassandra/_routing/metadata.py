@@ -9,7 +9,7 @@ lock. Keyspaces may be newer: they and their dict are objects that programs hold
 
 Metadata (``cluster.metadata``): the public view of the cluster, and the publication of its changes (L4).
 
-The only writer of :class:`~cassandra._routing.snapshot.ClusterState`. Every method below that changes something
+The only writer of :class:`~ClusterState`. Every method below that changes something
 makes a new state from the current one and publishes it under a lock. Readers read :attr:`Metadata.state` once and use
 that state.
 """

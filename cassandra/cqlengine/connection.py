@@ -23,7 +23,7 @@ from cassandra._mapper.connections import (
 from cassandra._mapper.errors import CQLEngineException, UndefinedKeyspaceException
 from cassandra._mapper.execution.text import execute
 from cassandra._mapper.statements import BaseCQLStatement
-from cassandra._session.statements.sentinels import NOT_SET
+from cassandra._session.statements.statement import NOT_SET
 
 __all__ = [
     "DEFAULT_CONNECTION",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra import DriverException, UserAggregateDescriptor, UserFunctionDescriptor
-from cassandra._session.control.agreement import SchemaAgreementScope
+from cassandra._session.control.schema_changes import SchemaAgreementScope
 from cassandra.cluster import Cluster, NoHostAvailable, Session
 from cassandra.policies import HostStateListener
 from tests.integration.conftest import create_keyspace

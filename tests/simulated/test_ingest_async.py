@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cassandra._session.ingest import awaiting, writing
+from cassandra._session.ingest import run, writing
 from cassandra.cluster import Session
 from cassandra.ingest import IngestError, IngestReport, report_of
 from cassandra.testing import SimulatedCluster, errors
@@ -169,7 +169,7 @@ def test_a_cancelled_task(table: Session, simulated: SimulatedCluster) -> None:
 def test_cancelled_while_rows_are_in_flight(
     table: Session, simulated: SimulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(awaiting, "GRACE", 0.2)
+    monkeypatch.setattr(run, "GRACE", 0.2)
     with simulated.inject(Drop(), query="INSERT", opcode="EXECUTE", after=50) as rule:
         report = run_cancelled(lambda: table.ingest_async("ks.t", rows(1000), concurrency=20), lambda: rule.hits >= 20)
     assert report is not None

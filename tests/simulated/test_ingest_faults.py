@@ -14,7 +14,7 @@ import pytest
 
 from cassandra import DriverException, InvalidRequest, OperationTimedOut, Unauthorized, WriteTimeout
 from cassandra._net import health
-from cassandra._session.ingest import blocking, writing
+from cassandra._session.ingest import run, writing
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable, Session
 from cassandra.connection import ConnectionException
 from cassandra.ingest import IngestError, report_of
@@ -294,13 +294,13 @@ def test_waiting_costs_nothing(table: Session, simulated: SimulatedCluster, conn
             steps.append(self.in_flight)
             return super().step(most)
 
-    original = blocking.Writing
-    blocking.Writing = Watched  # type: ignore[misc]
+    original = run.Writing
+    run.Writing = Watched  # type: ignore[misc]
     try:
         with simulated.inject(Delay(0.5), opcode="EXECUTE", query="INSERT"):
             report = session.ingest("ks.t", rows(10), concurrency=6)
     finally:
-        blocking.Writing = original  # type: ignore[misc]
+        run.Writing = original  # type: ignore[misc]
     assert report.rows == 10 and report.retries > 0
     assert len(steps) < 200
 
@@ -424,7 +424,7 @@ def test_ctrl_c(table: Session, simulated: SimulatedCluster) -> None:
 def test_ctrl_c_while_rows_are_in_flight(
     table: Session, simulated: SimulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocking, "GRACE", 0.3)
+    monkeypatch.setattr(run, "GRACE", 0.3)
     with simulated.inject(Drop(executed=True), opcode="EXECUTE", query="INSERT", after=100) as rule:
 
         def interrupt() -> None:
@@ -497,13 +497,13 @@ def test_many_nodes_have_too_much_to_do(table: Session, simulated: SimulatedClus
             assert found is not None
             sizes.append(min(found.values()))
 
-    original = blocking.Writing
-    blocking.Writing = Watched  # type: ignore[misc]
+    original = run.Writing
+    run.Writing = Watched  # type: ignore[misc]
     try:
         with simulated.inject(Fail(OVERLOADED), opcode="EXECUTE", query="INSERT", after=200, times=300):
             report = table.ingest("ks.t", rows(3000))
     finally:
-        blocking.Writing = original  # type: ignore[misc]
+        run.Writing = original  # type: ignore[misc]
     assert report.rows == 3000 and report.retries >= 300
     assert min(sizes) < 32
     assert all_there(simulated, 3000)

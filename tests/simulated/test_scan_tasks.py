@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from cassandra._session.scan import workers
+from cassandra._session.scan import tasks
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.connection import DefaultEndPointFactory
@@ -257,7 +257,7 @@ def test_options_and_the_policy_are_the_same_elsewhere(table: Session, simulated
         prepared = session.prepare("SELECT v FROM t WHERE token(id) > ? AND token(id) <= ?")
         for scan in (session.scan(prepared), session.scan("t"), session.scan("t", columns=["v"])):
             assert sent(scan).run() == TOTAL
-        (kept,) = workers._sessions.values()
+        (kept,) = tasks._sessions.values()
         assert kept.session is not None
         found: Any = kept.session.cluster
         assert {name: getattr(found, name) for name in options} == options
@@ -265,11 +265,11 @@ def test_options_and_the_policy_are_the_same_elsewhere(table: Session, simulated
 
 
 def test_few_sessions_are_kept(table: Session, simulated: SimulatedCluster, address: None) -> None:
-    for number in range(workers.MOST_KEPT + 2):
+    for number in range(tasks.MOST_KEPT + 2):
         with Cluster(simulated.contact_points, port=simulated.port) as cluster:
             assert sent(cluster.connect().scan("ks.t"), connect=connected).run() == TOTAL
-        assert len(workers._sessions) == min(number + 1, workers.MOST_KEPT)
-    assert [session.is_shutdown for session in CONNECTED] == [True, True, *[False] * workers.MOST_KEPT]
+        assert len(tasks._sessions) == min(number + 1, tasks.MOST_KEPT)
+    assert [session.is_shutdown for session in CONNECTED] == [True, True, *[False] * tasks.MOST_KEPT]
     again = sent(table.scan("ks.t"), connect=connected)
     assert again.run() == TOTAL
     CONNECTED[-1].cluster.shutdown()

@@ -336,7 +336,7 @@ def test_prefetched(
         source = [node.host_id for node in simulated.nodes].index(tablet.replicas[0][0])
         simulated.migrate_tablet("ks.t", tablet.last_token, source, (source + 1) % 3, 2)
     simulated.split_tablets("ks.t")
-    monkeypatch.setattr("cassandra._session.control.prefetch.PAGE", 3)
+    monkeypatch.setattr("cassandra._session.control.refresh.PAGE", 3)
     simulated.clear_requests()
     assert prefetch(session, "t") == 16
     assert known(session) == true(simulated)

@@ -89,8 +89,8 @@ async def many_async(session: Session, prepared: PreparedStatement) -> None:
         yield (1,)
 
     results = execute_concurrent_async(session, [("SELECT 1", None), (prepared, (1,))], concurrency=5)
-    reveal_type(results)  # cassandra._session.concurrent.concurrent_async.ConcurrentResults
-    reveal_type(await results)  # list[tuple[bool, Any, fallback=cassandra._session.concurrent.volley.ExecutionResult]]
+    reveal_type(results)  # cassandra._session.request.concurrent_async.ConcurrentResults
+    reveal_type(await results)  # list[tuple[bool, Any, fallback=cassandra._session.request.concurrent.ExecutionResult]]
     async for result in execute_concurrent_with_args_async(session, prepared, arguments()):
         reveal_type(result.success)  # bool
     async with aclosing(aiter(execute_concurrent_with_args_async(session, prepared, [(1,)], 5, False))) as some:

@@ -1,4 +1,4 @@
-# Flights: many compiled requests under one operation. _session/concurrent/volley.py describes the ownership.
+# Flights: many compiled requests under one operation. _session/request/concurrent.py describes the ownership.
 #
 # A signal handler may interrupt the harvesting thread wherever Python code runs: in a row factory, in a call for an
 # outcome that is not plain, and between the calls. So an outcome stays in place (``held``, ``ended``) until all of that

@@ -10,8 +10,7 @@ from cassandra._mapper.connections import get_connection_async, get_session
 from cassandra._mapper.shapes import has_condition, prepared_of, shape_and_values
 from cassandra._session.session import Session
 from cassandra._session.statements.batch import BatchStatement
-from cassandra._session.statements.sentinels import NOT_SET
-from cassandra._session.statements.statements import BatchType
+from cassandra._session.statements.statement import NOT_SET, BatchType
 from cassandra._wire.rows import dict_factory
 
 from .applied import check_applied

@@ -13,7 +13,7 @@ from cassandra._mapper.connections import DEFAULT_CONNECTION, get_connection_asy
 from cassandra._mapper.shapes import PREPARED, Shape, WrittenLater, prepared_of, shape_and_values
 from cassandra._mapper.statements import BaseCQLStatement
 from cassandra._session.session import Session
-from cassandra._session.statements.sentinels import FETCH_SIZE_UNSET, NOT_SET
+from cassandra._session.statements.statement import FETCH_SIZE_UNSET, NOT_SET
 from cassandra._wire.rows import dict_factory, tuple_factory
 
 from .applied import check_applied

@@ -20,8 +20,7 @@ from cassandra._mapper import connections
 from cassandra._mapper.errors import CQLEngineException, ValidationError
 from cassandra._mapper.statements import BaseCQLStatement
 from cassandra._session.session import Session
-from cassandra._session.statements.sentinels import NOT_SET
-from cassandra._session.statements.statements import SimpleStatement
+from cassandra._session.statements.statement import NOT_SET, SimpleStatement
 from cassandra._wire.rows import dict_factory
 
 #: Check for sessions of the driver whose ``execute`` and ``execute_async`` are not replaced.

@@ -23,7 +23,7 @@ from cassandra._mapper.query.dml import DMLQuery
 from cassandra._mapper.query.models import ModelQuerySet
 from cassandra._mapper.query.plain import INSERTS, UPDATES
 from cassandra._mapper.query.points import READS, creates_plainly
-from cassandra._session.statements.sentinels import NOT_SET
+from cassandra._session.statements.statement import NOT_SET
 
 from .descriptors import (
     ConditionalDescriptor,

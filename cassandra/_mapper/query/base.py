@@ -18,7 +18,7 @@ from cassandra._mapper.execution.requests import Request
 from cassandra._mapper.execution.steps import arun, run
 from cassandra._mapper.instances import left_out
 from cassandra._mapper.statements import DeleteStatement, SelectStatement
-from cassandra._session.statements.sentinels import NOT_SET
+from cassandra._session.statements.statement import NOT_SET
 
 from .batch import BatchQuery
 from .context import ContextQuery

@@ -14,8 +14,8 @@ from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.execution.batches import BatchRequest
 from cassandra._mapper.execution.steps import arun, run
 from cassandra._mapper.statements import BaseCQLStatement, microseconds
-from cassandra._session.statements.sentinels import NOT_SET
-from cassandra._session.statements.statements import BatchType as DriversBatchType
+from cassandra._session.statements.statement import NOT_SET
+from cassandra._session.statements.statement import BatchType as DriversBatchType
 
 
 @public("cassandra.cqlengine.query")

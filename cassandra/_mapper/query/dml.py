@@ -17,7 +17,7 @@ from cassandra._mapper.execution.steps import arun, run
 from cassandra._mapper.instances import is_changed, is_deleted, is_loaded, previous
 from cassandra._mapper.operators import EqualsOperator
 from cassandra._mapper.statements import DeleteStatement, UpdateStatement
-from cassandra._session.statements.sentinels import NOT_SET
+from cassandra._session.statements.statement import NOT_SET
 
 from .batch import BatchQuery
 from .writes import assignments, insert, later, writers_of

@@ -32,7 +32,7 @@ from cassandra._mapper.instances import exact_kind, initial, is_left_out
 from cassandra._mapper.operators import EqualsOperator
 from cassandra._mapper.shapes import Shape, WrittenLater, shape_and_values
 from cassandra._mapper.statements import InsertStatement, UpdateStatement
-from cassandra._session.statements.sentinels import NOT_SET
+from cassandra._session.statements.statement import NOT_SET
 
 from .dml import DMLQuery
 from .loading import is_native, worked_out

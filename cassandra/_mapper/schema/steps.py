@@ -14,7 +14,7 @@ from cassandra._base.errors import AlreadyExists, InvalidRequest
 from cassandra._base.logs import get_logger
 from cassandra._mapper.connections import get_connection_async
 from cassandra._mapper.execution.text import by_text_async, execute
-from cassandra._session.statements.sentinels import NOT_SET
+from cassandra._session.statements.statement import NOT_SET
 
 log = get_logger("cassandra.cqlengine.management")
 

@@ -1,4 +1,10 @@
-"""The control connection: one connection to one node, over which the driver reads nodes, states and schema.
+"""Retries of a failed refresh, with growing delays, until it succeeds.
+
+L5. Owner: the control connection's strand. A node may reject queries (it is overloaded, its replicas time out) while
+its connection works and still reports changes. The changes must be read all the same, or the metadata would be wrong
+until the next change.
+
+The control connection: one connection to one node, over which the driver reads nodes, states and schema.
 
 L5. Owner: ``strand``. ``connection`` and all state of connecting is written there only (and by ``shutdown``); refreshes
 run there one after the other, so that none overtakes another. Readers take ``connection`` as it is, None while there is
@@ -11,38 +17,105 @@ events were missed, and its node is up: pending reconnects to that host are made
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from enum import Enum
+from random import uniform
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra._base.errors import ConnectionException, DriverException, NoHostAvailable, OperationTimedOut
+from cassandra._base.errors import (
+    ConnectionException,
+    DriverException,
+    NoHostAvailable,
+    OperationTimedOut,
+    RequestError,
+)
 from cassandra._base.logs import get_logger
 from cassandra._base.versions import seconds
+from cassandra._net.backoff import Delays
 from cassandra._net.connection import Connection, shows_life
 from cassandra._net.opening import Awaited
 from cassandra._routing.schema import SchemaTarget
+from cassandra._session.request.notes import use_metadata_ids, use_version_blocks
 from cassandra._wire.messages.requests import OptionsMessage
 
-from ..request.tablet_routing import use_metadata_ids, use_version_blocks
 from . import nodes
-from .agreement import block, cluster_round
 from .events import CLIENT_ROUTES_CHANGE, EVENT_TYPES, EventRouter, covers, merged
 from .refresh import Refresher
+from .schema_changes import block, cluster_round
 from .search import Search
-from .unread import Due
 
 if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
     from cassandra._net.opening import Opening
     from cassandra._routing.host import Host
+    from cassandra._session.cluster import Cluster
+    from cassandra._session.scheduler import Strand, Task
     from cassandra._wire.messages.responses import EventMessage
 
-    from ..cluster.cluster import Cluster
     from .nodes import NodeList
 
-T = TypeVar("T")
 log = get_logger("cassandra.cluster")
+
+FIRST = 1.0  # seconds until the second attempt; each further delay is twice as long
+LONGEST = 60.0
+
+
+def _schedule() -> Iterator[float]:
+    """Yield delays, jittered so that not all clients of an overloaded node send queries at the same moment."""
+    delay = FIRST
+    while True:
+        yield delay * uniform(0.5, 1.0)
+        delay = min(LONGEST, delay * 2)
+
+
+class Due:
+    """Repeats *refresh*, which reads *what*, after a failure until it succeeds."""
+
+    def __init__(self, cluster: Cluster, strand: Strand, what: str, refresh: Callable[[], object]) -> None:
+        self._cluster = cluster
+        self._strand = strand
+        self._what = what
+        self._refresh = refresh
+        self._delays = Delays(_schedule)
+        self._task: Task | None = None
+        self._said: str | None = None  # the last error since the last success
+
+    def failed(self, error: BaseException, source: object) -> None:
+        """Handle a failed attempt: schedule another one."""
+        text = str(error)
+        level = logging.DEBUG if text == self._said else logging.WARNING
+        self._said = text
+        trace = None if isinstance(error, RequestError) else error
+        log.log(
+            level, "The %s could not be refreshed from %s; retrying until it succeeds: %s",
+            self._what, source, text, exc_info=trace,
+        )  # fmt: skip
+        self.again()
+
+    def again(self) -> None:
+        """Schedule another attempt: something is still missing."""
+        self._cancel()
+        self._task = self._cluster.scheduler.schedule(self._delays.next_or_last(), self._strand.post, self._refresh)
+
+    def worked(self) -> None:
+        """Handle a success: everything due was read."""
+        self._cancel()
+        self._delays.reset()
+        if self._said is not None:
+            log.info("The %s was refreshed again", self._what)
+            self._said = None
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+
+# ---- control
+
+T = TypeVar("T")
 
 
 class ControlConnection:

@@ -18,10 +18,10 @@ from cassandra._routing.schema import SchemaTarget
 from cassandra._routing.schema.queries import EVERYTHING, KEYSPACE_CONTENTS
 
 if TYPE_CHECKING:
+    from cassandra._session.cluster import Cluster
+    from cassandra._session.scheduler import Task
     from cassandra._wire.messages.responses import EventMessage
 
-    from ..background.scheduler import Task
-    from ..cluster.cluster import Cluster
     from .control import ControlConnection
 
 log = get_logger("cassandra.cluster")

@@ -25,12 +25,11 @@ from cassandra._net.backoff import Delays
 from cassandra._net.endpoint import EndPoint, is_numeric, needs_look_up
 from cassandra._net.exchange import run_blocking
 from cassandra._routing.policies.router import is_builtin
-
-from ..cluster import contact
+from cassandra._session.hosts import contact
 
 if TYPE_CHECKING:
-    from ..background.scheduler import Strand, Task
-    from ..cluster.cluster import Cluster
+    from cassandra._session.cluster import Cluster
+    from cassandra._session.scheduler import Strand, Task
 
 log = get_logger("cassandra.cluster")
 

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from cassandra._base.names import maybe_escape_name
 from cassandra._core.codec import encode_batch
 from cassandra._core.columns import IngestPlan, column_names
-
-from ..request.compiled import CompiledExecute
+from cassandra._session.request.plans import CompiledExecute
 
 if TYPE_CHECKING:
     from cassandra._core.columns import RowReader, Rows
     from cassandra._core.transport import Writes
     from cassandra._routing.schema import TableMetadata
+    from cassandra._session.profiles import ResolvedProfile
 
-    from ..cluster.profiles import ResolvedProfile
     from ..session import Session
     from ..statements.prepared import PreparedStatement
 

@@ -32,13 +32,13 @@ from cassandra._base.server_errors import ErrorMessage, PreparedQueryNotFound
 from cassandra._core.codec import TimestampClock
 from cassandra._core.routing import Place
 from cassandra._core.transport import AT_END, FULL, LAUNCHED, Attempt, Failure, Frame, Writes
+from cassandra._session.request.execution import NO_POOL, closed_text
+from cassandra._session.request.notes import learn_tablet
+from cassandra._session.request.retry import connection_error, is_timeout
 
 from ..request.admission import within_limits
-from ..request.attempts import connection_error, is_timeout
 from ..request.future import ResponseFuture
 from ..request.retry import FIRST_DELAY, NOT_SENT, backoff, decide_repeatable, meaning_of
-from ..request.sending import NO_POOL, closed_text
-from ..request.tablet_routing import learn_tablet
 from ..statements.prepared import BoundStatement
 from ..statements.timestamps import MonotonicTimestampGenerator, on_ahead_of
 from .report import MOST_ERRORS, IngestReport

@@ -1,4 +1,7 @@
-"""One request, from its statement to its result.
+"""Concurrent requests of one caller: :func:`~.concurrent.execute_concurrent` for threads,
+:func:`~.concurrent_async.execute_concurrent_async` for asyncio, and the :class:`~.volley.Volley` below both.
+
+One request, from its statement to its result.
 
 :class:`~.future.ResponseFuture` is the public object of a request; its state and the steps of nearly all requests are
 native (``Request``, ``transport_parts/request.pxi``, whose head documents ownership and threads).
@@ -15,3 +18,8 @@ In :class:`~.admission.Line` requests wait for room, in :class:`~.repreparing.Re
 has forgotten. ``completing.py`` has the steps after the responses to DDL and USE, ``fallback.py`` the alternatives when
 no pool takes a request, :class:`~.tracking.Tracking` and ``measured.py`` the observers of attempts.
 """
+
+from __future__ import annotations
+
+
+# ---- init

@@ -58,8 +58,7 @@ from cassandra._core.transport import (
     Limit,
 )
 from cassandra._net.exchange import RoomSignal, worn_at
-
-from ..background import aio
+from cassandra._session import aio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -1,4 +1,35 @@
-"""Execution: the slow path of one request: errors, retries, non-row results, re-preparing.
+"""Content: the message of one request, and the result plan that decodes its response.
+
+L5. A compiled request (``compiled.py``) has a frame that every attempt sends; message and statement are made on demand.
+As a reader of the message may change it, the request is sent from the message instead of the frame once the message was
+made.
+
+Message and result plan belong together and are replaced as one, by the I/O thread; attempts that are being encoded keep
+the pair that they began with. Two threads may make an object on demand at the same time: the first one is kept, by one
+native step (``replaced``).
+
+QueryPlan: the targets of the attempts of one request, best first.
+
+L5. The policy's first choice comes first; the rest of the plan is made only when that one fails.
+
+Threads: the caller that sends the first attempt consumes the plan until one is sent; from then on the plan belongs to
+the I/O thread, which speculates, retries and serves the admission queue. There is no lock, as the I/O thread would wait
+for a caller that the handler of a signal may have interrupted. If a program consumes ``future.query_plan`` at the same
+time, each host is still returned once: a call of :meth:`QueryPlan.next` during another one returns None.
+
+Sending: the attempts of one request, in the order of its query plan.
+
+L5. A :class:`Sending` belongs to an :class:`~cassandra._session.request.execution.Execution` and keeps the errors of
+earlier attempts. The request is a parameter of each step: it owns the attempts in flight, page and outcome, see
+``transport_parts/request.pxi``. An attempt is *registered* with the request before it is submitted, as its response may
+arrive before submitting returns; it is removed when its outcome is processed, when it is given up, or when sending it
+fails.
+
+Steps run on the thread that makes the request, on the one that processes an outcome, and, for speculation and delayed
+retries, on the I/O thread. They share the query plan (see ``plan.py`` on concurrent use) and the attempts, which belong
+to the request.
+
+Execution: the slow path of one request: errors, retries, non-row results, re-preparing.
 
 L5. For nearly all requests of prepared statements, native code alone sends the request and processes the response
 (``transport_parts/request.pxi``). The rest is in an object of this class, made on demand: :attr:`sending` has the
@@ -14,33 +45,501 @@ the attempts, and an exception ends the page.
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ConsistencyLevel, ResultKind, consistency_value_to_name
-from cassandra._base.errors import ConnectionException, DriverException, OperationTimedOut
+from cassandra._base.errors import ConnectionException, DriverException, NoHostAvailable, OperationTimedOut, annotate
 from cassandra._base.logs import get_logger, log_server_warnings
 from cassandra._base.server_errors import ErrorMessage, PreparedQueryNotFound
 from cassandra._core.codec import is_plain_rows
 from cassandra._core.routing import Place
-from cassandra._core.transport import Attempt, Failure, Frame, RequestHooks
+from cassandra._core.transport import Attempt, Failure, Frame, RequestHooks, replaced
+from cassandra._session import aio
+from cassandra._session.statements.prepared import BoundStatement
+from cassandra._wire.messages.requests import ExecuteMessage, PrepareMessage
 from cassandra._wire.messages.responses import ResultMessage
 from cassandra._wire.rows import apply_factory, rows_and_page
 
-from . import completing
-from .attempts import connection_error, is_timeout
-from .outcome import NOTHING, Beside, Came, beside, has_extras
-from .retry import IGNORE, RETRY, RETRY_NEXT_HOST, Decision, decide, meaning_of
-from .sending import Sending
-from .tablet_routing import learn_tablet
+from . import completion
+from .admission import wait_for_connection, wait_for_room
+from .completion import hand_over, sent_elsewhere
+from .notes import learn_tablet, with_version_block
+from .result import NOTHING, Beside, Came, beside, has_extras
+from .retry import (
+    IGNORE,
+    NOT_SENT,
+    RETRY,
+    RETRY_NEXT_HOST,
+    Decision,
+    connection_error,
+    decide,
+    encoding_error,
+    is_timeout,
+    meaning_of,
+    public_error,
+)
 from .trace import QueryTrace
 
 if TYPE_CHECKING:
+    from cassandra._core.codec import ResultPlan
+    from cassandra._net.connection import Connection
     from cassandra._routing.host import Host
-    from cassandra._routing.policies import RetryPolicy
+    from cassandra._routing.metadata import ClusterState
+    from cassandra._routing.policies import RetryPolicy, SpeculativeExecutionPlan
+    from cassandra._routing.policies.router import Router
+    from cassandra._session.session import Session
+    from cassandra._session.statements.prepared import PreparedStatement
 
-    from ..statements.prepared import PreparedStatement
     from .future import ResponseFuture
+    from .observers import TrackedAttempt
+    from .plans import CompiledExecute
+
+METADATA_IDS = 5  # first protocol version with result metadata ids
+
+#: CQL that changes the keyspace of the connection it is sent on, behind white space and comments.
+#: Each comment has only one possible end, or the number of combinations of many comments would explode.
+USE = re.compile(r"(?:\s|--[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*USE\b", re.IGNORECASE)
+#: First characters of such texts.
+BEFORE_USE = frozenset("uU-/ \t\n\r\f\v")
+
+
+class Content:
+    """Made from a *message* that was built for *statement*, or, by :meth:`compiled`, from a frame."""
+
+    __slots__ = ("_frame", "_made", "_sent", "_statement", "_values", "handler", "prepared", "size", "token")
+
+    def __init__(
+        self,
+        message: Any,
+        statement: Any,
+        prepared: PreparedStatement | None,
+        plan: ResultPlan | None,
+        token: int | None,
+        handler: Any = None,
+    ) -> None:
+        self._sent: tuple[Any, ResultPlan | None] = (message, plan)
+        self._statement = statement
+        self.prepared = prepared
+        self.token = token  # routing token
+        self.handler = handler  # a user's protocol handler
+        self.size: int | None = None  # bytes of the frame encoded last
+        self._made: CompiledExecute | None = None
+        self._frame: bytes | None = None
+        self._values: Any = None
+
+    @classmethod
+    def compiled(cls, made: CompiledExecute, frame: bytes, token: int | None, values: Any) -> Content:
+        """Return the content of *frame*, which *made* encoded. *values*: the application's values, or the bound
+        statement that has them."""
+        content = cls(
+            None, values if isinstance(values, BoundStatement) else None, made.prepared, made.result_plan, token
+        )
+        content._made = made
+        content._frame = frame
+        content._values = values
+        return content
+
+    # ---- message and statement
+
+    @property
+    def message(self) -> Any:
+        """The message that is sent from now on."""
+        sent = self._sent
+        while sent[0] is None and self._made is not None and self._frame is not None:
+            replaced(self, "_sent", sent, (self._made.message(self._frame, self.token), sent[1]))
+            sent = self._sent
+        return sent[0]
+
+    @message.setter
+    def message(self, message: Any) -> None:
+        self._sent = (message, self._sent[1])
+
+    @property
+    def is_changed(self) -> bool:
+        """True if a compiled request is not sent from its frame any more."""
+        return self._sent[0] is not None
+
+    @property
+    def result_plan(self) -> ResultPlan | None:
+        """The plan that decodes responses without metadata."""
+        return self._sent[1]
+
+    @property
+    def statement(self) -> Any:
+        """The statement of the application."""
+        if self._statement is None and self._made is not None and self._frame is not None:
+            bound = BoundStatement(self._made.prepared)
+            bound._bound = self._made.template.bound(self._frame, self.token)
+            bound.raw_values = self._values
+            replaced(self, "_statement", None, bound)
+        return self._statement
+
+    @statement.setter
+    def statement(self, statement: Any) -> None:
+        self._statement = statement
+
+    @property
+    def planned_by(self) -> Any:
+        """The statement passed to load balancing policies for a plan; None for PREPARE."""
+        return None if type(self._sent[0]) is PrepareMessage else self.statement
+
+    @property
+    def shown(self) -> Any:
+        """The statement if it was made already, else None; for ``repr``."""
+        return self._statement
+
+    @property
+    def is_idempotent(self) -> bool:
+        """True if executing it twice is safe."""
+        if self._statement is None and self._made is not None:
+            return bool(self._made.prepared.is_idempotent)
+        return bool(getattr(self._statement, "is_idempotent", False))
+
+    @property
+    def is_use(self) -> bool:
+        """True if it changes the keyspace of the connection that it is sent on."""
+        if self._made is not None and not self.is_changed:
+            return False  # such statements are not compiled
+        text = getattr(self._sent[0], "query", None)
+        if text is None and self.prepared is not None:
+            text = self.prepared.query_string
+        return isinstance(text, str) and text[:1] in BEFORE_USE and USE.match(text) is not None
+
+    @property
+    def consistency(self) -> int | None:
+        """Its consistency level; PREPARE has none."""
+        if self._made is not None and not self.is_changed:
+            return self._made.levels[0]
+        return getattr(self.message, "consistency_level", None)
+
+    def change(self, plan: ResultPlan | None, **changes: Any) -> None:
+        """Replace fields of the message that is sent from now on, and the plan that decodes its responses."""
+        message = copy(self.message)
+        for name, value in changes.items():
+            setattr(message, name, value)
+        self._sent = (message, plan)
+
+    def use_snapshot(self, prepared: PreparedStatement) -> None:
+        """Use the statement's current result metadata from now on, for the next pages too."""
+        plan, metadata_id = prepared._snapshot
+        self.change(plan, result_metadata_id=metadata_id, skip_meta=plan is not None and metadata_id is not None)
+
+    # ---- as bytes
+
+    def frame_for(self, session: Session, attempt: Attempt) -> bytes:
+        """Return the envelope that *attempt* sends; set ``attempt.plan``, which decodes its response."""
+        connection: Connection = attempt.connection
+        message, attempt.plan = self._sent
+        if message is None:
+            assert self._made is not None and self._frame is not None
+            if connection.dialect is self._made.dialect:
+                return self._frame
+            message = self.message
+        version = connection.protocol_version
+        if attempt.plan is not None and version < METADATA_IDS and message.skip_meta:
+            message = _described(message, connection)
+        if connection.features.tablets_routing_v2 and isinstance(message, ExecuteMessage):
+            message = with_version_block(session, message, self.statement, self.token)
+        frame: bytes
+        if self.handler is None:
+            frame = message.encode(version, features=connection.features)
+        else:
+            frame = self.handler.encode_message(message, 0, version, None, False, connection.features)
+        self.size = len(frame)
+        return frame
+
+
+def _described(message: Any, connection: Connection) -> Any:
+    """Return *message* for *connection*. Over a connection without metadata ids the server cannot signal that the
+    columns have changed, even if the statement was prepared over a connection with ids; there the response has
+    metadata."""
+    if not connection.features.use_metadata_id:
+        message = copy(message)
+        message.skip_meta = False
+    return message
+
+
+# ---- plan
+
+
+class QueryPlan:
+    """Targets by *router*. *only*: the only host allowed; *picked*: the target that the request was sent to already."""
+
+    __slots__ = ("_given", "_picked", "_rest", "only", "router")
+
+    def __init__(self, router: Router, only: Host | None = None, picked: Place | None = None) -> None:
+        self.router = router
+        self.only = only
+        self._picked = picked
+        self._rest: Iterator[Place] | None = None
+        self._given: Iterator[Host] | None = None
+
+    def next(
+        self, state: ClusterState, keyspace: str | None, token: int | None, query: Any, level: int | None = None
+    ) -> Place | None:
+        """Return the next target; None at the end. Keyspace, token, statement and consistency level are those that the
+        request is routed by."""
+        if self._given is not None:
+            hosts = self._given
+            places = (self.router.at(state, keyspace, token, query, host) for host in hosts)
+            return next((place for place in places if place is not None), None)
+        if self._rest is not None:
+            return _next_of(self._rest)
+        if self.only is not None:
+            self._rest = iter(())
+            return self.router.at(state, keyspace, token, query, self.only)
+        if self._picked is None:
+            self._picked, self._rest = self.router.start(state, keyspace, token, query, level)
+            return self._picked
+        self._rest = self.router.fallback(state, keyspace, token, query, self._picked, level)
+        return _next_of(self._rest)
+
+    def give(self, hosts: Iterable[Host]) -> None:
+        """Use these hosts only, in this order; later pages use the router again."""
+        self._given = iter(hosts)
+
+    def restart(self) -> None:
+        """Begin at the first target again."""
+        self._picked = self._rest = self._given = None
+
+
+def _next_of(places: Iterator[Place]) -> Place | None:
+    try:
+        return next(places, None)
+    except ValueError as error:
+        if str(error) == "generator already executing":  # by another thread
+            return None
+        raise
+
+
+# ---- sending
+
+NO_POOL = "Host has been marked down or removed"
+
+
+def closed_text(session: Session) -> str:
+    """Return the reason why *session* rejects requests, and the remedy."""
+    if session.cluster.is_shutdown:
+        return "The cluster is shut down, and so are its sessions; make a new Cluster."
+    return "The session is shut down; open a new one with Cluster.connect()."
+
+
+class Sending:
+    """Sends *content* to the hosts of *plan*, and to further ones by *speculation* while an attempt takes long."""
+
+    __slots__ = ("_numbers", "content", "errors", "plan", "speculation", "tracked", "unsure")
+
+    def __init__(self, content: Content, plan: QueryPlan, speculation: SpeculativeExecutionPlan | None = None) -> None:
+        self.content = content
+        self.plan = plan
+        self.speculation = speculation
+        self.errors: dict[Any, Any] = {}  # the last error of each host
+        self.unsure = False  # an attempt failed in a way that leaves open whether the server executed it
+        self.tracked: dict[int, TrackedAttempt] = {}  # attempts reported to a tracker that have not ended
+        self._numbers: Iterator[int] | None = None
+
+    # ---- along the plan
+
+    def next_place(self, request: ResponseFuture) -> Place | None:
+        """Return the next target, or None at the end of the plan."""
+        session, content = request.session, self.content
+        state, keyspace = session.cluster.metadata.state, self._keyspace(request)
+        return self.plan.next(state, keyspace, content.token, content.planned_by, content.consistency)
+
+    def _keyspace(self, request: ResponseFuture) -> str | None:
+        """Return the keyspace that unqualified names are routed by."""
+        statement = self.content.statement
+        keyspace: str | None = None if statement is None else statement.keyspace
+        return keyspace or request.session.keyspace
+
+    def send(self, request: ResponseFuture, page: int, alone: bool = True) -> bool:
+        """Send to the next host of the plan that takes the request. Return False if none does; then, unless other
+        attempts are in flight or *alone* is False, *page* has failed with :exc:`NoHostAvailable`."""
+        session = request.session
+        if self.content.is_use and hand_over(request, page):
+            return True
+        closed = session.is_shutdown
+        while not closed and (place := self.next_place(request)) is not None:
+            if request._is_over(page) or self.send_to(request, place, page):
+                return True
+        if alone and not request._attempts:
+            if not closed and any(way(request, page) for way in (wait_for_room, sent_elsewhere, wait_for_connection)):
+                return True
+            errors = self.errors or ({} if closed else session._pool_set.reasons())
+            error = NoHostAvailable(
+                closed_text(session) if closed else "Unable to complete the operation against any hosts", errors
+            )
+            self.annotate(request, error)
+            request._fail(page, error)
+        return False
+
+    def send_to(self, request: ResponseFuture, place: Place, page: int) -> bool:
+        """Make an attempt at *place*. Return False if nothing was sent."""
+        host = place.host
+        pool = request.session._pools.get(host)
+        if pool is None:
+            self.errors[host] = ConnectionException(NO_POOL, host.endpoint)
+            return False
+        try:
+            connection = pool.pick(self.content.token, place.shard)
+        except NOT_SENT as error:
+            self.errors[host] = error
+            return False
+        return self.submit(request, Attempt(host, pool, connection, page))
+
+    def submit(self, request: ResponseFuture, attempt: Attempt) -> bool:
+        """Send *attempt*. Return False if nothing was sent and the next host is to be tried."""
+        remaining = request._remaining()
+        if remaining is not None and remaining <= 0:
+            self.time_out(request, attempt)
+            return True
+        number = attempt.number = self.next_number(request)
+        if not request._register(number, attempt):
+            return True
+        request.attempted_hosts.append(attempt.host)
+        tracking = request._tracking
+        try:
+            frame = self.content.frame_for(request.session, attempt)
+            if tracking is not None:
+                tracking.sending(request, attempt)
+            later = aio.may_wait(attempt.connection)
+            attempt.started = monotonic()
+            attempt.stream = attempt.connection.submit(frame, request, number, remaining, later)
+        except NOT_SENT as error:
+            request._attempts.pop(number, None)
+            self.errors[attempt.host] = error
+            if tracking is not None:
+                tracking.ended(request, attempt, error)
+            return False
+        except Exception as error:  # encoding failed, as it would for every host
+            request._attempts.pop(number, None)
+            request._fail(attempt.page, encoding_error(self.content.message, error))
+            return True
+        if request._is_over(attempt.page):  # another attempt ended the page while this one was being sent
+            request._give_up(attempt)
+        elif self.speculation is not None:
+            self._schedule_speculation(request, attempt)
+        return True
+
+    def next_number(self, request: ResponseFuture) -> int:
+        """Return the number of a new attempt. Speculation may call this from two threads at a time."""
+        if self._numbers is None:
+            replaced(self, "_numbers", None, itertools.count(len(request.attempted_hosts)))
+        assert self._numbers is not None
+        return next(self._numbers)
+
+    def without_pool(self) -> list[Host]:
+        """Return the hosts that had no pool when they were tried."""
+        return [host for host, error in self.errors.items() if error.args[:1] == (NO_POOL,)]
+
+    def restart(self, request: ResponseFuture) -> None:
+        """Forget all attempts, and restart clock and plan."""
+        self.errors = {}
+        request._start_time = monotonic()
+        self.plan.restart()
+
+    # ---- speculation, and delayed steps
+
+    def _schedule_speculation(self, request: ResponseFuture, attempt: Attempt) -> None:
+        if self.speculation is None or not self.content.is_idempotent:
+            return
+        delay = self.speculation.next_execution(attempt.host)
+        if delay >= 0:
+            self.later(request, delay, attempt.page, self._speculate)
+
+    def _speculate(self, request: ResponseFuture, page: int) -> None:
+        if request._answered:  # a response has arrived and was not taken yet
+            return
+        if request._metrics is not None:
+            request._metrics.on_speculative_execution()
+        self.send(request, page, alone=False)
+
+    def look(self, request: ResponseFuture) -> None:
+        """Send the request to another host too, which is safe, if the peers of all its attempts are silent (see
+        ``silence.py``). Called by the thread that processes its outcomes."""
+        attempts = list(request._attempts.values())
+        if attempts and all(attempt.connection.is_silent for attempt in attempts):
+            self._speculate(request, attempts[0].page)
+
+    def later(
+        self, request: ResponseFuture, delay: float, page: int, step: Callable[[ResponseFuture, int], object]
+    ) -> None:
+        """Run ``step(request, page)`` on the I/O thread after *delay* seconds, unless the page is over by then."""
+
+        def run() -> None:
+            if not request._is_over(page):
+                try:
+                    step(request, page)
+                except Exception as error:  # of a user's policy: no caller would get it
+                    request._fail(page, error)
+
+        request._add_timer(page, request.session._call_later(delay, request, run))
+
+    # ---- the end of an attempt
+
+    def gave_up(self, request: ResponseFuture, attempt: Attempt) -> None:
+        """Close the connection of *attempt*, which was given up, if it is a USE without a processed response.
+
+        Such a USE may be executed, now or later, or not at all. Nothing more may be sent on that connection, as it
+        could be executed in another keyspace. The channel closes the connection of a USE that it recognises and that
+        has no response. Two cases are recognised only here: a prepared USE, and a response that was not processed."""
+        if not attempt.answered and attempt.reprepares is None and attempt.number >= 0 and self.content.is_use:
+            attempt.connection.defunct(
+                ConnectionException(
+                    "A USE was given up before its response; the keyspace of the connection is unknown",
+                    attempt.host.endpoint,
+                )
+            )
+
+    def may_be_executed(self, request: ResponseFuture) -> bool:
+        """True if a server may have executed the request, or may still do so."""
+        return self.unsure or any(attempt.reprepares is None for attempt in list(request._attempts.values()))
+
+    def time_out(self, request: ResponseFuture, attempt: Attempt) -> None:
+        """Fail the request, whose time is up while *attempt* is in flight."""
+        error = OperationTimedOut(
+            {str(attempt.host.endpoint): "Client request timeout. See Session.execute[_async](timeout)"},
+            attempt.host,
+            request.timeout,
+            attempt.connection.in_flight,
+        )
+        self.unsure |= any(other.reprepares is None for other in request._attempts.values())
+        if request._metrics is not None:
+            request._metrics.on_client_timeout()
+        request._fail(attempt.page, self.error_of(request, attempt, error))
+        self.gave_up(request, attempt)
+
+    def error_of(self, request: ResponseFuture, attempt: Attempt, error: Any) -> BaseException:
+        """Return the exception that the application gets for *error* of *attempt*."""
+        exception = public_error(error)
+        annotate(exception, host=attempt.host, shard=attempt.connection.shard)
+        self.annotate(request, exception)
+        return exception
+
+    def annotate(self, request: ResponseFuture, error: BaseException) -> None:
+        """Add the state of the request to *error*."""
+        annotate(
+            error,
+            attempts=len(request.attempted_hosts),
+            elapsed=monotonic() - request._start_time,
+            maybe_executed=self.may_be_executed(request),
+        )
+
+
+def hosts_of(request: ResponseFuture) -> Iterator[Host]:
+    """Yield the hosts that will be tried next, best first; consuming them removes them from the plan."""
+    sending = request._execution.sending
+    while (place := sending.next_place(request)) is not None:
+        yield place.host
+
+
+# ---- execution
 
 log = get_logger("cassandra.cluster")
 
@@ -191,9 +690,9 @@ class Execution(RequestHooks):
         elif kind == ResultKind.VOID or kind == ResultKind.PREPARED:
             request._conclude(attempt.page, None if kind == ResultKind.VOID else message, None, beside(message))
         elif kind == ResultKind.SET_KEYSPACE:
-            completing.follow(request, attempt, message.new_keyspace or "", beside(message))
+            completion.follow(request, attempt, message.new_keyspace or "", beside(message))
         elif kind == ResultKind.SCHEMA_CHANGE:
-            completing.agree(request, attempt, message.schema_change_event, beside(message))
+            completion.agree(request, attempt, message.schema_change_event, beside(message))
         else:
             request._fail(attempt.page, DriverException(f"unknown kind of RESULT: {kind!r}"))
 

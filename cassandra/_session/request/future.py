@@ -29,17 +29,12 @@ from cassandra._base.errors import (
 from cassandra._base.objects import not_copied, public
 from cassandra._core.codec import UnmadeRows
 from cassandra._core.transport import Request, set_result_type
+from cassandra._session.statements.statement import SimpleStatement, shortened
 
 from ..statements.prepared import BoundStatement
-from ..statements.statements import SimpleStatement, shortened
-from .content import Content
-from .execution import Execution
-from .measured import meter_of
-from .outcome import Beside, Came, Outcome
-from .plan import QueryPlan
-from .result import ResultSet, described
-from .row_types import OfRows, Row
-from .sending import Sending, closed_text, hosts_of
+from .execution import Content, Execution, QueryPlan, Sending, closed_text, hosts_of
+from .observers import meter_of
+from .result import Beside, Came, OfRows, Outcome, ResultSet, Row, described
 from .trace import QueryTrace
 
 if TYPE_CHECKING:
@@ -49,7 +44,7 @@ if TYPE_CHECKING:
 
     from ..session import Session
     from ..statements.prepared import PreparedStatement
-    from .compiled import CompiledExecute
+    from .plans import CompiledExecute
 
 
 @public("cassandra.cluster")

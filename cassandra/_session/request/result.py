@@ -1,4 +1,16 @@
-"""ResultSet: the rows of a request, page after page (cassandra.cluster).
+"""Columnar: the methods of ResultSet that read a result as columns.
+
+L5. The implementation is in ``columns.py``, which is imported on first use.
+
+Outcome of a page of a request, and the retained parts of its response.
+
+L5. The types that native and Python code exchange, and functions that fill them.
+
+Types of rows for type checkers (L5): ``ResultSet[Product]``.
+
+The parameter has a default, so that ``ResultSet`` alone means any rows, as in programs that do not use the parameter.
+
+ResultSet: the rows of a request, page after page (cassandra.cluster).
 
 L5. A ResultSet belongs to the thread or task that iterates it. Not slotted: applications subclass it.
 
@@ -12,31 +24,190 @@ nothing: the requested page arrives, and is freed with the future.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from itertools import chain
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from cassandra._base.errors import DriverException, OperationTimedOut, UnsupportedOperation
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import not_copied, public
-from cassandra._core.codec import UnmadeRows
-from cassandra._core.transport import RowsOfPages
+from cassandra._base.server_errors import ErrorMessage
+from cassandra._core.codec import ResultPlan, UnmadeRows
+from cassandra._core.transport import Answer, RowsOfPages
+from cassandra._session.statements.batch import BatchStatement
+from cassandra._session.statements.statement import SimpleStatement
+from cassandra._wire.messages.responses import ResultMessage
 from cassandra._wire.rows import column_types, dict_factory, named_tuple_factory, tuple_factory
 
-from ..statements.batch import BatchStatement
-from ..statements.statements import SimpleStatement
-from .columnar import Columnar
-from .outcome import NOTHING
-from .row_types import OfRows, Row
-
 if TYPE_CHECKING:
-    from cassandra._core.codec import ResultPlan
     from cassandra._core.transport import Flight
 
+    from .columns import ArrowStream
     from .future import ResponseFuture
-    from .outcome import Beside, Came, Outcome
     from .trace import QueryTrace
+
+
+class Columnar(Answer):
+    """A result as columns. The derived class turns the pages."""
+
+    def arrow(
+        self,
+        target_rows: int = 65536,
+        *,
+        strings: Literal["utf8", "view", "dictionary"] = "utf8",
+        decimals: Literal["utf8"] | tuple[int, int] = "utf8",
+        varints: Literal["utf8", "int64"] | int = "utf8",
+        uuids: Literal["arrow.uuid", "binary"] = "arrow.uuid",
+        on_schema_change: Literal["raise", "cast"] = "raise",
+    ) -> ArrowStream:
+        """Return the result as Arrow record batches of *target_rows* rows, or more if pages are larger. The other
+        options select the Arrow types of text, decimal, varint and uuid; a number out of range is an error.
+
+        A result is read either as rows or as columns. Its first page can be read as both, until the result turns to
+        another page. Raises RuntimeError after that, TypeError for a result without rows.
+
+        .. versionadded:: 4.0
+        """
+        from .columns import stream_of
+
+        return stream_of(self, (strings, decimals, varints, uuids), target_rows, on_schema_change)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> Any:
+        return self.arrow().__arrow_c_schema__()
+
+    def to_arrow(self, **options: Any) -> Any:
+        """Return a ``pyarrow.Table``; *options*, here and in the following methods, are those of :meth:`arrow`. A page
+        that fails raises the same error as for rows."""
+        from .columns import to_arrow
+
+        return to_arrow(self.arrow(**options))
+
+    def to_pandas(self, **options: Any) -> Any:
+        """Return a ``pandas.DataFrame``. Without an option, decimals are ``Decimal`` objects, varints int64 or, if one
+        is out of range, ``int`` objects; the guide's page on columns has all types."""
+        from .columns import to_pandas
+
+        return to_pandas(self.arrow(**options), _text_numbers(options))
+
+    def to_polars(self, **options: Any) -> Any:
+        """Return a ``polars.DataFrame``. Without an option, decimals are ``Decimal(38, scale)`` and varints ``Int64``;
+        a column with a number out of range has Python objects."""
+        from .columns import to_polars
+
+        return to_polars(self.arrow(**options), _text_numbers(options))
+
+    def to_numpy(self) -> dict[str, Any]:
+        """Return arrays by column name, as :class:`~cassandra.protocol.NumpyProtocolHandler` does, of all pages."""
+        from .columns import to_numpy
+
+        return to_numpy(self)
+
+    async def to_arrow_async(self, **options: Any) -> Any:
+        """As :meth:`to_arrow`, without blocking the running loop; likewise the following methods."""
+        from .columns import to_arrow
+
+        return to_arrow(await self.arrow(**options).read_all_async())
+
+    async def to_pandas_async(self, **options: Any) -> Any:
+        from .columns import to_pandas
+
+        return to_pandas(await self.arrow(**options).read_all_async(), _text_numbers(options))
+
+    async def to_polars_async(self, **options: Any) -> Any:
+        from .columns import to_polars
+
+        return to_polars(await self.arrow(**options).read_all_async(), _text_numbers(options))
+
+    async def to_numpy_async(self) -> dict[str, Any]:
+        from .columns import to_numpy_async
+
+        return await to_numpy_async(self)
+
+
+def _text_numbers(options: dict[str, Any]) -> list[str]:
+    """Return the options that select numbers as text."""
+    return [name for name in ("decimals", "varints") if options.get(name) == "utf8"]
+
+
+# ---- outcome
+
+
+class Beside:
+    """The parts of a response that plain rows do not have."""
+
+    __slots__ = ("column_names", "column_types", "custom_payload", "warnings")
+
+    def __init__(
+        self,
+        warnings: list[str] | None,
+        custom_payload: Mapping[str, bytes | None] | None,
+        column_names: list[str] | None = None,
+        column_types: list[Any] | None = None,
+    ) -> None:
+        self.warnings = warnings
+        self.custom_payload = custom_payload
+        self.column_names = column_names  # of rows that a custom protocol handler decoded
+        self.column_types = column_types
+
+
+#: The retained parts of a response: the plan that decoded its rows, the paging state of the next page, the rest, and
+#: the page itself for ``kept_page``, as it may be read as columns. Not the message.
+Came = tuple[ResultPlan | None, bytes | None, Beside | None, Any]
+#: Outcome of a page: its rows (or UnmadeRows, None, or a PREPARED message), the exception, the retained parts of the
+#: response, the number of the page.
+Outcome = tuple[Any, BaseException | None, Came, int]
+
+NOTHING: Came = (None, None, None, None)
+
+
+def has_extras(answer: Any) -> bool:
+    """True if *answer* has warnings, a custom payload or a trace id."""
+    return answer.warnings is not None or answer.custom_payload is not None or answer.trace_id is not None
+
+
+def beside(answer: Any) -> Came:
+    """Return the retained parts of a response without rows; ``NOTHING`` for an error that is not a response."""
+    if not isinstance(answer, (ResultMessage, ErrorMessage)):
+        return NOTHING
+    warnings, payload = answer.warnings, answer.custom_payload
+    return NOTHING if warnings is None and payload is None else (None, None, Beside(warnings, payload), None)
+
+
+# ---- row_types
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+else:
+    from typing import TypeVar
+
+if TYPE_CHECKING:
+    Row = TypeVar("Row", default=Any)
+
+    class OfRows(Generic[Row]):
+        """Base of classes that have rows."""
+
+else:
+    Row = TypeVar("Row")
+
+    class OfRows:
+        """Base of classes that have rows. ``Generic`` would be visible among the bases of public classes."""
+
+        __slots__ = ()
+
+        def __class_getitem__(cls, row: Any) -> Any:
+            return cls if row is Row else GenericAlias(cls, row)
+
+
+#: ``factory(column_names, rows)``, or None for tuples.
+RowFactory = Callable[[list[str], list[Any]], Sequence[Row]] | None
+
+
+# ---- result
 
 log = get_logger("cassandra.cluster")
 
@@ -73,7 +244,7 @@ class ResultSet(Columnar, OfRows[Row]):
 
     def _future_of(self, flight: Flight) -> ResponseFuture[Row]:
         """Return a future for a result that was made without one."""
-        from ..concurrent.volley import future_of  # volley.py makes results, and imports this module
+        from .concurrent import future_of  # volley.py makes results, and imports this module
 
         future = future_of(flight)
         future._outcome = (self._unopened, None, (self._plan, self._paging_state, self._beside, self._kept), 0)

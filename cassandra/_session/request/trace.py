@@ -13,9 +13,8 @@ from cassandra._base.errors import OperationTimedOut, TraceUnavailable
 from cassandra._base.objects import public, set_state, state_of
 from cassandra._base.temporal import datetime_from_uuid1
 from cassandra._base.versions import seconds
+from cassandra._session.statements.statement import SimpleStatement
 from cassandra._wire.rows import tuple_factory
-
-from ..statements.statements import SimpleStatement
 
 if TYPE_CHECKING:
     from ..session import Session

@@ -1,4 +1,9 @@
-"""Checkpoint: progress of a scan, from which another one can resume (cassandra.scan).
+"""Coverage: the completed part of the ring.
+
+L5. Spans are ``(start, end)`` for start < token <= end, so that neighbours share a number. They are tokens, so that the
+progress of one scan is valid for another one, with any partitioning of the ring. One thread at a time.
+
+Checkpoint: progress of a scan, from which another one can resume (cassandra.scan).
 
 L5. Values: objects are not changed after creation. A checkpoint has the completed parts of the ring, and for a fold
 their accumulators. It is in terms of tokens, not of the ranges of the scan that made it: another scan of the same rows
@@ -9,6 +14,12 @@ only when the checkpoint is used, which is rare.
 
 A file has a title line, a line with the digest of the rest, a line of JSON with everything but the accumulators, and
 the pickles of these. Reading a file unpickles nothing.
+
+Progress of a scan, and its reports (L5). See ``_session/progress.py``.
+
+A ``Tally`` counts the scan events of one reading. It belongs to the thread or task that takes them, except the list of
+completed ranges: that only grows, so that a checkpoint, by any thread or by a signal handler at any point, reads it
+without a lock.
 """
 
 from __future__ import annotations
@@ -17,15 +28,76 @@ import hashlib
 import json
 import os
 import pickle
+import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._base.errors import DriverException
 from cassandra._base.objects import public
+from cassandra._routing.token_ranges import TokenRange
+from cassandra._session import progress
 
-from .coverage import RING, Coverage, Span
+from .reading import BATCH, DONE, Piece
+
+if TYPE_CHECKING:
+    from cassandra._core.columns import RecordBatch
+
+    from .plan import ScanPlan
+
+Span = tuple[int, int]
+RING = (1 << 64) - 1  # number of tokens of the ring; the lowest int64 is not a token
+
+
+class Coverage:
+    """Ordered spans that do not touch one another."""
+
+    __slots__ = ("_ends", "_starts", "size")
+
+    def __init__(self, spans: Iterable[Span] = ()) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self.size = 0  # number of tokens
+        for span in spans:
+            self.add(span)
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        return tuple(zip(self._starts, self._ends, strict=True))
+
+    def add(self, span: Span) -> None:
+        """Add *span*; parts that are already covered count once."""
+        start, end = span
+        first = bisect_left(self._ends, start)  # spans that end before it do not touch it
+        last = bisect_right(self._starts, end)
+        if first < last:
+            start, end = min(start, self._starts[first]), max(end, self._ends[last - 1])
+            self.size -= sum(self._ends[first:last]) - sum(self._starts[first:last])
+        self._starts[first:last], self._ends[first:last] = [start], [end]
+        self.size += end - start
+
+    def has(self, span: Span) -> bool:
+        """True if *span* is covered completely."""
+        at = bisect_right(self._starts, span[0]) - 1
+        return at >= 0 and span[1] <= self._ends[at]
+
+    def left_of(self, span: Span) -> list[Span]:
+        """Return the parts of *span* that are not covered, in order."""
+        start, end = span
+        left: list[Span] = []
+        for at in range(bisect_right(self._ends, start), bisect_left(self._starts, end)):
+            if start < self._starts[at]:
+                left.append((start, self._starts[at]))
+            start = max(start, self._ends[at])
+        if start < end:
+            left.append((start, end))
+        return left
+
+
+# ---- checkpoint
 
 MAGIC = "fastcql scan checkpoint"
 VERSION = 1
@@ -227,3 +299,127 @@ def _sync_folder(folder: Path) -> None:
         pass
     finally:
         os.close(handle)
+
+
+# ---- progress
+
+
+@public("cassandra.scan")
+class ScanProgress(NamedTuple):
+    """Progress of a scan: the completed share of its part of the ring, 0 to 1, completed and total ranges, rows and
+    seconds so far. ``rate`` is rows per second, ``eta`` the seconds left at this rate, None while unknown. Rows are
+    those read, before any filter; rows of restarted ranges count once."""
+
+    table: str
+    fraction: float
+    ranges_done: int
+    ranges: int
+    rows: int
+    seconds: float
+    rate: float
+    eta: float | None
+
+
+Told = Callable[[ScanProgress], object]
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+class _Bar(progress.Bar):
+    def show(self, report: ScanProgress) -> None:
+        self.update(100 * report.fraction, report.rows, report.rate)
+
+
+class Tally:
+    """Progress over *ranges*. The part covered by *resume* counts for the fraction, but not for the rate of this
+    run."""
+
+    def __init__(
+        self,
+        what: Mapping[str, str],
+        ranges: Iterable[TokenRange],
+        told: Told | bool | None = None,
+        resume: Checkpoint | None = None,
+        rows_of: Callable[[RecordBatch], int] = len,
+    ) -> None:
+        self._what = what
+        self._rows_of = rows_of
+        self._ended = False
+        self._left = {(one.start, one.end) for one in ranges}
+        self._count = len(self._left)
+        self._todo = Coverage(self._left).size
+        self._resume = resume
+        self._finished: list[tuple[Span, int]] = []  # with their rows
+        self._done = Coverage(() if resume is None else resume.done)
+        self._before = self._done.size
+        self._rows_done = 0 if resume is None else resume.rows
+        self._rows_before = self._rows_done
+        self._open: dict[int, int] = {}  # rows so far, by number of the range
+        self._began = monotonic()
+        self._progress = progress.Progress(told, self.report, lambda: _Bar(what["table"], 100.0, in_percent=True))
+
+    def take(self, piece: Piece) -> None:
+        """Count *piece*, which was processed."""
+        number, one = piece.number, piece.token_range
+        if piece.kind == BATCH and piece.batch is not None:
+            self._open[number] = self._open.get(number, 0) + self._rows_of(piece.batch)
+        else:
+            rows = self._open.pop(number, 0)
+            if piece.kind == DONE:
+                span = one.start, one.end
+                self._finished.append((span, rows))
+                self._done.add(span)
+                self._rows_done += rows
+        self._progress.look()
+
+    def end(self, whole: bool) -> None:
+        """End the reports; *whole*: True if the reading is complete. May be called again."""
+        if self._ended:
+            return
+        self._ended = True
+        self._progress.end(self.report() if whole else None)
+
+    def report(self) -> ScanProgress:
+        seconds = monotonic() - self._began
+        rows = self._rows_done + sum(self._open.values())
+        done, all_ = self._done.size - self._before, self._todo
+        left = (all_ - done) * seconds / done if done else None
+        return ScanProgress(
+            self._what["table"],
+            self._done.size / (self._before + all_) if self._before + all_ else 1.0,
+            self._count_done(),
+            self._count,
+            rows,
+            seconds,
+            (rows - self._rows_before) / seconds if seconds > 0 else 0.0,
+            left,
+        )
+
+    def _count_done(self) -> int:
+        self._left = {span for span in self._left if not self._done.has(span)}
+        return self._count - len(self._left)
+
+    def checkpoint(self) -> Checkpoint:
+        """Return a checkpoint of the delivered ranges; for any thread."""
+        finished = tuple(self._finished)
+        before, rows = ((), 0) if self._resume is None else (self._resume.done, self._resume.rows)
+        done = Coverage((*before, *(span for span, _ in finished)))
+        parts = [Part(done.spans, None)] if done.size else []
+        return Checkpoint(self._what, parts, rows + sum(count for _, count in finished))
+
+
+def description(plan: ScanPlan, filter: Any = None, reducer: Any = None) -> dict[str, str]:
+    """Return the description of a scan and fold for checkpoints; it is the same in another process."""
+    found = {"table": f"{plan.keyspace}.{plan.table}", "statement": plan.cql}
+    if plan.values:
+        found["values"] = shown(plan.values)
+    if filter is not None:
+        found["filter"] = shown(filter)
+    if reducer is not None:
+        found["reducer"] = shown(reducer)
+    return found
+
+
+def shown(value: Any) -> str:
+    """Return ``repr(value)`` without memory addresses."""
+    return _ADDRESS.sub("", repr(value))

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .pieces import BATCH, DONE, Piece
+from .reading import BATCH, DONE, Piece
 
 UNFINISHED = ".part"
 SAMPLE = 1024  # rows

@@ -1,4 +1,32 @@
-"""Fold: the result of a reducer over the rows of a scan, each counted once.
+"""Crew: the worker pool of a fold, made of driver threads.
+
+L5. Work is submitted to *per-range queues* (:class:`Chain`): the jobs of one queue run in order, one at a time; jobs of
+different queues run concurrently, on up to *threads* driver threads.
+
+Threads and owners: the *consumer*, one caller's thread or task, submits jobs, and leaves no more waiting than *room*
+permits. It appends to a queue, and the queue to ``_told`` (``deque.append`` is atomic), and starts a driver thread
+unless one is certain to read ``_told`` later; it acquires no lock, so a signal handler that interrupts it anywhere
+leaves no lock held. ``_given`` belongs to it. Everything else changes on driver threads, under the lock, which is held
+briefly and not while a job runs. A consumer that is interrupted between the steps closes the pool, as its fold has
+failed.
+
+No job is lost: the consumer appends first and then reads ``_looking`` and ``_running``. A thread that was started to
+look clears ``_looking`` first and then reads ``_told``; one that ends subtracts itself from ``_running`` first and then
+reads ``_told`` again.
+
+``error`` is the first exception of a job: no job starts after it, and :meth:`check` raises it.
+
+Totals: the combined accumulators of completed ranges (L5).
+
+The order of combination determines the result of sums of floating-point numbers. ``AsTheyCome`` has one total, to which
+each range is added when it is complete. ``InOrder`` has a tree over the ranges, built once: two neighbours are combined
+as soon as both are there, so that the result depends on the ranges and not on when they were complete, and few
+accumulators wait. (One running total from the left would need no tree, but ranges complete in no particular order, and
+then all of them would wait for the first.)
+
+Neither has a lock: the caller holds one (``fold.py``).
+
+Fold: the result of a reducer over the rows of a scan, each counted once.
 
 L5. Each range has its own accumulator, opened with its first rows; it is added to the totals when the range is done,
 and dropped when the range restarts. So each row is in the result once, independent of failures and retries.
@@ -17,32 +45,291 @@ Threads and owners:
 
 States: *running*; *stopped* (a reducer raised StopScan); *failed* (``combine`` failed, and the state of the totals is
 unknown); *over*.
+
+Folds the rows of a scan: on a thread, or in a task.
+
+L5. Options are checked before any request. On any end of the fold, first reading is abandoned, then the worker pool is
+waited for; after that nothing changes, and the checkpoint is attached to the exception.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base import process
-from cassandra._base.errors import ConnectionShutdown, DriverException
-from cassandra._base.locks import caller_lock
+from cassandra._base import process, threads
+from cassandra._base.errors import ConnectionShutdown, DriverException, InvalidRequest, UnsupportedOperation
+from cassandra._base.locks import caller_lock, driver_lock
 from cassandra._base.objects import public
+from cassandra._base.real import threading
+from cassandra._base.server_errors import SyntaxException
 from cassandra._routing.token_ranges import FULL_RING, TokenRange
+from cassandra._session import aio
 
-from ..background import aio
-from .checkpoint import Checkpoint, CheckpointError, Kept
-from .coverage import Coverage, Span
-from .crew import Chain, Crew
+from .checkpoint import Checkpoint, CheckpointError, Coverage, Kept, Part, Span, Tally, description, shown
 from .expressions import Masks
-from .pieces import BATCH, DONE, Piece
-from .protocol import MapReducer, StopScan
-from .reducers import fold_batch
-from .totals import NOTHING, AsTheyCome, InOrder
+from .plan import Explanation
+from .pushdown import pushdown_of, refused
+from .reading import BATCH, DONE, Piece, Reading
+from .reducers import MapReducer, StopScan, fold_batch
 
 if TYPE_CHECKING:
     from cassandra._core.columns import ColumnPlan, RecordBatch
+
+Job = Callable[[], object]
+
+
+class Chain:
+    """Queue of jobs that run in order."""
+
+    __slots__ = ("is_busy", "jobs")
+
+    def __init__(self) -> None:
+        self.jobs: deque[Job] = deque()
+        self.is_busy = False  # a thread runs its jobs, or it is in the ready queue
+
+
+class Crew:
+    """Up to *threads* concurrent threads, until :meth:`close`. *room* is the limit of unfinished jobs."""
+
+    def __init__(self, threads: int, room: int) -> None:
+        self.error: BaseException | None = None
+        self.on_change: Callable[[], object] | None = None  # called on a pool thread after each job
+        self._size = threads
+        self._room = room
+        self._lock = driver_lock("Crew")
+        self._ended = threading.Condition(self._lock)  # for close()
+        self._told: deque[Chain] = deque()  # queues that got a job
+        self._ready: deque[Chain] = deque()  # queues with jobs that no thread has taken
+        self._looking = False  # a thread was started that has not read _told yet
+        self._running = 0  # number of threads that run jobs
+        self._given = 0
+        self._done = 0
+        self._closed = False
+        self._bell = process.Bell()  # for the consumer
+        self._process = process.here()
+
+    def give(self, chain: Chain, job: Job) -> None:
+        """Submit *job*, to run after the other jobs of *chain*."""
+        process.stay(self._process)  # a forked child has none of the threads
+        self._given += 1
+        chain.jobs.append(job)
+        self._told.append(chain)
+        if not self._looking and self._running < self._size:
+            self._looking = True
+            threads.start(self._look)
+
+    @property
+    def has_room(self) -> bool:
+        """True if another job may be submitted; also after an error, when no more jobs run."""
+        return self._given - self._done < self._room or self.error is not None
+
+    @property
+    def is_idle(self) -> bool:
+        """True if all jobs are done, or no more jobs run after an error."""
+        return self._given == self._done or self.error is not None
+
+    def check(self) -> None:
+        """Raise the first exception of a job, if any."""
+        if self.error is not None:
+            raise self.error
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        """Wait until *condition* is true; it is checked after each job."""
+        while not condition():
+            self._bell.wait()
+
+    def close(self) -> None:
+        """Start no more jobs, and wait for the running ones."""
+        if self._process is process.current:
+            self._closed = True
+            threads.run(self._close)
+
+    def _close(self) -> None:
+        with self._lock:
+            while self._running:
+                self._ended.wait()
+
+    # ---- on driver threads
+
+    def _look(self) -> None:
+        self._looking = False
+        while self._begins():
+            self._work()
+
+    def _begins(self) -> bool:
+        """Return True if this thread is to run jobs."""
+        with self._lock:
+            self._take_told()
+            begins = self._may_go_on and self._running < self._size
+            self._running += begins
+        return begins
+
+    @property
+    def _may_go_on(self) -> bool:
+        return bool(self._ready) and not self._closed and self.error is None
+
+    def _take_told(self) -> None:
+        while self._told:
+            chain = self._told.popleft()
+            if not chain.is_busy and chain.jobs:
+                chain.is_busy = True
+                self._ready.append(chain)
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                self._take_told()
+                if not self._may_go_on:
+                    self._running -= 1
+                    self._ended.notify_all()
+                    return
+                chain = self._ready.popleft()
+                job = chain.jobs.popleft()
+                wants_company = bool(self._ready) and self._running < self._size and not self._looking
+            if wants_company:
+                self._start_another()
+            try:
+                job()
+            except BaseException as error:
+                if self.error is None:
+                    self.error = error
+            del job
+            with self._lock:
+                self._done += 1
+                if chain.jobs:
+                    self._ready.append(chain)
+                else:
+                    chain.is_busy = False
+            self._bell.ring()
+            changed = self.on_change
+            if changed is not None:
+                changed()
+
+    def _start_another(self) -> None:
+        self._looking = True
+        try:
+            threads.start(self._look)
+        except RuntimeError:  # out of threads: this one does all
+            self._looking = False
+
+
+# ---- totals
+
+Combine = Callable[[Any, Any], Any]
+
+
+class _Nothing:
+    def __repr__(self) -> str:
+        return "<no accumulator>"
+
+
+#: Accumulator of a range without rows.
+NOTHING: Any = _Nothing()
+
+
+def combined(combine: Combine, first: Any, second: Any) -> Any:
+    if first is NOTHING:
+        return second
+    return first if second is NOTHING else combine(first, second)
+
+
+class AsTheyCome:
+    """One total, in order of arrival."""
+
+    cuts: Sequence[Span] | None = None
+
+    def __init__(self, combine: Combine) -> None:
+        self._combine = combine
+        self._total = NOTHING
+        self._done = Coverage()
+
+    def add(self, span: Span, acc: Any) -> None:
+        """Add *acc*, of a completed range, which the caller no longer uses."""
+        self._total = combined(self._combine, self._total, acc)
+        self._done.add(span)
+
+    def restore(self, part: Part) -> None:
+        """Add the state of a former fold."""
+        if part.kept is not None:
+            self._total = combined(self._combine, self._total, part.kept.fresh())
+        for span in part.spans:
+            self._done.add(span)
+
+    def parts(self, keep: Callable[[Any], Kept]) -> list[Part]:
+        """Return the current state, for a checkpoint."""
+        kept = None if self._total is NOTHING else keep(self._total)
+        return [Part(self._done.spans, kept)] if self._done.size else []
+
+    def result(self, last: tuple[Span, Any] | None = None) -> Any:
+        """Return the total, combined with the accumulator of an incomplete range; nothing is added after that."""
+        return self._total if last is None else combined(self._combine, self._total, last[1])
+
+
+class InOrder:
+    """A tree over the ranges *cuts*, which are in order and do not overlap.
+
+    Its node (level, place) stands for the ranges from ``place << level`` on, ``1 << level`` of them, or as many as
+    there are: at the right edge a node may have only a left child, and is then equal to it.
+    """
+
+    def __init__(self, combine: Combine, cuts: Iterable[Span]) -> None:
+        self._combine = combine
+        self.cuts: Sequence[Span] = tuple(cuts)
+        self._nodes: dict[tuple[int, int], Any] = {}  # complete nodes that wait for their neighbour
+        self._starts = {start: place for place, (start, _) in enumerate(self.cuts)}
+        self._ends = {end: place + 1 for place, (_, end) in enumerate(self.cuts)}
+
+    def add(self, span: Span, acc: Any) -> None:
+        self._climb(0, self._starts[span[0]], acc)
+
+    def restore(self, part: Part) -> None:
+        first, behind = self._starts.get(part.spans[0][0]), self._ends.get(part.spans[-1][1], 0)
+        level = 0 if first is None or behind <= first else (behind - first - 1).bit_length()
+        if first is None or first % (1 << level) or self._spans(level, first >> level) != part.spans:
+            raise CheckpointError("damaged checkpoint: the completed parts are not ranges of the fold that made it")
+        self._climb(level, first >> level, NOTHING if part.kept is None else part.kept.fresh())
+
+    def _climb(self, level: int, place: int, acc: Any) -> None:
+        nodes = self._nodes
+        while 1 << level < len(self.cuts):
+            sibling = place ^ 1
+            if sibling << level < len(self.cuts):
+                if (level, sibling) not in nodes:
+                    break
+                other = nodes[level, sibling]
+                pair = (other, acc) if sibling < place else (acc, other)
+                acc = combined(self._combine, *pair)
+                del nodes[level, sibling]
+            level, place = level + 1, place >> 1
+        nodes[level, place] = acc
+
+    def _spans(self, level: int, place: int) -> tuple[Span, ...]:
+        return Coverage(self.cuts[place << level : (place + 1) << level]).spans
+
+    def parts(self, keep: Callable[[Any], Kept]) -> list[Part]:
+        return [
+            Part(self._spans(*node), None if acc is NOTHING else keep(acc)) for node, acc in sorted_nodes(self._nodes)
+        ]
+
+    def result(self, last: tuple[Span, Any] | None = None) -> Any:
+        nodes = dict(self._nodes)
+        if last is not None:
+            nodes[0, self._starts[last[0][0]]] = last[1]
+        total = NOTHING
+        for _, acc in sorted_nodes(nodes):
+            total = combined(self._combine, total, acc)
+        return total
+
+
+def sorted_nodes(nodes: dict[tuple[int, int], Any]) -> list[tuple[tuple[int, int], Any]]:
+    """Return the nodes in the order of their ranges."""
+    return sorted(nodes.items(), key=lambda item: item[0][1] << item[0][0])
+
+
+# ---- fold
 
 QUEUED = 2  # waiting scan events per worker
 
@@ -302,3 +589,193 @@ def checkpoint_of(error: BaseException) -> Checkpoint | None:
         seen.add(id(found))
         found = found.__cause__ or found.__context__
     return None
+
+
+# ---- folding
+
+if TYPE_CHECKING:
+    from .pages import Question
+    from .plan import ScanPlan
+    from .scan import Scan
+
+    _Planned = tuple[ScanPlan, ScanPlan, tuple[Question, Question]]
+
+#: Errors of servers for an unknown function, or one that does not support the type.
+_REFUSED = (InvalidRequest, SyntaxException, UnsupportedOperation)
+
+
+class Wish:
+    """Options of ``scan.fold``."""
+
+    def __init__(
+        self,
+        scan: Scan,
+        reducer: MapReducer,
+        *,
+        filter: Any = None,
+        deterministic: bool = False,
+        workers: int | None = None,
+        resume: Checkpoint | None = None,
+    ) -> None:
+        options = scan._options
+        check_reducer(reducer)
+        self.reducer = reducer
+        self.filter = one_of("filter", filter, options.filter)
+        self.resume = one_of("resume", resume, options.resume)
+        if self.resume is not None and not isinstance(self.resume, Checkpoint):
+            raise TypeError(f"resume must be a Checkpoint, got {self.resume!r}; use Checkpoint.load() to read a file")
+        self.deterministic = deterministic
+        self.workers = workers
+        self.pushdown = pushdown_of(options, reducer, self.filter)
+
+    @property
+    def folds(self) -> MapReducer:
+        """The reducer of the servers' results."""
+        return self.reducer if self.pushdown.reducer is None else self.pushdown.reducer
+
+    def what(self, plan: ScanPlan) -> dict[str, str]:
+        """Return the description of the fold for checkpoints: a pushed-down fold can only resume a pushed-down one."""
+        what = description(plan, self.filter, self.reducer)
+        return what if self.pushdown.selected is None else {**what, "aggregates": self.pushdown.selected}
+
+
+def check_reducer(reducer: Any) -> None:
+    for name in ("open", "stream", "combine", "finish"):
+        if not callable(getattr(reducer, name, None)):
+            raise TypeError(f"a reducer needs open(), stream(), combine() and finish(); {reducer!r} has no {name}()")
+
+
+def one_of(name: str, here: Any, there: Any) -> Any:
+    """Return the option given in the call or in the scan; ValueError if both have it."""
+    if here is not None and there is not None:
+        raise ValueError(f"{name}= is already set in the scan")
+    return there if here is None else here
+
+
+def planned(scan: Scan, wish: Wish) -> _Planned:
+    """Return the plan of the rows, and the plan and page templates to send. If the servers refuse the push-down, *wish*
+    is changed."""
+    plan, questions = scan._plan()
+    while wish.pushdown.selected is not None:
+        try:
+            pushed, aggregates = wish.pushdown.scan(scan)._plan(plan.ranges)
+            return plan, pushed, aggregates
+        except _REFUSED as error:
+            wish.pushdown = refused(f"the server refuses it: {error}", scan._options.pushdown)
+    return plan, plan, questions
+
+
+async def planned_async(scan: Scan, wish: Wish) -> _Planned:
+    """As :func:`planned`, without blocking the running loop."""
+    plan, questions = await scan._plan_async()
+    while wish.pushdown.selected is not None:
+        try:
+            pushed, aggregates = await wish.pushdown.scan(scan)._plan_async(plan.ranges)
+            return plan, pushed, aggregates
+        except _REFUSED as error:
+            wish.pushdown = refused(f"the server refuses it: {error}", scan._options.pushdown)
+    return plan, plan, questions
+
+
+class _Run:
+    """One fold, from the plan to the result."""
+
+    def __init__(self, scan: Scan, wish: Wish, found: _Planned, finishes: bool = True) -> None:
+        plan, sent, questions = found
+        is_pushed = wish.pushdown.selected is not None
+        what, rows_of = wish.what(plan), wish.pushdown.rows_of
+        self.fold = Fold(
+            wish.folds,
+            plan.ranges,
+            what,
+            filter=wish.filter,
+            deterministic=wish.deterministic and not is_pushed,  # results of servers are the same in any order
+            workers=wish.workers,
+            resume=wish.resume,
+            rows_of=rows_of,
+            finishes=finishes,
+        )
+        scan._last = self.fold  # source of scan.checkpoint()
+        self.reading = Reading(scan._session, sent.replace(ranges=tuple(self.fold.ranges)), questions, halves=is_pushed)
+        self.reading.tally = Tally(what, self.fold.ranges, scan._options.progress, wish.resume, rows_of)
+        scan._failed = self.reading.failed
+
+    def fail(self, error: BaseException) -> None:
+        self.close()
+        with_checkpoint(error, self.fold)
+
+    def close(self) -> None:
+        self.reading.close()
+        self.fold.close()
+
+
+def fold(scan: Scan, wish: Wish) -> Any:
+    """See Scan.fold."""
+    return _folded(_Run(scan, wish, planned(scan, wish)))
+
+
+def fold_part(scan: Scan, wish: Wish, is_given_up: Callable[[], bool]) -> tuple[Any, int, bool]:
+    """Return the accumulator of all rows, their number, and whether the reducer has stopped the fold. When
+    *is_given_up* returns True, the result is not needed and the fold ends."""
+    run = _Run(scan, wish, planned(scan, wish), finishes=False)
+    return _folded(run, is_given_up), run.fold.rows, run.fold.stopped
+
+
+def _folded(run: _Run, is_given_up: Callable[[], bool] = bool) -> Any:
+    try:
+        for piece in run.reading:
+            run.fold.take(piece)
+            if run.fold.stopped or is_given_up():
+                break
+            run.fold.wait()
+        run.reading.close()
+        return run.fold.result(run.reading.schema)
+    except BaseException as error:
+        run.fail(error)
+        raise
+    finally:
+        run.close()
+
+
+async def fold_async(scan: Scan, wish: Wish) -> Any:
+    """See Scan.fold_async."""
+    run = _Run(scan, wish, await planned_async(scan, wish))
+    try:
+        async for piece in run.reading.aiter():
+            run.fold.take(piece)
+            if run.fold.stopped:
+                break
+            await run.fold.wait_async()
+        run.reading.close()
+        return await run.fold.result_async(run.reading.schema)
+    except BaseException as error:
+        run.fail(error)
+        raise
+    finally:
+        run.close()
+
+
+def explain(scan: Scan, reducer: MapReducer | None, filter: Any) -> Explanation:
+    """See Scan.explain."""
+    options = scan._options
+    filter = one_of("filter", filter, options.filter)
+    wish = None if reducer is None else Wish(scan, reducer, filter=None if options.filter is not None else filter)
+    if wish is None:
+        plan, _ = scan._plan()
+        sent, what = plan, description(plan, filter)
+    else:
+        plan, sent, _ = planned(scan, wish)
+        what = wish.what(plan)
+    ranges = plan.ranges
+    if options.resume is not None:
+        options.resume.check(what)
+        ranges = tuple(left_over(ranges, options.resume))
+    return Explanation(
+        sent,
+        ranges,
+        reducer=None if reducer is None else shown(reducer),
+        filter=None if filter is None else shown(filter),
+        pushdown=None if wish is None else wish.pushdown.selected is not None,
+        why=None if wish is None else wish.pushdown.why,
+        done=0.0 if options.resume is None else options.resume.fraction,
+    )

@@ -23,10 +23,9 @@ from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.names import maybe_escape_name
 from cassandra._wire.arrow import ColumnTypes
 
-from .aggregates import Count, Max, Mean, Min, MinMax, Sum
-from .protocol import MapReducer
+from .expressions import Field
+from .reducers import Count, MapReducer, Max, Mean, Min, MinMax, Sum
 from .select import words_of
-from .values import Field
 
 if TYPE_CHECKING:
     from cassandra._core.columns import ColumnPlan, RecordBatch

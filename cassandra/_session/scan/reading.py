@@ -1,4 +1,12 @@
-"""Reads the ranges of a plan, and makes scan events from their pages, on the thread of the consumer.
+"""Choice of the next range of a scan: round-robin over the home shards of the ranges, so that all shards have work.
+
+L5. A :class:`Pending` belongs to one reading. The *home* of a range is the shard that its first page would go to; when
+a range ends, a range of the same home is opened. So each shard has as many open ranges as any other, as long as it has
+ranges left; after that it is idle.
+
+Scan events of a reading, and its error (L5). Values.
+
+Reads the ranges of a plan, and makes scan events from their pages, on the thread of the consumer.
 
 L5. A :class:`Reading` belongs to one consumer at a time. It requests pages only while the consumer requests scan events
 (``Piece``): a slow consumer stops the requests, and at most one page per open range is buffered. Pages are decoded
@@ -23,37 +31,168 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections import deque
-from collections.abc import Callable, Generator
+import random
+from collections import OrderedDict, deque
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from time import monotonic
 from types import coroutine
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors import ConnectionShutdown, DriverException, NoHostAvailable, annotate
+from cassandra._base.errors import ConnectionShutdown, DriverException, NoHostAvailable, annotate, tells
+from cassandra._base.objects import public
 from cassandra._core.columns import ColumnBuilder, decode, select
 from cassandra._routing.tokens import MIN_LONG
+from cassandra._session.request.columns import MOST_BYTES, SchemaChanged
+from cassandra._session.request.retry import backoff
 from cassandra._wire.arrow import column_plan, decrypted
 from cassandra._wire.rows import decode_page
 
-from ..request.columns import MOST_BYTES, SchemaChanged
-from ..request.retry import backoff
-from .asking import Asking
 from .expressions import Masks
-from .page_size import BatchSize
-from .pending import Pending
-from .pieces import BATCH, DONE, FAILED, RESTARTED, AsyncPieces, Piece, ScanError
-from .question import PATIENCE, REFUSED, TOO_LARGE, Asked, Came, Range
+from .pages import PATIENCE, REFUSED, TOO_LARGE, Asked, Asking, BatchSize, Came, Range
 
 if TYPE_CHECKING:
     from cassandra._core.codec import RowsPage
     from cassandra._core.columns import ColumnPlan, RecordBatch
     from cassandra._routing.token_ranges import TokenRange
+    from cassandra._session.session import Session
 
-    from ..session import Session
+    from .checkpoint import Tally
+    from .pages import Question
     from .plan import ScanPlan
-    from .progress import Tally
-    from .question import Question
+
+SEED = 20170328  # seed of the order in which ranges are considered
+AHEAD = 4096  # limit of ranges whose home is computed, so that a scan of a million ranges starts at once
+
+
+class Pending:
+    """Ranges not opened yet, by *home_of*; if that is None, they are opened in their order."""
+
+    def __init__(self, ranges: Iterable[Range], home_of: Callable[[Range], object] | None) -> None:
+        found = list(ranges)
+        if home_of is not None:
+            random.Random(SEED).shuffle(found)
+        self._ranges = deque(found)
+        self._home_of = home_of
+        self._at: OrderedDict[object, deque[Range]] = OrderedDict()  # by home; the first is the next in turn
+        self._known = 0  # number of ranges in _at
+        self._ended: deque[object] = deque()  # homes of ranges that have ended, one entry for each
+
+    def __len__(self) -> int:
+        return len(self._ranges) + self._known
+
+    def next(self) -> Range:
+        """Remove and return the next range to open."""
+        if self._home_of is None:
+            return self._ranges.popleft()
+        while self._ranges and self._known < AHEAD:
+            one = self._ranges.popleft()
+            one.home = self._home_of(one)
+            self._at.setdefault(one.home, deque()).append(one)
+            self._known += 1
+        home = self._next_home()
+        there = self._at[home]
+        one = there.popleft()
+        self._known -= 1
+        if there:
+            self._at.move_to_end(home)
+        else:
+            del self._at[home]
+        return one
+
+    def _next_home(self) -> object:
+        while self._ended:
+            home = self._ended.popleft()
+            if home in self._at:
+                return home
+        return next(iter(self._at))
+
+    def ended(self, one: Range) -> None:
+        """Record that *one* is no longer open."""
+        if self._home_of is not None:
+            self._ended.append(one.home)
+
+    def push(self, ranges: Sequence[Range]) -> None:
+        """Add ranges; without homes, before all others."""
+        self._ranges.extendleft(reversed(ranges))
+
+    def clear(self) -> None:
+        for some in (self._ranges, self._at, self._ended):
+            some.clear()
+        self._known = 0
+
+
+# ---- pieces
+
+BATCH = "batch"  # rows of the range, in the order of tokens, then of the clustering key
+DONE = "done"  # the range is complete
+RESTARTED = "restarted"  # the range restarts: its previous batches are void
+FAILED = "failed"  # the range is abandoned (on_error="skip"): its batches are incomplete
+
+
+class Piece:
+    """A scan event of the range with this *number* in ``plan.ranges``. *batch*: for ``BATCH``; *error*: the reason of a
+    restart or failure."""
+
+    __slots__ = ("batch", "error", "kind", "number", "token_range")
+
+    def __init__(
+        self,
+        number: int,
+        token_range: TokenRange,
+        kind: str,
+        batch: RecordBatch | None = None,
+        error: Exception | None = None,
+    ) -> None:
+        self.number = number
+        self.token_range = token_range
+        self.kind = kind
+        self.batch = batch
+        self.error = error
+
+    def __repr__(self) -> str:
+        what = "" if self.batch is None else f" of {len(self.batch)} rows"
+        return f"<Piece {self.number}: {self.kind}{what}>"
+
+
+@public("cassandra.scan")
+@tells("host", "attempts", "elapsed")
+class ScanError(DriverException):
+    """A scan has ended because a part of the table could not be read; the cause is ``__cause__``.
+
+    ``token_range`` is the part, ``page`` the number of its page, from 0, ``host`` the last coordinator. ``checkpoint``
+    is the state of the fold before (see ``scan.fold``), None if nothing was folded. For ``scan_order`` the part is
+    ``key``, one of the given keys.
+    """
+
+    token_range: TokenRange | None = None
+    key: Any = None
+    page: int | None = None
+    checkpoint: Any = None
+
+    def __init__(self, message: str, token_range: TokenRange | None = None, page: int | None = None) -> None:
+        super().__init__(message)
+        self.token_range = token_range
+        self.page = page
+
+
+class AsyncPieces:
+    """Scan events of a reading, for one task."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
+    def __aiter__(self) -> AsyncPieces:
+        return self
+
+    async def __anext__(self) -> Piece:
+        piece = await self._reading.next_async()
+        if piece is None:
+            raise StopAsyncIteration
+        return piece
+
+
+# ---- reading
 
 __all__ = ["BATCH", "DONE", "FAILED", "RESTARTED", "Piece", "Reading", "ScanError"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._core.codec import Bound
 
 from .prepared import BoundStatement, PreparedStatement
-from .statements import BatchType, SimpleStatement, Statement, bind_params, new_encoder
+from .statement import BatchType, SimpleStatement, Statement, bind_params, new_encoder
 
 if TYPE_CHECKING:
     from cassandra._routing.policies import RetryPolicy

@@ -179,7 +179,7 @@ def test_another_drivers_modules_beside_ours_are_named(environment: Environment,
 def test_a_stand_in_is_not_blamed(environment: Environment, tmp_path: Path) -> None:
     environment.stand_in()
     (tmp_path / "cluster.pyd").touch()
-    program = f"from cassandra._base import beside; beside.check([{str(tmp_path)!r}])"
+    program = f"from cassandra._base import distributions; distributions.check([{str(tmp_path)!r}])"
     told = environment.run(environment.python, "-c", program, fails=True)
     assert f"cluster.pyd in {tmp_path}. Python" in told
 

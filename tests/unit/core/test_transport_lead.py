@@ -229,7 +229,7 @@ def test_stop_while_a_thread_polls(reactor: Reactor, server: ScriptedServer) -> 
 
 PRELUDE = """
 import os, signal, sys, threading, time
-from cassandra._base.errors_connection import ConnectionShutdown
+from cassandra._base.errors import ConnectionShutdown
 from cassandra._core.transport import Operation, Reactor
 from tests.fakes.scripted import ScriptedServer
 from tests.unit.core.test_transport_lead import script, warm_up

@@ -11,7 +11,7 @@ import pytest
 
 from cassandra._core.routing import CompiledCache, MetadataFields, PoolSetFields, SessionFields
 from cassandra._net.pool import HostPool
-from cassandra._session.pools import PoolSet
+from cassandra._session.hosts.pools import PoolSet
 from cassandra.cluster import ExecutionProfile, ResultSet, Session
 from cassandra.connection import Connection as NetConnection
 from cassandra.cqlengine.connection import Connection

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from cassandra import DriverException
-from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.cluster import Cluster
 from cassandra.connection import ConnectionException
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from tests.fakes.nodes import FakeCluster, FakeNode, eventually

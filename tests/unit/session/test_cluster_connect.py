@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from cassandra import DriverException, OperationTimedOut, UnresolvableContactPoints
-from cassandra._session.cluster.cluster import Cluster
-from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra._session.cluster import Cluster
+from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionException, DefaultEndPoint, ProtocolVersionUnsupported
 from cassandra.policies import DCAwareRoundRobinPolicy, HostDistance, RoundRobinPolicy, WhiteListRoundRobinPolicy

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from cassandra import InvalidRequest
-from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.cluster import Cluster
 from cassandra.connection import ConnectionException, DefaultEndPoint
 from cassandra.policies import (
     ConstantReconnectionPolicy,
@@ -273,7 +273,7 @@ def test_while_no_node_is_up_nobody_waits_for_the_schedule(fake: FakeCluster, ca
 def test_an_outage_that_lasts_is_told_of_again(
     fake: FakeCluster, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cassandra._session.cluster.membership.TELL_AGAIN", 0.05)
+    monkeypatch.setattr("cassandra._session.hosts.membership.TELL_AGAIN", 0.05)
     scene = Scene(fake)
     try:
         for node in fake.nodes:

@@ -16,8 +16,8 @@ from cassandra._base.server_errors import (
     UnavailableErrorMessage,
     WriteTimeoutErrorMessage,
 )
-from cassandra._session.cluster.cluster import Cluster
-from cassandra._session.cluster.metrics import RESERVOIR, _registry
+from cassandra._session.cluster import Cluster
+from cassandra._session.metrics import RESERVOIR, _registry
 from cassandra._session.request.retry import IGNORE, RETHROW, RETRY, RETRY_NEXT_HOST, Decision
 from cassandra.connection import ConnectionException
 from cassandra.metrics import IntStat, Metrics, PmfStat, Stat, StatsCollection

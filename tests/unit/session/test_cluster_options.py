@@ -12,9 +12,9 @@ import pytest
 
 from cassandra import ConsistencyLevel, DriverException
 from cassandra._base.errors import NoHostAvailable
-from cassandra._session.cluster.cluster import Cluster
-from cassandra._session.cluster.config import ConfigMode, ControlConnectionQueryFallback, ShardAwareOptions
-from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra._session.cluster import Cluster
+from cassandra._session.config import ConfigMode, ControlConnectionQueryFallback, ShardAwareOptions
+from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.auth import PlainTextAuthProvider, TransitionalModePlainTextAuthProvider
 from cassandra.client_routes import ClientRouteProxy, ClientRoutesConfig
 from cassandra.connection import (

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cassandra import DriverException
-from cassandra._session.cluster.cluster import Cluster
-from cassandra._session.cluster.prepared_cache import IN_FLIGHT
+from cassandra._session.cluster import Cluster
+from cassandra._session.prepared import IN_FLIGHT
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, FakeNode, eventually

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from cassandra._session.cluster.cluster import Cluster
-from cassandra._session.control.agreement import SchemaAgreementScope
+from cassandra._session.cluster import Cluster
+from cassandra._session.control.schema_changes import SchemaAgreementScope
 from cassandra.policies import RoundRobinPolicy
 from tests.checked_locks import as_driver
 from tests.fakes import wire

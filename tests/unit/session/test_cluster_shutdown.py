@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from cassandra import DriverException
-from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.cluster import Cluster
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionException
 from cassandra.policies import RoundRobinPolicy

@@ -21,7 +21,7 @@ import pytest
 
 from cassandra._base import threads
 from cassandra._base.locks import WORKER, thread_kind
-from cassandra._session.background import commands
+from cassandra._session import scheduler
 from tests.interrupts import handlers_raise
 from tests.patience import eventually
 
@@ -53,16 +53,16 @@ def test_a_command_runs_on_a_driver_thread_with_the_caller_s_context() -> None:
 
     token = variable.set("set")
     try:
-        assert commands.run(command, 1, 2) == (WORKER, False, "set", 3)
+        assert scheduler.run(command, 1, 2) == (WORKER, False, "set", 3)
     finally:
         variable.reset(token)
 
 
 def test_a_command_in_a_command_runs_directly() -> None:
     def idents() -> tuple[int, int]:
-        return threading.get_ident(), commands.run(threading.get_ident)
+        return threading.get_ident(), scheduler.run(threading.get_ident)
 
-    outer, inner = commands.run(idents)
+    outer, inner = scheduler.run(idents)
     assert outer == inner != threading.get_ident()
 
 
@@ -71,7 +71,7 @@ def test_errors_are_raised_in_the_caller_with_their_traceback() -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no") as raised:
-        commands.run(fails_in_here)
+        scheduler.run(fails_in_here)
     assert "fails_in_here" in "".join(traceback.format_tb(raised.value.__traceback__))
 
 
@@ -81,8 +81,8 @@ def test_exits_are_raised_in_the_caller(error: type[BaseException]) -> None:
         raise error
 
     with pytest.raises(error):
-        commands.run(exits)
-    assert commands.run(lambda: 1) == 1
+        scheduler.run(exits)
+    assert scheduler.run(lambda: 1) == 1
 
 
 def test_blocked_commands_do_not_delay_others() -> None:
@@ -93,24 +93,24 @@ def test_blocked_commands_do_not_delay_others() -> None:
         started[number].set()
         release.wait()
 
-    callers = [threading.Thread(target=commands.run, args=(block, number)) for number in range(20)]
+    callers = [threading.Thread(target=scheduler.run, args=(block, number)) for number in range(20)]
     for caller in callers:
         caller.start()
     assert all(one.wait(30) for one in started)
-    assert commands.run(lambda: 5) == 5
+    assert scheduler.run(lambda: 5) == 5
     release.set()
     for caller in callers:
         caller.join(30)
 
 
 def test_threads_are_reused_and_end_when_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = commands.run(threading.current_thread)
+    first = scheduler.run(threading.current_thread)
     time.sleep(0.05)  # it is idle now
-    assert commands.run(threading.current_thread) is first
+    assert scheduler.run(threading.current_thread) is first
     threads.end_idle()
     eventually(lambda: not first.is_alive())
     monkeypatch.setattr(threads, "IDLE_LIMIT", 0.01)
-    second = commands.run(threading.current_thread)
+    second = scheduler.run(threading.current_thread)
     eventually(lambda: not second.is_alive())
 
 
@@ -125,7 +125,7 @@ def test_an_interrupted_command_goes_on_and_is_undone() -> None:
     with alarms(raise_alarm) as alarm:
         alarm(0.05)
         with pytest.raises(Alarm):
-            commands.run(command, undo=undone.append)
+            scheduler.run(command, undo=undone.append)
     assert not undone
     release.set()
     eventually(lambda: undone == ["result"])
@@ -142,7 +142,7 @@ def test_every_result_is_received_or_undone() -> None:
         ended.append(number)
         return number
 
-    run = partial(commands.run, command, undo=undone.append)
+    run = partial(scheduler.run, command, undo=undone.append)
     with handlers_raise(Alarm), alarms(raise_alarm) as alarm:
         for number in range(1500):
             try:
@@ -153,7 +153,7 @@ def test_every_result_is_received_or_undone() -> None:
                     signal.setitimer(signal.ITIMER_REAL, 0)
             except Alarm:
                 pass
-    commands.run(lambda: None)
+    scheduler.run(lambda: None)
     eventually(lambda: set(received) | set(undone) >= set(ended))
     assert len(undone) == len(set(undone))
 
@@ -161,17 +161,17 @@ def test_every_result_is_received_or_undone() -> None:
 def test_a_handler_may_run_commands_while_the_thread_waits_for_one() -> None:
     moments = random.Random(4)
     handled: list[int] = []
-    with alarms(lambda: handled.append(commands.run(lambda: 7))) as alarm:
+    with alarms(lambda: handled.append(scheduler.run(lambda: 7))) as alarm:
         for _ in range(1500):
             alarm(moments.uniform(0.00005, 0.001))
-            assert commands.run(lambda: (time.sleep(0.0005), 6)[1]) == 6
+            assert scheduler.run(lambda: (time.sleep(0.0005), 6)[1]) == 6
     assert set(handled) == {7}
 
 
 def test_a_task_waits_for_a_command() -> None:
     async def main() -> tuple[Any, ...]:
         variable.set("task's")
-        return await commands.run_async(lambda: (thread_kind(), variable.get()))
+        return await scheduler.run_async(lambda: (thread_kind(), variable.get()))
 
     assert asyncio.run(main()) == (WORKER, "task's")
 
@@ -180,7 +180,7 @@ def test_a_command_that_outlives_a_loop_does_not_keep_it() -> None:
     gate = threading.Event()
 
     async def main() -> weakref.ref[asyncio.AbstractEventLoop]:
-        task = asyncio.ensure_future(commands.run_async(gate.wait))
+        task = asyncio.ensure_future(scheduler.run_async(gate.wait))
         await asyncio.sleep(0)
         task.cancel()
         return weakref.ref(asyncio.get_running_loop())
@@ -199,7 +199,7 @@ def test_a_cancelled_task_s_command_is_undone() -> None:
         return "result"
 
     async def main() -> None:
-        task = asyncio.ensure_future(commands.run_async(command, undo=undone.append))
+        task = asyncio.ensure_future(scheduler.run_async(command, undo=undone.append))
         await asyncio.sleep(0.02)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -211,16 +211,16 @@ def test_a_cancelled_task_s_command_is_undone() -> None:
 
 
 def test_a_forked_child_has_threads_of_its_own() -> None:
-    commands.run(lambda: None)
+    scheduler.run(lambda: None)
     child = os.fork()
     if not child:
-        os._exit(commands.run(lambda: 3))
+        os._exit(scheduler.run(lambda: 3))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
 
 
 def test_submitted_commands_run_and_nothing_waits() -> None:
     release, done = threading.Event(), threading.Event()
-    commands.submit(lambda: (release.wait(), done.set()))
+    scheduler.submit(lambda: (release.wait(), done.set()))
     assert not done.is_set()
     release.set()
     assert done.wait(30)
@@ -232,5 +232,5 @@ def test_without_a_thread_the_caller_runs_it(monkeypatch: pytest.MonkeyPatch) ->
 
     threads.end_idle()
     monkeypatch.setattr(threads._Worker, "start", no_thread)
-    assert commands.run(lambda: (threading.get_ident(), thread_kind())) == (threading.get_ident(), WORKER)
+    assert scheduler.run(lambda: (threading.get_ident(), thread_kind())) == (threading.get_ident(), WORKER)
     assert thread_kind() != WORKER

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.cluster import Cluster
 from cassandra.policies import ConstantReconnectionPolicy
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, FakeNode, eventually

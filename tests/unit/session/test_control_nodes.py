@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.cluster import Cluster
 from cassandra.connection import DefaultEndPoint, DefaultEndPointFactory, EndPoint
 from cassandra.policies import AddressTranslator, ConstantReconnectionPolicy, DCAwareRoundRobinPolicy
 from tests.fakes import wire
@@ -149,7 +149,7 @@ def test_what_a_user_s_code_raises_costs_one_node(
 
 def test_a_translator_that_fails_for_a_time(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """The node is there as soon as it can be; one that was known stays."""
-    monkeypatch.setattr("cassandra._session.control.unread.FIRST", 0.05)
+    monkeypatch.setattr("cassandra._session.control.control.FIRST", 0.05)
     for number, node in enumerate(fake.nodes):
         node.native_address = f"10.1.1.{number}"
     translator = Fussy("10.1.1.2")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.cluster import Cluster
 from cassandra.cluster import Session
 from cassandra.policies import ConstantReconnectionPolicy, ConvictionPolicy, ExponentialReconnectionPolicy
 from tests.fakes import wire

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra import DriverException
-from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.cluster import Cluster
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, FakeNode, eventually
 from tests.fakes.options import AT_ONCE
@@ -28,7 +28,7 @@ def fake() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def cluster(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    monkeypatch.setattr("cassandra._session.control.unread.FIRST", 0.05)
+    monkeypatch.setattr("cassandra._session.control.control.FIRST", 0.05)
     with Cluster(fake.contact_points, **AT_ONCE) as made:
         made.connect(wait_for_all_pools=True)
         yield made
@@ -92,7 +92,7 @@ def test_later_changes_keep_their_place_behind_those_that_wait(cluster: Cluster,
 def test_a_refresh_by_hand_that_fails_does_not_take_what_was_noted_with_it(
     fake: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cassandra._session.control.unread.FIRST", 0.05)
+    monkeypatch.setattr("cassandra._session.control.control.FIRST", 0.05)
     monkeypatch.setattr("cassandra._session.control.events.random", lambda: 1.0)  # the whole window
     with Cluster(fake.contact_points, **{**AT_ONCE, "schema_event_refresh_window": 3600}) as cluster:
         cluster.connect()

@@ -77,7 +77,7 @@ def test_pools_that_are_open_just_after_they_were_looked_for(fake: FakeCluster) 
     run(
         fake,
         """
-        from cassandra._session.pools import PoolSet
+        from cassandra._session.hosts.pools import PoolSet
         cluster, session = connected()
         when_open = PoolSet.when_open
 

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from cassandra._core.transport import debug_counters
-from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.cluster import Cluster
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, FakeNode, eventually
 from tests.patience import PATIENCE

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.cluster import Cluster
 from cassandra.policies import ConvictionPolicy
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, FakeNode, eventually
@@ -31,7 +31,7 @@ def fake() -> Iterator[FakeCluster]:
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cassandra._session.cluster.reconnection.URGENT", (0.02, 0.05))
+    monkeypatch.setattr("cassandra._session.hosts.reconnection.URGENT", (0.02, 0.05))
 
 
 def told(caplog: pytest.LogCaptureFixture) -> Counter[str]:

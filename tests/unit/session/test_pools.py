@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from cassandra import AuthenticationFailed, InvalidRequest
-from cassandra._session import pools as pools_module
-from cassandra._session.background.scheduler import Task
-from cassandra._session.pools import PoolSet
+from cassandra._session.hosts import pools as pools_module
+from cassandra._session.hosts.pools import PoolSet
+from cassandra._session.scheduler import Task
 from cassandra.connection import ConnectionException, DefaultEndPoint
 from cassandra.policies import HostDistance, SimpleConvictionPolicy
 from cassandra.pool import Host

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel
-from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
+from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
 from cassandra.policies import (
     DCAwareRoundRobinPolicy,
     FallthroughRetryPolicy,

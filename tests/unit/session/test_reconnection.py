@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cassandra._net.connection import Connection
-from cassandra._session.background.scheduler import Task
-from cassandra._session.cluster.reconnection import Reconnector
+from cassandra._session.hosts.reconnection import Reconnector
+from cassandra._session.scheduler import Task
 from cassandra.connection import DefaultEndPoint
 from cassandra.policies import SimpleConvictionPolicy
 from cassandra.pool import Host

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cassandra._session.cluster.reporting import _as_json
+from cassandra._session.driver_config import _as_json
 from cassandra.cluster import Cluster
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster
@@ -106,11 +106,11 @@ def test_a_usual_report_imports_no_library_for_it() -> None:
     with FakeCluster() as fake:
         program = f"""
 import sys
-from cassandra._session.cluster.reporting import _as_json
+from cassandra._session.driver_config import _as_json
 from cassandra.cluster import Cluster
 with Cluster({fake.contact_points!r}) as cluster:
     cluster.connect()
-assert "cassandra._session.cluster.reporting" in sys.modules
+assert "cassandra._session.driver_config" in sys.modules
 assert "json" not in sys.modules
 """
         done = subprocess.run(

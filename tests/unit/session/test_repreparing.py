@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra import DriverException, InvalidRequest, OperationTimedOut
-from cassandra._session.statements.parameters import columns_query, has_types_of
+from cassandra._session.statements.prepared import columns_query, has_types_of
 from cassandra.cluster import NoHostAvailable, ResponseFuture
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.connection import ConnectionShutdown, ProtocolError

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel, UnsupportedOperation
-from cassandra._session.cluster.config import ConfigMode
+from cassandra._session.config import ConfigMode
 from cassandra.cluster import ExecutionProfile, ResponseFuture
 from cassandra.murmur3 import murmur3
 from cassandra.policies import FallthroughRetryPolicy, RetryPolicy

@@ -21,15 +21,16 @@ from cassandra import (
 )
 from cassandra._base.errors import ProtocolError, ResponseTooLarge
 from cassandra._core.transport import CLOSED, PROTOCOL, TIMED_OUT, Failure
-from cassandra._session.request.attempts import connection_error, is_timeout
 from cassandra._session.request.retry import (
     FEW_ATTEMPTS,
     LONGEST_DELAY,
     Decision,
     backoff,
+    connection_error,
     decide,
     decide_repeatable,
     is_repeated_few_times,
+    is_timeout,
     meaning_of,
 )
 from cassandra.cluster import NoHostAvailable

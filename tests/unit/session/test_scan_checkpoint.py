@@ -14,10 +14,17 @@ import pytest
 
 from cassandra._routing.token_ranges import FULL_RING
 from cassandra._session.scan import checkpoint as module
-from cassandra._session.scan.checkpoint import Checkpoint, CheckpointError, Kept, Part
-from cassandra._session.scan.coverage import RING, Coverage
-from cassandra._session.scan.pieces import BATCH, DONE, RESTARTED, Piece
-from cassandra._session.scan.progress import ScanProgress, Tally
+from cassandra._session.scan.checkpoint import (
+    RING,
+    Checkpoint,
+    CheckpointError,
+    Coverage,
+    Kept,
+    Part,
+    ScanProgress,
+    Tally,
+)
+from cassandra._session.scan.reading import BATCH, DONE, RESTARTED, Piece
 
 WHAT = {"table": "ks.t", "cql": "SELECT v"}
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cassandra._session.scan.files import SAMPLE, Dictionaries
-from cassandra._session.scan.page_size import PAGE_BYTES, BatchSize, PageSize
+from cassandra._session.scan.pages import PAGE_BYTES, BatchSize, PageSize
 
 
 class Page:

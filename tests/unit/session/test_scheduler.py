@@ -15,7 +15,7 @@ from concurrent.futures import CancelledError, wait
 import pytest
 
 from cassandra._base import threads
-from cassandra._session.background.scheduler import Scheduler, Strand
+from cassandra._session.scheduler import Scheduler, Strand
 from tests.interrupts import handlers_raise
 from tests.patience import PATIENCE, eventually, ever_longer
 

@@ -12,7 +12,7 @@ import pytest
 from cassandra import OperationTimedOut
 from cassandra._base.locks import IO, thread_kind
 from cassandra._net.connection import Connection
-from cassandra._session.request.sending import Sending
+from cassandra._session.request.execution import Sending
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable, Session
 from cassandra.concurrent import execute_concurrent, execute_concurrent_async
 from cassandra.policies import ConstantReconnectionPolicy, HostStateListener, RoundRobinPolicy

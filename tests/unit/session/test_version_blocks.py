@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from cassandra._core.codec import BindPlan, ExecuteTemplate
-from cassandra._session.request.tablet_routing import use_version_blocks
+from cassandra._session.request.notes import use_version_blocks
 from cassandra.cluster import ResponseFuture
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.protocol import ProtocolHandler

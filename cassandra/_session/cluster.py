@@ -1,0 +1,749 @@
+"""The steps from a cluster to a usable session.
+
+L5. One command: the cluster is started (``life.py``), a session is made, its pools are opened, and the command waits
+for one of them. If the wait of the caller is interrupted, the command continues, and its session is shut down.
+
+Explicit refresh of metadata: the ``refresh_*`` methods of :class:`Cluster`.
+
+L5. No state of its own. All methods are commands: they block the caller, and raise when the metadata could not be
+refreshed.
+
+The sessions of a cluster, and their pools.
+
+L5. :class:`SessionSet` is weak and may be read by any thread while others add and drop: each changes the dict by one
+atomic operation, because a session may be garbage-collected anywhere.
+
+Cluster: the entry point of applications (cassandra.cluster). The composition root of the session layer.
+
+L5. :class:`Cluster` is a face: public names, and the parts that implement them. A part has one task and its own owner
+rules, stated at the head of its file; it refers to the cluster, and through it to the other parts::
+
+    options             arguments of the constructor        cluster/options.py, config.py
+    profile_manager     request options, policies           cluster/profiles.py
+    contacts            resolution of contact points        cluster/contact.py
+    versions            the protocol version in use         cluster/versions.py
+    connections         opening connections                 cluster/connections.py
+    scheduler           worker threads                      background/scheduler.py
+    reactor             the I/O thread, in ``life``         _core/transport
+    metadata            hosts, ring, schema                 _routing/metadata.py
+    control_connection  keeps the metadata fresh            control/
+    refreshing          refreshes metadata on request       cluster/refreshing.py
+    schema_changes      DDL of the cluster's own sessions   cluster/schema.py
+    topology            the set of hosts                    cluster/topology.py
+    membership          host states                         cluster/membership.py, reconnection.py
+    host_commands       host commands of the application    cluster/hosts.py
+    host_listeners      HostStateListeners                  cluster/listeners.py
+    prepared            prepared statements by id           cluster/prepared_cache.py
+    user_types          classes for user types              cluster/registered_types.py
+    encryption          columns that the client encrypts    cluster/encryption.py
+    sessions            open sessions                       cluster/sessions.py, connecting.py
+    life                start and shutdown                  cluster/life.py
+
+Two strands order the work: the control connection's (reading metadata) and the membership's (acting on it). The first
+waits for the second, never the other way round. Locks are held only briefly, and never during a call of another
+component.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+from weakref import ref
+
+from cassandra._base.constants import SchemaTargetType
+from cassandra._base.encryption import ColumnEncryptionPolicy
+from cassandra._base.errors import DriverException, NoHostAvailable, OperationTimedOut
+from cassandra._base.face import Attribute, attributes_of, method, take_defaults
+from cassandra._base.objects import not_copied, public
+from cassandra._base.process import Bell
+from cassandra._base.real import Future
+from cassandra._base.versions import seconds
+from cassandra._core.memory import MemoryPool
+from cassandra._core.transport import Reactor
+from cassandra._routing.host import Host
+from cassandra._routing.metadata import Metadata
+from cassandra._session.control.control import ControlConnection
+from cassandra._session.control.queries import UNBOUNDED
+from cassandra._session.control.schema_changes import SchemaAgreementScope, SchemaChanges, wait_in_session
+from cassandra._session.hosts.connections import ConnectionFactory
+from cassandra._session.hosts.contact import ContactPoints
+from cassandra._session.hosts.membership import HostCommands, Listeners, Membership
+from cassandra._session.hosts.topology import TopologyUpdater
+from cassandra._session.hosts.versions import SpokenVersion, Versions
+from cassandra._session.request.completion import falls_back
+from cassandra._session.statements.statement import NOT_SET, Sentinel
+from cassandra._session.statements.user_types import RegisteredTypes
+
+from . import config, forks, scheduler
+from .config import ControlConnectionQueryFallback, ShardAwareOptions
+from .encryption import ColumnEncryption
+from .life import Life
+from .options import Options, made, option
+from .prepared import PreparedRegistry
+from .profiles import ProfileManager
+from .scheduler import Scheduler, command
+from .session import Session
+
+if TYPE_CHECKING:
+    import ssl
+
+    from cassandra._base.names import UserAggregateDescriptor, UserFunctionDescriptor
+    from cassandra._net.auth import AuthProvider
+    from cassandra._net.client_routes import ClientRoutes, ClientRoutesConfig
+    from cassandra._net.endpoint import EndPoint, EndPointFactory
+    from cassandra._net.handshake import ApplicationInfoBase
+    from cassandra._net.pool import HostPool
+    from cassandra._routing.policies import (
+        AddressTranslator,
+        ConvictionPolicy,
+        LoadBalancingPolicy,
+        ReconnectionPolicy,
+        RetryPolicy,
+    )
+    from cassandra._session.request.observers import RequestTracker
+
+    from .metrics import Metrics
+    from .profiles import ExecutionProfile
+
+
+def connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
+    """Implement :meth:`Cluster.connect`."""
+    cluster.life.refuse_to_block()
+    _load(cluster)
+    return scheduler.run(_connect, cluster, keyspace, wait_for_all_pools, undo=_undo)
+
+
+async def connect_async(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
+    """Implement :meth:`Cluster.connect_async`."""
+    _load(cluster)
+    return await scheduler.run_async(_connect, cluster, keyspace, wait_for_all_pools, undo=_undo)
+
+
+def _load(cluster: Cluster) -> None:
+    """Load modules. Runs on the caller's thread, because it imports."""
+    if not cluster.life.is_started:
+        cluster.connections.load()
+
+
+def _undo(session: Session) -> None:
+    session.shutdown()
+
+
+def _connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
+    """Start the cluster and make a session. On a driver thread."""
+    started, opened = Bell(), Bell()
+    try:
+        started.result(cluster.life.start())
+    except CancelledError:
+        raise DriverException("The cluster was shut down") from None
+    session = new_session(cluster, keyspace)
+    try:
+        await_pools(session, session.update_created_pools(), wait_for_all_pools, opened)
+    except BaseException:
+        session.shutdown()
+        raise
+    return session
+
+
+def new_session(cluster: Cluster, keyspace: str | None) -> Session:
+    """Return a session of a started cluster; it has no pools yet."""
+    session: Any = Session.__new__(Session)
+    session._by_connect = True
+    session.__init__(cluster, cluster.metadata.all_hosts(), keyspace or None)  # tracers wrap the attribute
+    cluster.sessions.add(session)
+    if cluster.is_shutdown or cluster.life.is_draining:
+        session.shutdown()
+        raise DriverException("Cluster is already shut down")
+    made: Session = session
+    return made
+
+
+def await_pools(session: Session, opening: Collection[Future[bool]], wait_for_all: bool, bell: Bell) -> None:
+    timeout = session.cluster.options.connect_timeout
+    # Pools have time limits of their own; this is a second safeguard.
+    limit = 2 * (UNBOUNDED if timeout is None else timeout) + 5.0
+    wait_until_open(opening, bell, limit, lambda: not wait_for_all and bool(session._pools))
+    check_pools(session)
+
+
+def wait_until_open(
+    opening: Collection[Future[bool]], bell: Bell, limit: float, enough: Callable[[], bool] = lambda: False
+) -> bool:
+    """Wait until all pools are open or have failed, or *enough* returns True; return False if that takes longer than
+    *limit*."""
+    deadline = monotonic() + limit
+    for future in opening:
+        future.add_done_callback(bell.ring)
+    while not (enough() or all(future.done() for future in opening)):
+        if not bell.wait(deadline - monotonic()):
+            return False
+    return True
+
+
+def check_pools(session: Session) -> None:
+    """Raise NoHostAvailable if no pool of *session* could be opened, and requests cannot use the control connection."""
+    if session._pools or falls_back(session.cluster):
+        return
+    if session.cluster.is_shutdown:
+        raise DriverException("The cluster was shut down while it was connecting")
+    using = f" using keyspace '{session.keyspace}'" if session.keyspace else ""
+    raise NoHostAvailable(f"Unable to connect to any servers{using}", session._pool_set.reasons())
+
+
+# ---- refreshing
+
+
+class MetadataRefresh:
+    """Refreshes metadata through the control connection of *cluster*."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    @command
+    def refresh_nodes(self, force_token_rebuild: bool = False) -> None:
+        """Read the node list and the tokens now; *force_token_rebuild* rebuilds the ring even if no token changed."""
+        self.check_connected()
+        try:
+            self._cluster.control_connection.refresh_node_list_and_token_map(force_token_rebuild)
+        except Exception as error:
+            raise DriverException(f"Node list was not refreshed: {error}") from error
+
+    def refresh_schema_metadata(self, max_schema_agreement_wait: float | None = None) -> None:
+        """Read the whole schema now, once the nodes agree on it.
+
+        *max_schema_agreement_wait* overrides the cluster's; 0 does not wait for agreement.
+        """
+        self._refresh("Schema", max_schema_agreement_wait)
+
+    def refresh_keyspace_metadata(self, keyspace: str, max_schema_agreement_wait: float | None = None) -> None:
+        """Read the settings of *keyspace* (not its tables and types)."""
+        self._refresh("Keyspace", max_schema_agreement_wait, SchemaTargetType.KEYSPACE, keyspace)
+
+    def refresh_table_metadata(self, keyspace: str, table: str, max_schema_agreement_wait: float | None = None) -> None:
+        """Read *table* with its columns, indexes and triggers."""
+        self._refresh("Table", max_schema_agreement_wait, SchemaTargetType.TABLE, keyspace, table)
+
+    def refresh_materialized_view_metadata(
+        self, keyspace: str, view: str, max_schema_agreement_wait: float | None = None
+    ) -> None:
+        """Read the materialized view *view*."""
+        self._refresh("View", max_schema_agreement_wait, SchemaTargetType.TABLE, keyspace, view)
+
+    def refresh_user_type_metadata(
+        self, keyspace: str, user_type: str, max_schema_agreement_wait: float | None = None
+    ) -> None:
+        """Read the user type *user_type*."""
+        self._refresh("User Type", max_schema_agreement_wait, SchemaTargetType.TYPE, keyspace, user_type)
+
+    def refresh_user_function_metadata(
+        self, keyspace: str, function: UserFunctionDescriptor, max_schema_agreement_wait: float | None = None
+    ) -> None:
+        """Read the function of this name and argument types (a :class:`cassandra.UserFunctionDescriptor`)."""
+        self._refresh("User Function", max_schema_agreement_wait, SchemaTargetType.FUNCTION, keyspace, function)
+
+    def refresh_user_aggregate_metadata(
+        self, keyspace: str, aggregate: UserAggregateDescriptor, max_schema_agreement_wait: float | None = None
+    ) -> None:
+        """Read the aggregate of this name and argument types (a :class:`cassandra.UserAggregateDescriptor`)."""
+        self._refresh("User Aggregate", max_schema_agreement_wait, SchemaTargetType.AGGREGATE, keyspace, aggregate)
+
+    @command
+    def _refresh(
+        self, what: str, wait: float | None, kind: str | None = None, keyspace: str | None = None, subject: Any = None
+    ) -> None:
+        self.check_connected()
+        seconds("max_schema_agreement_wait", wait, negative=True)
+        target: dict[str, Any] = {}
+        if kind is not None:
+            target = {"target_type": kind, "keyspace": keyspace, kind.lower(): subject or keyspace}
+        try:
+            agreed = self._cluster.control_connection.refresh_schema(force=True, schema_agreement_wait=wait, **target)
+        except Exception as error:
+            raise DriverException(f"{what} metadata was not refreshed: {error}") from error
+        if not agreed:
+            raise DriverException(f"{what} metadata was read from one node, but the nodes do not agree on the schema")
+
+    def check_connected(self) -> None:
+        """Raise DriverException where metadata cannot be read: not connected, or the caller may not block."""
+        if self._cluster.is_shutdown:
+            raise DriverException("Cluster is already shut down")
+        if not self._cluster.control_connection.was_connected:
+            raise DriverException("Cluster is not connected yet: call connect() first")
+        self._cluster.life.refuse_to_block()
+
+
+# ---- sessions
+
+
+class SessionSet:
+    """A set of weakly held sessions."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[int, ref[Session]] = {}  # by id()
+
+    def add(self, session: Session) -> None:
+        """Keep *session* while it is referenced elsewhere."""
+        key = id(session)
+
+        def forget(gone: ref[Session]) -> None:
+            if self._sessions.get(key) is gone:  # another object may have this address by now
+                self._sessions.pop(key, None)
+
+        self._sessions[key] = ref(session, forget)
+
+    def discard(self, session: Session) -> None:
+        """Remove *session*, if it is in the set."""
+        known = self._sessions.get(id(session))
+        if known is not None and known() is session:
+            self._sessions.pop(id(session), None)
+
+    def pools(self) -> list[HostPool]:
+        """Return the pools of all sessions."""
+        return [pool for session in self for pool in session.get_pools()]
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter([session for one in list(self._sessions.values()) if (session := one()) is not None])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __contains__(self, session: object) -> bool:
+        return any(one is session for one in self)
+
+
+def shard_stats(pools: Iterable[HostPool]) -> dict[str, dict[str, int]]:
+    """Return shards and open connections by host."""
+    stats: dict[str, dict[str, int]] = {}
+    for pool in pools:
+        sharding = pool.host.sharding_info
+        known = stats.setdefault(str(pool.host.endpoint), {"shards_count": 0, "connected": 0})
+        known["shards_count"] = sharding.shards_count if sharding is not None else 1
+        known["connected"] += pool.open_count
+    return stats
+
+
+# ---- cluster
+
+
+@public("cassandra.cluster")
+class Cluster:
+    """A cluster of nodes; makes :class:`Session` objects by :meth:`connect`.
+
+    Use one object per application and cluster of servers: all its sessions share the metadata and the threads.
+    Example::
+
+        with Cluster(["10.0.0.1", "10.0.0.2"]) as cluster:
+            session = cluster.connect("app")
+
+    and in asyncio ``async with Cluster([...]) as cluster: session = await cluster.connect_async("app")``.
+
+    Contact:
+        *contact_points* (addresses, names, ``(address, port)`` pairs or end points; 127.0.0.1), *port*,
+        *endpoint_factory*, *address_translator*; *client_routes_config*
+        (:class:`cassandra.client_routes.ClientRoutesConfig`) for nodes of ScyllaDB behind private links.
+    Connections:
+        *protocol_version* (default: the highest that all nodes support), *allow_beta_protocol_version*,
+        *compression* (True: the best that both sides support; False; ``"lz4"``, ``"snappy"``), *auth_provider*,
+        *ssl_context* (or *ssl_options*, ``{}`` included, for TLS),
+        *ssl_session_cache*, *sockopts*, *connect_timeout* (seconds for the whole opening), *cql_version*,
+        *no_compact*,
+        *idle_heartbeat_interval* and *idle_heartbeat_timeout* (seconds; 0 turns heartbeats off), *application_info*,
+        *shard_aware_options*, *connection_class* (a subclass of ``Connection`` to instantiate).
+    Trust:
+        *allowed_addresses* (networks, addresses and host names: a node that announces another address is ignored, with
+        one warning, and gets no connection; None: all), *allowed_authenticators* (authenticator classes that may get
+        credentials; ``"*"`` for any; None: those of known servers only),
+        *security_warnings* (True: one warning each when a password is sent without TLS to another machine, and when a
+        server requires no authentication although there is an *auth_provider*).
+    Requests:
+        *execution_profiles* (``{name: ExecutionProfile}``), or the legacy *load_balancing_policy* and
+        *default_retry_policy*;
+        *timestamp_generator*, *prepare_on_all_hosts*, *reprepare_on_up*, *metrics_enabled*,
+        *allow_control_connection_query_fallback*; *request_tracker* (a :class:`RequestTracker`, called for every
+        request and its attempts), *slow_request_threshold* (seconds: requests that take longer are logged by
+        ``cassandra.slow``, with host, attempts and statement, without values); *column_encryption_policy* (which
+        columns the client encrypts: a :class:`ColumnEncryptionPolicy`).
+    Limits:
+        *max_requests_per_connection*, *max_requests_per_host*, *max_requests_per_session* (requests in flight; None:
+        what the protocol allows, no limit, no limit); requests above a limit wait, *max_waiting_requests* of them,
+        up to *max_request_wait* seconds (None: until their own timeout). *max_response_bytes* (of one response,
+        65,536 at least; None: 2 GiB, what the protocol allows): a larger one is skipped, and its request fails with
+        ``ResponseTooLarge``.
+    Hosts:
+        *reconnection_policy* (delays between attempts to reconnect to a host that is down: from one second up to one
+        minute), *conviction_policy_factory*.
+    Metadata:
+        *control_connection_timeout* (seconds per query), *max_schema_agreement_wait* (seconds after a schema change;
+        0 does not wait),
+        *schema_metadata_enabled*, *token_metadata_enabled*, *schema_metadata_page_size*, *metadata_request_timeout*
+        (ScyllaDB), and the longest delay in seconds before an event is handled: *schema_event_refresh_window*,
+        *topology_event_refresh_window*,
+        *status_event_refresh_window* (0: at once, negative: never).
+    Threads and memory:
+        *executor_threads* for background work; *memory_pool*, a :class:`cassandra.memory.MemoryPool` for received
+        frames.
+
+    Invalid options raise TypeError or ValueError; *scylla_cloud* is not supported (NotImplementedError). With *cloud*,
+    a ``{"secure_connect_bundle": path}``, the constructor queries the metadata service (``cassandra.datastax.cloud``).
+    """
+
+    contact_points: Attribute[list[Any]] = option()
+    port: Attribute[int] = option()
+    compression: Attribute[bool | str] = option()
+    auth_provider: Attribute[AuthProvider | None] = option()
+    reconnection_policy: Attribute[ReconnectionPolicy] = option()
+    conviction_policy_factory: Attribute[Callable[..., ConvictionPolicy]] = option()
+    address_translator: Attribute[AddressTranslator] = option()
+    metrics_enabled: Attribute[bool] = option()
+    connection_class: Attribute[Any] = option()
+    ssl_options: Attribute[Mapping[str, Any] | None] = option()
+    ssl_context: Attribute[ssl.SSLContext | None] = option()
+    ssl_session_cache: Attribute[Any] = option()
+    sockopts: Attribute[Sequence[tuple[int, int, int | bytes]] | None] = option()
+    cql_version: Attribute[str | None] = option()
+    protocol_version: Attribute[int] = SpokenVersion("versions", Versions, "spoken")
+    allow_beta_protocol_version: Attribute[bool] = option()
+    no_compact: Attribute[bool] = option()
+    executor_threads: Attribute[int] = option()
+    max_schema_agreement_wait: Attribute[float] = option()
+    control_connection_timeout: Attribute[float | None] = option()
+    metadata_request_timeout: Attribute[float | None] = option()
+    idle_heartbeat_interval: Attribute[float | None] = option()
+    idle_heartbeat_timeout: Attribute[float] = option()
+    schema_event_refresh_window: Attribute[float] = option()
+    topology_event_refresh_window: Attribute[float] = option()
+    status_event_refresh_window: Attribute[float] = option()
+    schema_metadata_enabled: Attribute[bool] = option()
+    token_metadata_enabled: Attribute[bool] = option()
+    schema_metadata_page_size: Attribute[int] = option()
+    connect_timeout: Attribute[float | None] = option()
+    prepare_on_all_hosts: Attribute[bool] = option()
+    reprepare_on_up: Attribute[bool] = option()
+    timestamp_generator: Attribute[Callable[[], int]] = Attribute("options", Options, default=None)
+    shard_aware_options: Attribute[ShardAwareOptions] = option()
+    endpoint_factory: Attribute[EndPointFactory] = option()
+    client_routes: Attribute[ClientRoutes | None] = option()
+    client_routes_config: Attribute[ClientRoutesConfig | None] = option()
+    application_info: Attribute[ApplicationInfoBase | None] = option()
+    driver_config_reporting_enabled: Attribute[bool] = option()
+    allow_control_connection_query_fallback: Attribute[ControlConnectionQueryFallback] = option()
+    max_requests_per_connection: Attribute[int | None] = option()
+    max_requests_per_host: Attribute[int | None] = option()
+    max_requests_per_session: Attribute[int | None] = option()
+    max_request_wait: Attribute[float | None] = option()
+    max_waiting_requests: Attribute[int] = option()
+    max_response_bytes: Attribute[int | None] = option()
+    request_tracker: Attribute[RequestTracker | None] = option()
+    slow_request_threshold: Attribute[float | None] = option()
+    allowed_addresses: Attribute[Iterable[Any] | None] = option()
+    allowed_authenticators: Attribute[Iterable[str] | None] = option()
+    security_warnings: Attribute[bool] = option()
+    memory_pool: Attribute[MemoryPool] = option()
+    session_id: Attribute[UUID] = option()
+    load_balancing_policy: Attribute[LoadBalancingPolicy] = Attribute("profile_manager", ProfileManager)
+    default_retry_policy: Attribute[RetryPolicy] = Attribute("profile_manager", ProfileManager)
+    connect_to_remote_hosts: Attribute[bool] = Attribute("profile_manager", ProfileManager)
+    cloud: Attribute[Any] = option()
+    column_encryption_policy: Attribute[ColumnEncryptionPolicy | None] = Attribute(
+        "encryption", ColumnEncryption, "policy", default=None
+    )
+
+    is_shutdown: bool = False
+    profile_manager: ProfileManager = made()
+    metadata: Metadata = made()
+    control_connection: ControlConnection = made()
+    sessions: SessionSet = made()
+    scheduler: Scheduler = made()
+    executor: Scheduler = made()
+    metrics: Metrics | None = None
+    version_blocks: bool = False  # supported by the control connection's node, and most probably by all
+    metadata_ids: bool = False  # True if that node has metadata ids of ScyllaDB
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Use plain attributes of a subclass as defaults of the options."""
+        super().__init_subclass__(**kwargs)
+        take_defaults(cls, Cluster, ATTRIBUTES)
+
+    def __init__(
+        self,
+        contact_points: Any = NOT_SET,
+        port: int = 9042,
+        compression: bool | str | None = True,
+        auth_provider: AuthProvider | None = None,
+        load_balancing_policy: LoadBalancingPolicy | None = None,
+        reconnection_policy: ReconnectionPolicy | None = None,
+        default_retry_policy: RetryPolicy | None = None,
+        conviction_policy_factory: Callable[..., ConvictionPolicy] | None = None,
+        metrics_enabled: bool = False,
+        connection_class: Any = None,
+        ssl_options: Mapping[str, Any] | None = None,
+        sockopts: Sequence[tuple[int, int, int | bytes]] | None = None,
+        cql_version: str | None = None,
+        protocol_version: int | Sentinel = NOT_SET,
+        executor_threads: int = 2,
+        max_schema_agreement_wait: float = 10,
+        control_connection_timeout: float | None = 2.0,
+        idle_heartbeat_interval: float | None = 30,
+        schema_event_refresh_window: float = 2,
+        topology_event_refresh_window: float = 10,
+        connect_timeout: float | None = 5,
+        schema_metadata_enabled: bool = True,
+        token_metadata_enabled: bool = True,
+        schema_metadata_page_size: int = 1000,
+        address_translator: AddressTranslator | None = None,
+        status_event_refresh_window: float = 2,
+        prepare_on_all_hosts: bool = True,
+        reprepare_on_up: bool = True,
+        execution_profiles: Mapping[Any, ExecutionProfile] | None = None,
+        allow_beta_protocol_version: bool = False,
+        timestamp_generator: Callable[[], int] | None = None,
+        idle_heartbeat_timeout: float = 30,
+        no_compact: bool = False,
+        ssl_context: ssl.SSLContext | None = None,
+        endpoint_factory: EndPointFactory | None = None,
+        cloud: Any = None,
+        scylla_cloud: Any = None,
+        shard_aware_options: ShardAwareOptions | Mapping[str, Any] | None = None,
+        metadata_request_timeout: float | None = None,
+        column_encryption_policy: ColumnEncryptionPolicy | None = None,
+        application_info: ApplicationInfoBase | None = None,
+        client_routes_config: ClientRoutesConfig | None = None,
+        allow_control_connection_query_fallback: ControlConnectionQueryFallback | None = (
+            ControlConnectionQueryFallback.Disabled
+        ),
+        driver_config_reporting_enabled: bool = True,
+        ssl_session_cache: Any = NOT_SET,
+        memory_pool: MemoryPool | None = None,
+        max_requests_per_connection: int | None = None,
+        max_requests_per_host: int | None = None,
+        max_requests_per_session: int | None = None,
+        max_request_wait: float | None = None,
+        max_waiting_requests: int = 32768,
+        request_tracker: RequestTracker | None = None,
+        slow_request_threshold: float | None = None,
+        allowed_addresses: Iterable[Any] | None = None,
+        allowed_authenticators: Iterable[str] | None = None,
+        security_warnings: bool = True,
+        max_response_bytes: int | None = None,
+    ) -> None:
+        take_defaults(type(self), Cluster, ATTRIBUTES)
+        config.refuse("scylla_cloud", scylla_cloud, "ScyllaDB Cloud no longer offers it; use contact_points")
+        options = self.options = Options(type(self))
+        options.set_contact(contact_points, port, endpoint_factory, address_translator)
+        options.set_protocol(allow_beta_protocol_version, cql_version, compression, no_compact)
+        options.set_tls(ssl_options, ssl_context, ssl_session_cache)
+        options.set_client_routes(client_routes_config, endpoint_factory)
+        options.set_connections(
+            auth_provider, sockopts, connect_timeout, connection_class, idle_heartbeat_interval, idle_heartbeat_timeout
+        )
+        options.set_trust(allowed_addresses, allowed_authenticators, security_warnings)
+        options.set_application(application_info, driver_config_reporting_enabled)
+        options.set_hosts(reconnection_policy, conviction_policy_factory, shard_aware_options)
+        options.set_limits(max_requests_per_connection, max_requests_per_host, max_requests_per_session)
+        options.set_waiting(max_request_wait, max_waiting_requests)
+        options.max_response_bytes = config.response_bytes(max_response_bytes)
+        options.set_requests(allow_control_connection_query_fallback, timestamp_generator)
+        options.set_preparing(prepare_on_all_hosts, reprepare_on_up)
+        options.set_tracking(request_tracker, slow_request_threshold)
+        options.set_control(control_connection_timeout, max_schema_agreement_wait, metadata_request_timeout)
+        options.set_metadata(schema_metadata_enabled, token_metadata_enabled, schema_metadata_page_size)
+        options.set_windows(schema_event_refresh_window, topology_event_refresh_window, status_event_refresh_window)
+        options.set_resources(executor_threads, memory_pool, metrics_enabled)
+        self.profile_manager = ProfileManager.given(
+            options, execution_profiles, load_balancing_policy, default_retry_policy
+        )
+        self.versions = Versions(self)
+        self.versions.begin(protocol_version, type(self).protocol_version)
+        options.set_cloud(cloud, contact_points, endpoint_factory)
+        options.endpoint_factory.configure(self)
+        self._build()
+        self.encryption.begin(column_encryption_policy, type(self).column_encryption_policy)
+
+    def _build(self) -> None:
+        self.contacts = ContactPoints(self.options)
+        self.connections = ConnectionFactory(self)
+        self.metadata = Metadata()
+        self.sessions = self.options.sessions = SessionSet()
+        self.user_types = RegisteredTypes(self)
+        self.type_context = self.user_types.context
+        self.prepared = PreparedRegistry()
+        self.encryption = ColumnEncryption(self)
+        self.scheduler = self.executor = Scheduler(self.executor_threads)
+        self.host_listeners = Listeners(self.scheduler)
+        self.membership = Membership(self)
+        self.topology = TopologyUpdater(self)
+        self.host_commands = HostCommands(self)
+        self.schema_changes = SchemaChanges(self)
+        self.refreshing = MetadataRefresh(self)
+        self.control_connection = ControlConnection(
+            self,
+            self.control_connection_timeout,
+            self.schema_event_refresh_window,
+            self.topology_event_refresh_window,
+            self.status_event_refresh_window,
+        )
+        self.life = Life(self)
+        forks.watch(self)
+        if self.metrics_enabled:
+            from .metrics import Metrics
+
+            self.metrics = Metrics(weakref.proxy(self))
+
+    # ---- connecting
+
+    endpoints_resolved: Attribute[list[EndPoint]] = Attribute("contacts", ContactPoints)
+    connection_factory = method("connections", ConnectionFactory.open_blocking)
+    protocol_downgrade = method("versions", Versions.lower)
+
+    def connect(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
+        """Connect, and return a session that uses *keyspace*.
+
+        Returns when the session is connected to a host, or with *wait_for_all_pools* when it tried all. Raises
+        :exc:`NoHostAvailable` with an error per host, :exc:`UnresolvableContactPoints`, :exc:`DriverException` after a
+        shutdown. If the first connect reaches no node, the cluster is shut down.
+        """
+        return connect(self, keyspace, wait_for_all_pools)
+
+    async def connect_async(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
+        """Do as :meth:`connect`, without blocking the running loop.
+
+        .. versionadded:: 4.0
+        """
+        return await connect_async(self, keyspace, wait_for_all_pools)
+
+    @property
+    def reactor(self) -> Reactor:
+        """The I/O thread; made by the first connect."""
+        return self.life.running()
+
+    # ---- metadata
+
+    refresh_nodes = method("refreshing", MetadataRefresh.refresh_nodes)
+    refresh_schema_metadata = method("refreshing", MetadataRefresh.refresh_schema_metadata)
+    refresh_keyspace_metadata = method("refreshing", MetadataRefresh.refresh_keyspace_metadata)
+    refresh_table_metadata = method("refreshing", MetadataRefresh.refresh_table_metadata)
+    refresh_materialized_view_metadata = method("refreshing", MetadataRefresh.refresh_materialized_view_metadata)
+    refresh_user_type_metadata = method("refreshing", MetadataRefresh.refresh_user_type_metadata)
+    refresh_user_function_metadata = method("refreshing", MetadataRefresh.refresh_user_function_metadata)
+    refresh_user_aggregate_metadata = method("refreshing", MetadataRefresh.refresh_user_aggregate_metadata)
+    set_meta_refresh_enabled = method("options", Options.set_meta_refresh_enabled)
+
+    # ---- hosts
+
+    listeners: Attribute[set[Any]] = Attribute("host_listeners", Listeners)
+    register_listener = method("host_listeners", Listeners.add)
+    unregister_listener = method("host_listeners", Listeners.remove)
+    on_up = method("host_commands", HostCommands.on_up)
+    on_down = method("host_commands", HostCommands.on_down)
+    on_add = method("host_commands", HostCommands.on_add)
+    on_remove = method("host_commands", HostCommands.on_remove)
+    on_down_potentially_blocking = method("host_commands", HostCommands.on_down_potentially_blocking)
+    add_host = method("host_commands", HostCommands.add_host)
+    remove_host = method("host_commands", HostCommands.remove_host)
+    get_control_connection_host = method("control_connection", ControlConnection.host)
+    is_shard_aware = method("control_connection", ControlConnection.is_shard_aware)
+    get_all_pools = method("sessions", SessionSet.pools)
+
+    def signal_connection_failure(
+        self,
+        host: Host,
+        connection_exc: BaseException,
+        is_host_addition: bool = False,
+        expect_host_to_be_down: bool = False,
+    ) -> bool:
+        """Handle a lost connection to *host*, or one that could not be opened; return True if the conviction policy
+        considers the host down. Never blocks."""
+        if self.metrics is not None:
+            self.metrics.on_connection_error()
+        return self.membership.failed(host, connection_exc, expect_host_to_be_down)
+
+    def get_connection_holders(self) -> list[HostPool | ControlConnection]:
+        """Return all objects that hold connections: the pools and the control connection."""
+        return [*self.get_all_pools(), self.control_connection]
+
+    def shard_aware_stats(self) -> dict[str, dict[str, int]] | None:
+        """Return shards and open connections by host; None for servers without shards."""
+        return shard_stats(self.get_all_pools()) if self.is_shard_aware() else None
+
+    # ---- prepared statements, user types, profiles
+
+    add_prepared = method("prepared", PreparedRegistry.add)
+    get_prepared = method("prepared", PreparedRegistry.get)
+    register_user_type = method("user_types", RegisteredTypes.register)
+
+    def add_execution_profile(self, name: Any, profile: ExecutionProfile, pool_wait_timeout: float | None = 5) -> None:
+        """Add a profile to a running cluster, and open the pools it needs.
+
+        Waits at most *pool_wait_timeout* seconds for them, then raises :exc:`OperationTimedOut`; the profile stays.
+        None does not wait. ValueError for a name in use, or when legacy parameters were set.
+        """
+        seconds("pool_wait_timeout", pool_wait_timeout, negative=True)
+        scheduler.run(self._add_execution_profile, name, profile, pool_wait_timeout)
+
+    def _add_execution_profile(self, name: Any, profile: ExecutionProfile, pool_wait_timeout: float | None) -> None:
+        self.profile_manager.check_new(name, profile)
+        opened = Bell()
+        self.membership.strand.call(self._add_profile, name, profile)
+        opening = {future for session in self.sessions for future in session.update_created_pools()}
+        if pool_wait_timeout is not None and not wait_until_open(opening, opened, pool_wait_timeout):
+            hosts = f"Failed to create all new connection pools in the {pool_wait_timeout}s timeout."
+            raise OperationTimedOut({str(name): hosts})
+
+    def _add_profile(self, name: Any, profile: ExecutionProfile) -> None:
+        """Run on the membership's strand, so that no host state change is missed."""
+        self.profile_manager.add(name, profile, self, self.metadata.all_hosts())
+        self.membership.profile_added()
+
+    # ---- for sessions
+
+    submit = method("scheduler", Scheduler.submit)
+    session_closed = method("sessions", SessionSet.discard)
+    handle_schema_change = method("schema_changes", SchemaChanges.handle)
+
+    def wait_for_schema_agreement(self, session: Session, wait_time: float | None, scope: SchemaAgreementScope) -> bool:
+        """Body of :meth:`Session.wait_for_schema_agreement`."""
+        seconds("wait_time", wait_time, negative=True)
+        self.life.refuse_to_block()
+        return scheduler.run(wait_in_session, session, wait_time, scope, self.max_schema_agreement_wait)
+
+    # ---- the end
+
+    def shutdown(self, drain: float | None = None) -> None:
+        """Close all sessions and connections. Idempotent, bounded, from any thread, callbacks included.
+
+        With *drain* new requests are rejected from now on, and requests in flight (retries and agreement on schema
+        changes included) may finish within so many seconds; the remaining ones, and without *drain* all, fail. In a
+        callback, on the I/O thread, it does not wait.
+
+        A connected cluster lives until this is called or the process exits: its threads refer to it, so that it keeps
+        its connections even when the program has no reference to it.
+        """
+        self.life.stop(drain=seconds("drain", drain) or 0.0)
+
+    async def shutdown_async(self, drain: float | None = None) -> None:
+        """Do as :meth:`shutdown`, without blocking the running loop.
+
+        .. versionadded:: 4.0
+        """
+        await self.life.stop_async(seconds("drain", drain) or 0.0)
+
+    __reduce__ = not_copied("it has threads and connections of this process; create one in each process, or share it")
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.shutdown()
+
+    async def __aenter__(self) -> Cluster:
+        return self
+
+    async def __aexit__(self, *args: object) -> None:
+        await self.shutdown_async()
+
+
+ATTRIBUTES = attributes_of(Cluster)

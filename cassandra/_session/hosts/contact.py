@@ -1,0 +1,206 @@
+"""From contact points to end points: names are resolved, and kept for TLS.
+
+L5. The order given by the user is kept in ``Cluster.endpoints_resolved``, by which a policy without ``local_dc``
+chooses the same datacenter in every client. Clients *connect* in random order; otherwise all clients would connect to
+the first node at once.
+
+The state of :class:`ContactPoints` is replaced as a whole, by the control connection's search, and read by any thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base import threads
+from cassandra._base.errors import NoHostAvailable, UnresolvableContactPoints
+from cassandra._base.locks import driver_lock
+from cassandra._base.logs import get_logger
+from cassandra._base.process import Bell
+from cassandra._base.real import socket, threading
+from cassandra._net.endpoint import DefaultEndPoint, EndPoint, is_numeric, unresolvable
+from cassandra._net.exchange import run_blocking
+
+if TYPE_CHECKING:
+    from cassandra._session.options import Options
+
+log = get_logger("cassandra.cluster")
+
+#: Independent of ``random.seed``: processes with the same seed must not choose the same order.
+_random = random.SystemRandom()
+
+
+class ContactPoints:
+    """Resolution of the contact points of *options*."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._told: set[str] = set()  # names with a logged warning
+        self._resolved: list[EndPoint] | None = None  # None before the first lookup
+        self._found: EndPoint | None = None  # the one among them that was not looked up
+        self.unresolved: Mapping[str, Exception] = {}  # errors by name
+
+    @property
+    def endpoints_resolved(self) -> list[EndPoint]:
+        """End points of the contact points at the last lookup, in the order given. Before the cluster connects, reading
+        it resolves them and blocks the caller; those that cannot be resolved are omitted."""
+        if self._resolved is None:
+            found = self.look_up()
+            threads.run(found.wait)
+            return found.endpoints()
+        return self._resolved
+
+    @endpoints_resolved.setter
+    def endpoints_resolved(self, endpoints: list[EndPoint]) -> None:
+        self._resolved = endpoints
+
+    @property
+    def known(self) -> list[EndPoint]:
+        """The end points known so far, without waiting."""
+        return self._resolved or []
+
+    def resolve(self) -> list[EndPoint]:
+        """Resolve all contact points now, and return their end points in random order. Blocks; raises
+        UnresolvableContactPoints if there are none."""
+        done = Bell()
+        found = self.look_up()
+        if not found.is_done:
+            run_blocking(found.wait, done.ring)
+            done.wait()
+        return shuffled(self.take(found))
+
+    def look_up(self) -> LookUp:
+        """Begin to resolve the contact points. Does not block."""
+        return LookUp(self._options.contact_points, self._options.port, self._told)
+
+    def take(self, found: LookUp) -> list[EndPoint]:
+        """Use the end points found so far, in the order given. Raise UnresolvableContactPoints if there are none,
+        NoHostAvailable if there is no contact point."""
+        endpoints, self.unresolved = found.endpoints(), found.unresolved()
+        if not endpoints:
+            raise found.nothing()
+        self._resolved = endpoints
+        return endpoints
+
+    def add(self, endpoint: EndPoint) -> None:
+        """Record that a contact point turned out to be *endpoint*, and not the one recorded before."""
+        if endpoint not in self.known:
+            self._resolved = [*(one for one in self.known if one is not self._found), endpoint]
+            self._found = endpoint
+
+
+class LookUp:
+    """A running lookup of contact points. Each name is looked up on a daemon thread of its own: a name server that does
+    not respond delays only waiters for that very name, and no shutdown.
+
+    ``_answers`` is guarded by ``_changed``, and nothing is called with it held.
+    """
+
+    def __init__(self, points: Iterable[Any], default_port: int, told: set[str]) -> None:
+        """*told*: names with a logged warning; updated, so that each name is warned of once until it is resolved."""
+        self._points = [point if isinstance(point, (tuple, EndPoint)) else (point, default_port) for point in points]
+        self._told = told
+        self._changed = threading.Condition(driver_lock("LookUp"))
+        self._answers: dict[tuple[str, int], list[EndPoint] | Exception] = {}
+        self._woken = False
+        names = dict.fromkeys(one for one in self._points if isinstance(one, tuple) and not is_numeric(one[0]))
+        self._left = len(names)
+        for name in names:
+            run_blocking(partial(_addresses, *name), partial(self._answered, name))
+
+    def _answered(self, name: tuple[str, int], found: list[EndPoint] | None, error: BaseException | None) -> None:
+        """Store the result of a name. On the thread of the lookup."""
+        if error is not None:
+            level = logging.DEBUG if name[0] in self._told else logging.WARNING
+            log.log(level, "Could not resolve the contact point %s: %s", name[0], error)
+            self._told.add(name[0])
+        else:
+            self._told.discard(name[0])
+        with self._changed:
+            answer = unresolvable(name[0], error) if error else found
+            self._answers[name] = answer or []
+            self._left -= 1
+            self._changed.notify_all()
+
+    @property
+    def is_done(self) -> bool:
+        return self._left == 0
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until all names are looked up, *timeout* seconds have passed, or :meth:`wake` was called."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_done or self._woken, timeout)
+
+    def wait_for_another(self, known: set[EndPoint]) -> None:
+        """Wait until there is an end point that is not *known*, or there will be none, or :meth:`wake` was called."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_done or self._woken or not known.issuperset(self.endpoints()))
+
+    def wake(self) -> None:
+        """Release all waiters."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify_all()
+
+    def endpoints(self) -> list[EndPoint]:
+        """Return the end points found so far, in the order of the contact points, without duplicates."""
+        endpoints: dict[EndPoint, None] = {}
+        for point in self._points:
+            if isinstance(point, EndPoint):
+                endpoints.setdefault(point)
+            elif is_numeric(point[0]):
+                endpoints.setdefault(DefaultEndPoint(*point))
+            else:
+                found = self._answers.get(point)
+                endpoints.update(dict.fromkeys(one for one in _list(found) if one not in endpoints))
+        return list(endpoints)
+
+    def unresolved(self) -> dict[str, Exception]:
+        """Return the errors of names without end points."""
+        failed = {name: answer for (name, _), answer in self._answers.items() if isinstance(answer, Exception)}
+        if not self.is_done:
+            waiting = (one[0] for one in self._points if isinstance(one, tuple) and not is_numeric(one[0]))
+            for name in waiting:
+                no_answer = UnresolvableContactPoints(f"{name!r} could not be resolved: no answer so far")
+                if all(known != name for known, _ in self._answers):
+                    failed[name] = no_answer
+        return failed
+
+    def nothing(self) -> UnresolvableContactPoints | NoHostAvailable:
+        """Return the error for the case that there is no end point."""
+        if not self._points:
+            return NoHostAvailable("Unable to connect to any servers: no contact point given", {})
+        failed = list(self.unresolved().values())
+        error = UnresolvableContactPoints(f"No contact point could be resolved: {'; '.join(map(str, failed))}")
+        error.__cause__ = next((one.__cause__ for one in failed if one.__cause__ is not None), None)
+        return error
+
+
+def _addresses(name: str, port: int) -> list[EndPoint]:
+    found = socket.getaddrinfo(name, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
+    return [DefaultEndPoint.named(str(entry[4][0]), port, name) for entry in found]
+
+
+def _list(answer: list[EndPoint] | Exception | None) -> list[EndPoint]:
+    return answer if isinstance(answer, list) else []
+
+
+def shuffled(endpoints: Iterable[EndPoint]) -> list[EndPoint]:
+    """Return *endpoints* in random order."""
+    mixed = list(endpoints)
+    _random.shuffle(mixed)
+    return mixed
+
+
+def as_given(endpoint: EndPoint, given: Iterable[EndPoint]) -> EndPoint:
+    """Return *endpoint*, or the equal one among *given*, which has the name given by the user."""
+    return next((known for known in given if known == endpoint), endpoint)
+
+
+def shown(endpoint: EndPoint) -> str:
+    """Return *endpoint* as text, with the name given by the user if it differs from the address."""
+    given = endpoint.server_name != endpoint.address
+    return f"{endpoint} ({endpoint.server_name})" if given else str(endpoint)

@@ -1,0 +1,167 @@
+"""Reconnecting to one host, on the reconnection policy's schedule or because of an event.
+
+L5. Owner: everything here runs on the membership strand, except the results of ``Connection.open``, which are posted to
+it. An attempt never blocks a thread while it connects.
+
+States of a reconnector and their transitions::
+
+    waiting      for the next attempt (``_task``)              -> connecting: it is due, or an event
+    connecting   one attempt is under way                      -> waiting: it failed; done: it succeeded
+    urgent       no host is up, there is no load to avoid: an attempt begins about every second, also while others
+                 are under way (a lost packet of one is only repeated after seconds), and also when the
+                 schedule has ended                            -> waiting: a host is up; the schedule begins anew
+    idle         the schedule has ended                        -> connecting: an event; urgent: the last host went down
+    done         cancelled, or reached
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from random import uniform
+from typing import TYPE_CHECKING
+
+from cassandra._base.errors import AuthenticationFailed
+from cassandra._base.logs import get_logger
+from cassandra._net.backoff import Delays, Repeated
+from cassandra._net.connection import Connection
+
+if TYPE_CHECKING:
+    from cassandra._routing.host import Host
+    from cassandra._session.cluster import Cluster
+    from cassandra._session.scheduler import Strand, Task
+
+log = get_logger("cassandra.cluster")
+
+URGENT = (0.75, 1.25)  # seconds between the starts of attempts while no host is up
+AT_A_TIME = 3  # concurrent attempts while no host is up
+
+
+def urgent_delay() -> float:
+    """Return the delay to the next attempt while no host is up."""
+    return uniform(*URGENT)
+
+
+class Reconnector:
+    """Tries to connect to *host* until it succeeds or :meth:`cancel` is called; then calls ``on_reached(host,
+    connection)``.
+
+    The callee owns the connection and closes it. When the schedule of the policy ends, it waits for :meth:`try_now`.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        strand: Strand,
+        host: Host,
+        on_reached: Callable[[Host, Connection], None],
+        on_failed: Callable[[Host, BaseException], None],
+        is_urgent: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """*is_urgent*: returns True while no host is up."""
+        self._cluster = cluster
+        self._strand = strand
+        self.host = host
+        self._on_reached = on_reached
+        self._on_failed = on_failed
+        self._delays = Delays(lambda: cluster.options.reconnection_policy.new_schedule())
+        self._task: Task | None = None
+        self._under_way = 0
+        self._again = False
+        self._told = Repeated()
+        self._cancelled = False
+        self._is_urgent = is_urgent
+
+    def start(self, at_once: bool) -> None:
+        """Begin the schedule, with an attempt now or after its first delay."""
+        if at_once:
+            self.try_now()
+        else:
+            self._wait()
+
+    def try_now(self) -> None:
+        """Attempt now, without waiting for the next scheduled attempt: the host is probably back."""
+        if self._cancelled:
+            return
+        if self._under_way:
+            self._again = True  # the attempt under way may have started just too early
+            return
+        self._stop_waiting()
+        self._delays.reset()  # a host with signs of life gets short delays again
+        self._attempt()
+
+    def hurry(self) -> None:
+        """Shorten the delay: the last host went down."""
+        if not self._cancelled:
+            self._wait()
+
+    def begin_anew(self) -> None:
+        """Restart the schedule, because the first host is back; the next attempt stays scheduled as it is."""
+        self._delays.reset()
+
+    def cancel(self) -> None:
+        """Stop. A connection that is still being opened is closed when it is open."""
+        self._cancelled = True
+        self._stop_waiting()
+
+    def _stop_waiting(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def _wait(self) -> None:
+        self._stop_waiting()
+        delay = self._delays.next()
+        if self._is_urgent():
+            delay = urgent_delay() if delay is None else min(delay, urgent_delay())
+        if delay is None:
+            log.warning("No more attempts to reconnect to %s: the reconnection schedule ended", self.host)
+            return
+        log.debug("Next attempt to reconnect to %s in %.2f s", self.host, delay)
+        self._task = self._cluster.scheduler.schedule(delay, self._strand.post, self._attempt)
+
+    def _attempt(self) -> None:
+        self._task = None
+        if self._cancelled or self._cluster.is_shutdown:
+            return
+        urgent = self._is_urgent()
+        if self._under_way < (AT_A_TIME if urgent else 1):
+            self._under_way += 1
+            try:
+                self._cluster.connections.open(self.host.endpoint, self._answered, host_id=self.host.host_id)
+            except Exception as error:  # invalid options, or the cluster is being shut down
+                self._conclude(error)
+        if urgent and self._under_way and not self._cancelled and self._task is None:
+            self._wait()
+
+    def _answered(self, outcome: Connection | BaseException) -> None:
+        """Pass on the result of an attempt. On the I/O thread."""
+        if not self._strand.post(self._conclude, outcome) and isinstance(outcome, Connection):
+            outcome.close()  # the cluster was shut down meanwhile
+
+    def _conclude(self, outcome: Connection | BaseException) -> None:
+        self._under_way -= 1
+        if isinstance(outcome, Connection):
+            if self._cancelled:
+                outcome.close()
+            else:
+                self.cancel()
+                self._on_reached(self.host, outcome)
+            return
+        if self._cancelled or self._cluster.is_shutdown:
+            return
+        level = logging.DEBUG if self._is_urgent() else logging.INFO  # the membership logs one line for all of these
+        level = self._told.level(logging.ERROR if isinstance(outcome, AuthenticationFailed) else level, outcome)
+        log.log(level, "Could not connect to %s: %s", self.host, outcome)
+        self._on_failed(self.host, outcome)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._cancelled:  # by the callback
+            return
+        if self._again:
+            self._again = False
+            self._stop_waiting()
+            self._attempt()
+        elif self._task is None and not self._under_way:
+            self._wait()

@@ -1,0 +1,153 @@
+"""Protocol versions of the nodes, and the common version in use.
+
+L5. During a rolling upgrade some nodes support a version that others do not. The cluster's version then is the highest
+that all of them support: the features of a program do not depend on the coordinator of its request. No request fails
+because of it. A connection is opened with the cluster's version, and with a lower one if the server rejects that
+version; requests are encoded for the connection they are sent on, so connections of both versions work until those of
+the wrong one are replaced, and each closes when its requests in flight have their responses.
+
+The version of a node is derived from its latest connections: the versions that it lists (Cassandra), else that it
+rejected a higher one, or accepted the highest. To notice an upgrade of servers that list no versions, connections to
+nodes that come up, and the control connection, request the highest version first. The common version is reviewed
+whenever a connection reported a new version, and when the node list has changed: a removed node no longer limits it. A
+version that was given to ``Cluster`` is used with every node, always.
+
+``spoken`` is one reference that any thread reads. ``_speaks`` is guarded by ``_lock``; no other component is called
+with it held. ``heard`` runs on the I/O thread, ``review`` on any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.constants import ProtocolVersion
+from cassandra._base.errors import DriverException
+from cassandra._base.face import NONE, Attribute
+from cassandra._base.locks import driver_lock
+from cassandra._base.logs import get_logger
+from cassandra._base.process import renew
+from cassandra._session import config
+from cassandra._session.statements.statement import Sentinel
+
+if TYPE_CHECKING:
+    from cassandra._net.connection import Connection
+    from cassandra._net.endpoint import EndPoint
+    from cassandra._session.cluster import Cluster
+
+log = get_logger("cassandra.cluster")
+
+NAMED = 10  # nodes that a warning lists
+
+
+class Versions:
+    """The versions of the nodes of *cluster*, and the version in use."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.spoken: int | None = None  # the version given or in use; None until it was negotiated
+        self.is_given = False
+        self._lock = driver_lock("Versions")
+        self._speaks: dict[EndPoint, int] = {}  # the highest known version of each node
+        self._warned = False
+
+    def leave_to_parent(self) -> None:
+        """Renew the lock in a forked child: its holder is not in this process."""
+        renew(self._lock)
+
+    def begin(self, given: int | Sentinel, default: int) -> None:
+        """Use the version that was *given*, or the *default* of a subclass."""
+        if isinstance(given, Sentinel):
+            given = default
+            if given == ProtocolVersion.MAX_SUPPORTED:
+                return
+        self.give(given)
+
+    def give(self, version: int) -> None:
+        """Use *version* with every node."""
+        self.spoken = config.protocol_version(version)
+        self.is_given = True
+
+    def negotiated(self, version: int) -> None:
+        """Record the version negotiated by the first connection."""
+        if self.spoken is None:
+            self.spoken = version
+
+    def lower(self, host_endpoint: EndPoint, previous_version: int) -> None:
+        """Use the next lower protocol version from now on. Raise DriverException if the version was given, or there is
+        no lower one."""
+        if self.is_given:
+            raise DriverException(
+                f"{host_endpoint} does not support protocol version {previous_version}, which was given"
+            )
+        lower = ProtocolVersion.get_lower_supported(previous_version)
+        if not lower:
+            raise DriverException(f"{host_endpoint} supports no protocol version of this driver")
+        self.spoken = lower
+
+    def heard(self, connection: Connection) -> None:
+        """Record the highest version of the server of an opened connection."""
+        endpoint = connection.endpoint
+        before = self._speaks.get(endpoint)
+        speaks = connection.highest_version
+        if speaks is None:  # no higher version was requested
+            speaks = max(connection.protocol_version, before or 0)
+        if speaks == before:
+            return
+        with self._lock:
+            self._speaks[endpoint] = speaks
+        self.review()
+
+    def review(self) -> None:
+        """Use the highest version that all nodes support from now on."""
+        current, known = self.spoken, {host.endpoint for host in self._cluster.metadata.all_hosts()}
+        if self.is_given or current is None or not known:
+            return
+        with self._lock:
+            speaks = self._speaks = {endpoint: one for endpoint, one in self._speaks.items() if endpoint in known}
+            common = min(speaks.values(), default=current)
+            is_mixed = common < max(speaks.values(), default=current)
+            warns, self._warned = is_mixed and not self._warned, is_mixed
+            self.spoken = common
+        if warns:
+            _warn(speaks, common)
+        if common != current:
+            if common > current:
+                log.info("All nodes support protocol version %d: it is used from now on", common)
+            self._follow()
+
+    def _follow(self) -> None:
+        """Update compiled plans and connections to the version in use."""
+        for session in self._cluster.sessions:
+            session._protocol_version = self._cluster.protocol_version
+            for pool in session.get_pools():
+                pool.follow_version()
+
+
+class SpokenVersion(Attribute[int]):
+    """``protocol_version`` of a cluster: the version in use; until one was given, or negotiated by the first
+    connection, the highest supported one."""
+
+    def __get__(self, whole: Any, owner: type | None = None) -> Any:
+        if whole is None:
+            return ProtocolVersion.MAX_SUPPORTED if self._default is NONE else self._default
+        spoken = whole.versions.spoken  # read by each simple statement
+        return ProtocolVersion.MAX_SUPPORTED if spoken is None else spoken
+
+    def __set__(self, whole: Any, version: int) -> None:
+        whole.versions.give(version)
+
+
+def _warn(speaks: Mapping[EndPoint, int], common: int) -> None:
+    held_back = sorted(str(endpoint) for endpoint, version in speaks.items() if version == common)
+    names = ", ".join(held_back[:NAMED])
+    if len(held_back) > NAMED:
+        names += f" and {len(held_back) - NAMED} more"
+    log.warning(
+        "The nodes support different protocol versions: some only version %d (%s), others up to %d. Version %d is "
+        "used with all of them until all support a higher one. This is expected while the cluster is being upgraded",
+        common,
+        names,
+        max(speaks.values()),
+        common,
+    )

@@ -1,0 +1,297 @@
+"""An ingest on the calling thread.
+
+L5. The thread reads the source, sends the rows, and waits for in-flight requests: the source is iterated on no other
+thread, and a slow source blocks it. An interrupt (Ctrl-C, a signal handler that raises) stops the ingest: no more
+requests are sent, the thread waits for in-flight requests at most ``GRACE`` seconds, and the report is attached to the
+exception.
+
+An ingest as a task of an asyncio loop.
+
+L5. Everything runs on the loop's thread, in slices, so that the loop is never blocked for long. A source that may block
+runs elsewhere: an Arrow C stream on a thread of the loop's executor. Other iterables are iterated on the loop, as they
+may belong to its thread; slow ones should be asynchronous: while the next item is awaited, in a task, responses are
+processed.
+
+Cancellation stops it as Ctrl-C stops an ingest on a thread (``blocking.py``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from time import monotonic, sleep
+from typing import Any
+
+from cassandra._base import process
+from cassandra._base.errors import ConnectionShutdown, DriverException
+from cassandra._core.columns import column_names
+from cassandra._session import aio
+
+from .report import IngestError, IngestReport, Progress, with_report
+from .sources import Batch, Options, batches_of_async, open_rows, open_source, outcome_of, rows_in
+from .target import Target
+from .writing import Writing
+
+GRACE = 2.0
+LOOK = 1.0  # maximum seconds between two checks
+
+
+def ingest(options: Options, data: Any) -> IngestReport:
+    """See Session.ingest."""
+    session = options.session
+    if session._on_io_thread():
+        raise DriverException("rows cannot be ingested on the driver's I/O thread (in a callback)")
+    batches = open_source(data).batches
+    try:
+        first = next(batches, None)
+        if first is None:
+            return IngestReport(options.name)
+        names = column_names(first[0])
+        target = options.target(session.prepare(options.text(names)), names)
+        rows = target.rows(*first, 0)
+        writing = Writing(session, target, options.concurrency, options.wish.timestamp, options.stops)
+        progress = Progress(options.progress, writing, rows_in(data) if options.progress is True else None)
+        writing.take(rows)
+        return _run(writing, target, batches, progress, options.stops)
+    finally:
+        close: Any = getattr(batches, "close", None)
+        close()
+
+
+def _run(writing: Writing, target: Target, batches: Iterator[Batch], progress: Progress, stops: bool) -> IngestReport:
+    report: IngestReport | None = None
+    try:
+        going = True
+        while True:
+            more = writing.step()
+            progress.look()
+            if more:
+                continue
+            if going and writing.hungry:
+                going = _feed(writing, target, batches)
+            elif writing.is_over:
+                break
+            else:
+                wait(writing, LOOK)
+        report = outcome_of(writing, stops)
+        return report
+    except BaseException as error:
+        _stop(writing, error)
+        raise
+    finally:
+        progress.end(report)
+        writing.abandon()
+
+
+def _feed(writing: Writing, target: Target, batches: Iterator[Batch]) -> bool:
+    """Start writing the next batch; return False if there was none. An exception of the source ends the ingest after
+    the rows taken so far are complete."""
+    try:
+        batch = next(batches, None)
+        if batch is not None:
+            writing.take(target.rows(*batch, writing.reached))
+        return batch is not None
+    except Exception as error:
+        writing.end(error)
+        return False
+
+
+def wait(writing: Writing, limit: float) -> None:
+    """Wait until a request has ended or is due, at most *limit* seconds."""
+    if not writing.has_news:
+        if pause := writing.pause():
+            sleep(pause)
+        due = writing.wait_time()
+        writing._wait(limit if due is None else min(limit, due))
+
+
+def _stop(writing: Writing, error: BaseException) -> None:
+    """Stop after *error*: wait at most ``GRACE`` for in-flight requests, and attach the report to *error*."""
+    if isinstance(error, IngestError):
+        return
+    try:
+        writing.interrupt()
+        process.stay(writing.began_in)
+        deadline = monotonic() + GRACE
+        while writing.settle() and (left := deadline - monotonic()) > 0:
+            if not writing.has_news:
+                writing._wait(left)
+    except ConnectionShutdown:  # in a forked child: the parent continues
+        pass
+    finally:
+        with_report(error, writing.last_report())
+
+
+# ---- awaiting
+
+
+async def ingest_async(options: Options, data: Any) -> IngestReport:
+    """See Session.ingest_async."""
+    source = _Source(data)
+    try:
+        first = await source.ask()
+        if first is None:
+            return IngestReport(options.name)
+        names = column_names(first[0])
+        target = options.target(await options.session.prepare_async(options.text(names)), names)
+        rows = target.rows(*first, 0)
+        writing = _LoopWriting(options, target)
+        progress = Progress(options.progress, writing, rows_in(data) if options.progress is True else None)
+        writing.take(rows)
+        return await _run_async(writing, target, source, progress, options.stops)
+    finally:
+        await source.close()
+
+
+class _Source:
+    """Returns the batches of *data*, one at a time."""
+
+    def __init__(self, data: Any) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._later: AsyncIterator[Batch] | None = None
+        self._batches: Iterator[Batch] = iter(())
+        self._blocks = False
+        self.coming: asyncio.Future[Batch | None] | None = None
+        opened = open_rows(data)
+        if opened is None and isinstance(data, AsyncIterable):
+            self._later = aiter(batches_of_async(data))
+        else:
+            self._batches, self._blocks = opened or open_source(data)
+
+    def ask(self) -> asyncio.Future[Batch | None]:
+        """Request the next batch, and return its future; the result is None at the end."""
+        if self._later is not None:
+            self.coming = self._loop.create_task(_next_of(self._later))
+        elif self._blocks:
+            self.coming = self._loop.run_in_executor(None, next, self._batches, None)
+        else:
+            self.coming = self._loop.create_future()
+            try:
+                self.coming.set_result(next(self._batches, None))
+            except Exception as error:
+                self.coming.set_exception(error)
+        return self.coming
+
+    async def close(self) -> None:
+        """Stop requesting batches. A thread that waits for a batch is not interrupted; its batch is dropped."""
+        coming, self.coming = self.coming, None
+        if coming is not None and not coming.done():
+            coming.cancel()
+            if self._later is None:
+                return
+            await asyncio.wait([coming])
+        for batches, close in ((self._batches, "close"), (self._later, "aclose")):
+            end = getattr(batches, close, None)
+            if end is not None:
+                ended = end()
+                if ended is not None:
+                    await ended
+
+
+async def _next_of(batches: AsyncIterator[Batch]) -> Batch | None:
+    try:
+        return await anext(batches)
+    except StopAsyncIteration:
+        return None
+
+
+class _LoopWriting(Writing):
+    """A writing whose outcomes are delivered by the loop adapter."""
+
+    def __init__(self, options: Options, target: Target) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._waiter: Any = None
+        super().__init__(options.session, target, options.concurrency, options.wish.timestamp, options.stops)
+        aio.deliver_to(self._loop, self)
+
+    def _on_outcome(self) -> None:
+        if aio.loop_or_none() is not self._loop:  # the loop does not support watching file descriptors
+            if not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self.wake)
+        elif self._finished:
+            self._take_all()
+        else:
+            self.harvest()
+            self.wake()
+
+    def wake(self, *_: Any) -> None:
+        """End a wait."""
+        if self._waiter is not None:
+            aio.resolve(self._waiter, None)
+
+    async def change(self, limit: float) -> None:
+        """Wait until a request has ended or is due, at most *limit* seconds."""
+        if not self.has_news and (pause := self.pause()):
+            await asyncio.sleep(pause)
+        if not self.has_news:
+            await self._called(limit)
+
+    async def _called(self, limit: float) -> None:
+        due = self.wait_time()
+        waiter = self._waiter = aio.new_awaiting(self._loop)
+        timer = self._loop.call_later(limit if due is None else min(limit, due), self.wake)
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+
+
+async def _run_async(
+    writing: _LoopWriting, target: Target, source: _Source, progress: Progress, stops: bool
+) -> IngestReport:
+    report: IngestReport | None = None
+    coming: asyncio.Future[Batch | None] | None = None
+    going = True
+    try:
+        while True:
+            more = writing.step()
+            progress.look()
+            if more:
+                await asyncio.sleep(0)
+                continue
+            if going and coming is None and writing.hungry:
+                coming = source.ask()
+                coming.add_done_callback(writing.wake)
+            if coming is not None and coming.done():
+                going = _feed_async(writing, target, coming)
+                coming = None
+                await asyncio.sleep(0)
+            elif writing.is_over and (coming is None or writing.stopping):
+                break
+            else:
+                await writing.change(LOOK)
+        report = outcome_of(writing, stops)
+        return report
+    except BaseException as error:
+        await _stop_async(writing, error)
+        raise
+    finally:
+        progress.end(report)
+        writing.abandon()
+
+
+def _feed_async(writing: _LoopWriting, target: Target, coming: asyncio.Future[Batch | None]) -> bool:
+    """Start writing the batch of *coming*; return False if there was none."""
+    try:
+        batch = coming.result()
+        if batch is not None and not writing.stopping:
+            writing.take(target.rows(*batch, writing.reached))
+        return batch is not None
+    except Exception as error:
+        writing.end(error)
+        return False
+
+
+async def _stop_async(writing: _LoopWriting, error: BaseException) -> None:
+    """Stop after *error*: wait at most ``GRACE`` for in-flight requests, and attach the report to *error*."""
+    if isinstance(error, IngestError):
+        return
+    try:
+        writing.interrupt()
+        if writing.began_in is process.current:
+            deadline = monotonic() + GRACE
+            while writing.settle() and (left := deadline - monotonic()) > 0:
+                await writing.change(left)
+    finally:
+        with_report(error, writing.last_report())

@@ -1,0 +1,709 @@
+"""Merges partitions: pages of many sources into batches in one order, on the thread of the consumer.
+
+L5. A :class:`Merging` belongs to one consumer at a time, as a reading does, and requests pages while the consumer
+requests batches. States of a source:
+
+  *new*      no page was requested
+  *asked*    a page is in flight, or *queued* to be sent, or *due*, to be sent again at a set time
+  *here*     its next page has arrived, and the merge still has rows of the page before
+  *over*     its last page was merged, or as many of its rows as the limit of the merge
+
+A source may have one page here or requested while another one is merged. Pages that the merge *needs* are requested
+first; pages ahead only while there is memory, and no source is new. A page is added to the merge when the merge needs
+it.
+
+Sources are merged in *levels*: one merge for each ``max_open`` sources, and further merges of their results. Equal rows
+are in the order of their sources, as each level has its sources in that order.
+
+States of the whole: *going*, then *over*, *broken* (each further call raises the error again) or closed.
+
+OrderedScan: the rows of many partitions in the order of their clustering key (cassandra.scan).
+
+L5. Result of ``session.scan_order``. Nothing is sent before rows are requested; each iteration or conversion reads all
+partitions from the beginning.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal
+
+from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.errors import ConnectionShutdown, DriverException, NoHostAvailable, annotate
+from cassandra._base.names import maybe_escape_name
+from cassandra._base.objects import public
+from cassandra._base.versions import request_timeout
+from cassandra._core.columns import ColumnPlan, Merge, RecordBatch, decode, stream
+from cassandra._routing.policies import FallthroughRetryPolicy
+from cassandra._session.profiles import EXEC_PROFILE_DEFAULT
+from cassandra._session.request.columns import ArrowBatches, SchemaChanged, to_arrow, to_polars
+from cassandra._session.request.retry import backoff
+from cassandra._session.statements.prepared import PreparedStatement
+from cassandra._session.statements.statement import FETCH_SIZE_UNSET, Sentinel
+from cassandra._wire.arrow import ColumnTypes, column_plan, decrypted
+from cassandra._wire.rows import decode_page
+
+from .pages import PATIENCE, REFUSED, Asked, Asking, Came, PageSize, Question
+from .plan import IN_FLIGHT_PER_SHARD, MOST_PARALLEL, shards_of
+from .reading import ScanError, turn
+from .scan import BatchDelivery, Delivery, RowDelivery
+from .select import RowOrder, row_order
+
+if TYPE_CHECKING:
+    from cassandra._core.codec import Bound, ResultPlan
+    from cassandra._routing.schema import TableMetadata
+    from cassandra._session.session import Session
+
+LOOK = 1.0  # longest wait in seconds
+RESTARTS = 3  # limit for one source
+PART_ROWS = 8192  # rows of a batch between two levels
+SHOWN = 200  # characters of a key in a message
+REFUSALS = 4  # refusals by hosts without room after which no further page is tried
+
+SENT, AHEAD, NEEDED = range(3)
+
+
+class Source:
+    """A partition. *fed*: rows added to its merge; *again*: it is read again, without those rows."""
+
+    __slots__ = ("again", "asked", "bound", "fed", "here", "number", "over", "page", "queue", "restarts")
+
+    def __init__(self, number: int, bound: Bound) -> None:
+        self.number = number
+        self.bound = bound
+        self.asked: Asked | None = None
+        self.here: Came | None = None
+        self.page = 0  # number of the requested or current page
+        self.fed = self.restarts = 0
+        self.again = self.over = False
+        self.queue = SENT  # the queue of its page request
+
+
+class Level:
+    """A merge of sources, or of levels below."""
+
+    def __init__(self, merging: Merging, below: Sequence[Source | Level]) -> None:
+        plan = merging.plan
+        self._merging = merging
+        self.below = below
+        self.merge = Merge(plan.schema, plan.columns, len(below), plan.slice_rows)
+        self._rows: list[deque[Any]] | None = [deque() for _ in below] if merging.makes_rows else None
+
+    def fill(self, wanted: int) -> bool:
+        """Merge until *wanted* rows are pending. Return False if that needs pages that are not here; True, with fewer
+        rows, if there are no more."""
+        merge = self.merge
+        while merge.advance(wanted) < wanted:
+            hungry = merge.hungry()
+            if not hungry:
+                return True
+            fed = [self._feed(index) for index in hungry]  # all of them: each requests the page that it needs
+            if not any(fed):
+                return False
+        return True
+
+    def take(self) -> tuple[RecordBatch, list[Any] | None] | None:
+        """Return the pending rows, as a batch and, if the merging makes rows, as rows; None if there are none."""
+        batch = self.merge.take()
+        if batch is None:
+            return None
+        rows: list[Any] | None = None
+        if self._rows is not None:
+            rows = []
+            for index, count in self.merge.origins:
+                popped = self._rows[index].popleft
+                rows.extend([popped() for _ in range(count)])
+        return batch, rows
+
+    def _feed(self, index: int) -> bool:
+        """Add rows of the source or level at *index*. Return True if there were any, or if it is over."""
+        below = self.below[index]
+        if isinstance(below, Source):
+            return self._merging.feed(self, index, below)
+        is_all = below.fill(PART_ROWS)
+        taken = below.take()
+        if taken is not None:
+            self.add(index, *taken)
+        elif is_all:
+            self.merge.end(index)
+        return taken is not None or is_all
+
+    def add(self, index: int, batch: RecordBatch, rows: Any) -> None:
+        self.merge.feed(index, batch)
+        if self._rows is not None:
+            self._rows[index].extend(rows)
+
+
+class Merging:
+    """Batches of *plan*; with a *factory*, lists of its rows instead."""
+
+    def __init__(self, session: Session, plan: OrderPlan, factory: Callable[..., Any] | None = None) -> None:
+        self.plan = plan
+        self.makes_rows = factory is not None
+        self.retries = 0
+        self.pages = 0
+        self.most_in_flight = 0
+        self._factory = factory
+        self._pool = session.cluster.memory_pool
+        self._budget = self._pool.max_bytes // 2
+        self._asking = Asking(session, plan.parallelism, plan.timeout)
+        sources = [Source(number, bound) for number, bound in enumerate(plan.bounds)]
+        self._new = deque(sources)
+        self._needed: deque[Asked] = deque()
+        self._ahead: deque[Asked] = deque()
+        self._due: list[tuple[float, int, Asked]] = []
+        self._dues = 0
+        self._held = 0  # bytes of pages that are here
+        self._left = plan.limit  # rows up to the limit
+        self._described: tuple[Any, ColumnPlan] | None = None  # result plan and column plan of the page before
+        self._level: Level | None = self._levels(sources)
+        self._pieces: deque[Any] = deque()
+        self._broken: Exception | None = None
+        self.closed = False
+
+    def _levels(self, sources: Sequence[Source | Level]) -> Level:
+        most = self.plan.max_open
+        while len(sources) > most:
+            sources = [Level(self, sources[at : at + most]) for at in range(0, len(sources), most)]
+        return Level(self, sources)
+
+    # ---- batches
+
+    def next(self) -> Any:
+        """Return the next batch, or list of rows; None at the end."""
+        while True:
+            piece = self._ask()
+            if piece is not None or self.closed:
+                return piece
+            self._asking.wait(self._wait_time())
+
+    async def next_async(self) -> Any:
+        """As :meth:`next`, without blocking the running loop, which gets a turn before each."""
+        self._asking.use_loop()
+        await turn()
+        while True:
+            piece = self._ask()
+            if piece is not None or self.closed:
+                return piece
+            await self._asking.wait_async(self._wait_time())
+
+    def close(self) -> None:
+        """Give up the pages in flight, and drop pending batches. May be called again."""
+        if not self.closed:
+            self.closed = True
+            self._stop()
+            self._pieces.clear()
+
+    def _stop(self) -> None:
+        """Stop requesting and reading pages."""
+        self._asking.close()
+        for waiting in (self._new, self._needed, self._ahead, self._due):
+            waiting.clear()
+        self._level = None
+
+    def __del__(self) -> None:
+        if getattr(self, "closed", True) is False:
+            self.close()
+
+    def _ask(self) -> Any:
+        """Return the next batch or list of rows if there is one, after one step; else None."""
+        if self._broken is not None:
+            raise self._broken
+        if not self._pieces and not self.closed:
+            self._try_step()
+        if self._pieces:
+            return self._pieces.popleft()
+        if self._level is None:
+            self.close()
+        return None
+
+    def _try_step(self) -> None:
+        if self._level is None:
+            return
+        try:
+            self._step(self._level)
+        except ConnectionShutdown:
+            raise  # in a forked child: the parent process continues the merge
+        except ScanError as error:
+            self._break(error)
+        except (DriverException, NoHostAvailable) as error:
+            self._break(self._error(None, error))
+        except BaseException as error:  # Ctrl-C, no memory: rows may be lost, which must not look like the end
+            self.close()
+            self._broken = self._error(None, DriverException(f"it was interrupted by {error!r}"))
+            raise
+
+    def _break(self, error: ScanError) -> None:
+        self.close()
+        self._broken = error
+        raise error
+
+    def _wait_time(self) -> float:
+        return min(LOOK, max(0.0, self._due[0][0] - monotonic())) if self._due else LOOK
+
+    # ---- one step
+
+    def _step(self, level: Level) -> None:
+        """Process outcomes, merge the pages that are here, request the pages needed, and return merged rows: a whole
+        batch, or, instead of waiting, a part of one."""
+        asking = self._asking
+        asking.check()
+        for asked, outcome in asking.outcomes():
+            source = asked.owner
+            if source.asked is not asked:
+                continue
+            if type(outcome) is Came:
+                source.here = outcome
+                self._held += outcome.page.nbytes
+            else:
+                self._failed(source, asked, outcome)
+        wanted = self.plan.target_rows if self._left is None else min(self.plan.target_rows, self._left)
+        has_all = level.fill(wanted)
+        pending = level.merge.pending
+        if not has_all and asking.has_news:  # the next step will add to the batch
+            self._send()
+            return
+        if self._left is not None:
+            self._left -= pending
+        ends = (has_all and pending < wanted) or self._left == 0
+        if not ends:
+            self._send()
+        while (taken := level.take()) is not None:
+            self._pieces.append(taken[0] if taken[1] is None else taken[1])
+        if ends:
+            self._stop()
+
+    def feed(self, level: Level, index: int, source: Source) -> bool:
+        """Add the next page of *source* to the merge, and request the one after it. If the page is not here, mark it as
+        needed, and return False."""
+        came = source.here
+        if came is None:
+            if source.over:
+                level.merge.end(index)
+                return True
+            self._need(source)
+            return False
+        source.here = None
+        self._held -= came.page.nbytes
+        self.pages += 1
+        try:
+            batch, rows = self._decoded(source, came)
+            if source.again and len(batch):
+                known = level.merge.known(index, batch)
+                batch = batch.slice(known)
+                source.again = not len(batch)
+                rows = rows[known:] if rows is not None else None
+            if len(batch):
+                level.add(index, batch, rows)
+        except (DriverException, ValueError) as error:
+            raise self._error(source, error) from error
+        source.page += 1
+        source.fed += len(batch)
+        enough = self.plan.limit is not None and source.fed >= self.plan.limit
+        if came.paging_state is None or enough:
+            source.over = True
+            level.merge.end(index)
+        else:
+            source.asked = Asked(source, self.plan.question, source.bound, source.bound.token, came.paging_state)
+            self._queue(source.asked, AHEAD if len(batch) else NEEDED)
+        return source.over or len(batch) > 0
+
+    def _decoded(self, source: Source, came: Came) -> tuple[RecordBatch, list[Any] | None]:
+        page = came.page
+        if self._described is None or self._described[0] is not page.plan:
+            schema = column_plan(page.plan, self._pool, self.plan.types)
+            if schema != self.plan.schema:
+                raise SchemaChanged(f"the columns were {self.plan.schema!r} and are {page.plan!r}", None)
+            self._described = (page.plan, schema)
+        batch = decode(self._described[1], decrypted(page))
+        if self._factory is None:
+            return batch, None
+        rows = list(decode_page(page, self._factory))
+        if len(rows) != len(batch):
+            raise DriverException(
+                f"rows() needs a row factory that makes one row for each; {self._factory!r} made {len(rows)} rows for "
+                f"{len(batch)}"
+            )
+        return batch, rows
+
+    # ---- requests
+
+    def _need(self, source: Source) -> None:
+        """Mark the next page of *source* as needed: the merge cannot continue without it."""
+        if source.queue == AHEAD and source.asked is not None:
+            self._queue(source.asked, NEEDED)
+
+    def _queue(self, asked: Asked, queue: int) -> None:
+        """Queue *asked* to be sent; a page may be in both queues, and is sent from the first one served."""
+        asked.owner.queue = queue
+        (self._needed if queue == NEEDED else self._ahead).append(asked)
+
+    def _send(self) -> None:
+        now = monotonic()
+        while self._due and self._due[0][0] <= now:
+            asked = heapq.heappop(self._due)[2]
+            if asked.owner.asked is asked:
+                self.retries += 1
+                self._queue(asked, NEEDED)
+        self._send_queued(self._needed)
+        while self._new and not self._needed and self._asking.in_flight < self.plan.parallelism:
+            self._begin(self._new.popleft())
+            self._send_queued(self._needed)
+        if not self._new and not self._needed and self._held <= self._budget:
+            self._send_queued(self._ahead)
+        self.most_in_flight = max(self.most_in_flight, self._asking.in_flight)
+
+    def _begin(self, source: Source) -> None:
+        """Read *source* from its first row."""
+        source.asked = Asked(source, self.plan.question, source.bound, source.bound.token, None)
+        self._queue(source.asked, NEEDED)
+
+    def _send_queued(self, queue: deque[Asked]) -> None:
+        refusals = 0
+        for _ in range(len(queue)):
+            if self._asking.in_flight >= self.plan.parallelism or refusals == REFUSALS:
+                return
+            asked = queue.popleft()
+            source = asked.owner
+            if source.asked is not asked or source.queue == SENT:
+                continue
+            sent = self._asking.send(asked)
+            if sent is False:
+                queue.append(asked)
+                refusals += 1
+                continue
+            source.queue = SENT
+            if sent is not True:
+                self._failed(source, asked, sent)
+
+    # ---- errors
+
+    def _failed(self, source: Source, asked: Asked, outcome: object) -> None:
+        decision = asked.failed(outcome)
+        refused = isinstance(decision.error, REFUSED)
+        if asked.host is not None:
+            asked.tried.add(asked.host)
+            if decision.is_congestion:
+                self._asking.windows[asked.host].congested(asked.sent)
+        now = monotonic()
+        if asked.failed_since is None:
+            asked.failed_since = now
+        if refused and asked.paging_state is not None and source.restarts < RESTARTS:
+            self._read_again(source, decision.error)
+        elif decision.again and now - asked.failed_since < PATIENCE:
+            self._dues += 1
+            heapq.heappush(self._due, (now + backoff(asked.failures), self._dues, asked))
+        else:
+            raise self._error(source, decision.error)
+
+    def _read_again(self, source: Source, error: Exception) -> None:
+        """Read *source* again from its beginning, as the server does not continue from the end of the last page; skip
+        all rows up to the last merged one. That requires an order in which no two rows of a source are equal."""
+        if not self.plan.order.is_exact:
+            raise self._error(source, error)
+        source.restarts += 1
+        source.again = True
+        self._begin(source)
+
+    def _error(self, source: Source | None, cause: Exception) -> ScanError:
+        plan = self.plan
+        if source is None:
+            error = ScanError(f"The merge of partitions of {plan.name} has failed: {cause}")
+        else:
+            key = repr(plan.keys[source.number])
+            shown = key if len(key) <= SHOWN else f"{key[:SHOWN]}..."
+            error = ScanError(
+                f"The merge of partitions of {plan.name} has failed: page {source.page} of key {source.number}, "
+                f"{shown}: {cause}",
+                page=source.page,
+            )
+            error.key = plan.keys[source.number]
+            if (asked := source.asked) is not None:
+                since = None if asked.failed_since is None else monotonic() - asked.failed_since
+                annotate(error, host=asked.host, attempts=asked.attempts, elapsed=since)
+        error.__cause__ = cause
+        return error
+
+
+# ---- order
+
+Key = Sequence[Any] | Mapping[str, Any]
+
+MOST_BUFFERED = 1_000_000  # rows of the pages that are merged at a time, by default
+LEAST_PAGE = 100
+MOST_ROWS = (1 << 31) - 1
+
+
+class OrderPlan:
+    """Plan of a merge. Immutable; *columns*: indexes of the order's columns in the schema, and True for descending."""
+
+    __slots__ = (
+        "bounds",
+        "columns",
+        "keys",
+        "limit",
+        "max_open",
+        "name",
+        "order",
+        "parallelism",
+        "question",
+        "schema",
+        "slice_rows",
+        "target_rows",
+        "timeout",
+        "types",
+    )
+
+    bounds: tuple[Bound, ...]
+    columns: tuple[tuple[int, bool], ...]
+    keys: tuple[Key, ...]
+    limit: int | None
+    max_open: int
+    name: str
+    order: RowOrder
+    parallelism: int
+    question: Question
+    schema: ColumnPlan
+    slice_rows: int
+    target_rows: int
+    timeout: float | None
+    types: ColumnTypes
+
+    def __init__(self, **values: Any) -> None:
+        for name in self.__slots__:
+            setattr(self, name, values.pop(name))
+        assert not values
+
+
+def plan_of(
+    session: Session,
+    prepared: PreparedStatement,
+    keys: Iterable[Key],
+    order_by: str | Iterable[str] | None,
+    descending: bool | Sequence[bool],
+    limit: int | None,
+    consistency_level: int | None,
+    page_size: int | None,
+    parallelism: int | Literal["auto"],
+    max_open: int,
+    target_rows: int,
+    slice_rows: int,
+    timeout: Any,
+    types: ColumnTypes,
+) -> OrderPlan:
+    """Check the arguments of :meth:`Session.scan_order` and return the plan; sends nothing."""
+    session._check_open()
+    if not isinstance(prepared, PreparedStatement):
+        raise TypeError(f"scan_order needs a prepared SELECT, got {prepared!r}")
+    if session.cluster.column_encryption_policy is not None:
+        session.cluster.encryption.check(prepared)
+    prepared._check()
+    described = prepared._snapshot[0]
+    specs = prepared._bind_plan.specs
+    if described is None:
+        raise DriverException("the server has not described the columns of the statement before its execution")
+    if not specs:
+        raise ValueError("the statement has no markers for the keys")
+    keyspace, table = specs[0][:2]
+    name = f"{maybe_escape_name(keyspace)}.{maybe_escape_name(table)}"
+    order = row_order(prepared.query_string, name, _metadata(session, keyspace, table), order_by, descending)
+    limit = None if limit is None else _whole("limit", limit, MOST_ROWS)
+    found = tuple(keys)
+    schema = column_plan(described, session.cluster.memory_pool, types)
+    columns = _columns(schema, described, order, name)
+    profile = _profile(session, prepared, consistency_level)
+    size = _page_size(session, prepared, page_size, len(found), limit)
+    shards = sum(map(shards_of, session._pools)) or 1
+    return OrderPlan(
+        bounds=tuple(_bound(prepared, number, key) for number, key in enumerate(found)),
+        columns=columns,
+        keys=found,
+        limit=limit,
+        max_open=_whole("max_open", max_open, MOST_ROWS, 2),
+        name=name,
+        order=order,
+        parallelism=min(MOST_PARALLEL, shards * IN_FLIGHT_PER_SHARD)
+        if parallelism == "auto"
+        else _whole("parallelism", parallelism, MOST_PARALLEL),
+        question=Question(session, prepared, profile, PageSize(size)),
+        schema=schema,
+        slice_rows=_whole("slice_rows", slice_rows, MOST_ROWS),
+        target_rows=_whole("target_rows", target_rows, MOST_ROWS),
+        timeout=profile.request_timeout if isinstance(timeout, Sentinel) else request_timeout(timeout),
+        types=types,
+    )
+
+
+def _whole(name: str, value: Any, most: int, least: int = 1) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"{name} must be an int from {least} to {most}, got {value!r}")
+    return value
+
+
+def _metadata(session: Session, keyspace: str, table: str) -> TableMetadata | None:
+    """Return the metadata of a table or view; None if it is not in the schema metadata."""
+    known = session.cluster.metadata.keyspaces.get(keyspace)
+    return None if known is None else known.tables.get(table) or known.views.get(table)  # type: ignore[return-value]
+
+
+def _columns(schema: ColumnPlan, described: ResultPlan, order: RowOrder, name: str) -> tuple[tuple[int, bool], ...]:
+    """Return the positions of the order's columns. ValueError for a missing column, or one without an order."""
+    for column in order.names:
+        if schema.names.count(column) != 1:
+            raise ValueError(
+                f"the statement must select {column} of {name} once, as rows are merged by it: it selects "
+                f"{', '.join(schema.names)}"
+            )
+    found = tuple(zip(map(schema.names.index, order.names), order.descends, strict=True))
+    for at, _ in found:
+        codec = described.specs[at][3]
+        if codec.stored is not None:
+            raise ValueError(f"{schema.names[at]} is encrypted: servers order by the encrypted values")
+    Merge(schema, found, 0)  # raises for columns without an order
+    return found
+
+
+def _profile(session: Session, prepared: PreparedStatement, consistency_level: int | None) -> Any:
+    own: dict[str, Any] = {"retry_policy": FallthroughRetryPolicy()}  # the merge itself decides on retries
+    level = prepared.consistency_level if consistency_level is None else consistency_level
+    if level is not None:
+        if level not in ConsistencyLevel.value_to_name:
+            raise ValueError(f"consistency_level must be a ConsistencyLevel, got {level!r}")
+        own["consistency_level"] = level
+    return session._resolve_profile(EXEC_PROFILE_DEFAULT).replace(**own)
+
+
+def _page_size(
+    session: Session, prepared: PreparedStatement, page_size: int | None, sources: int, limit: int | None
+) -> int | None:
+    """Return the rows per page: the given size; otherwise the default, reduced for many sources. At most *limit*."""
+    found: int | None
+    if page_size is not None:
+        found = _whole("page_size", page_size, MOST_ROWS)
+    else:
+        own: Any = prepared.fetch_size
+        found = session.default_fetch_size if own is FETCH_SIZE_UNSET else own
+        if found and sources:
+            found = min(found, max(LEAST_PAGE, MOST_BUFFERED // sources))
+    if found and limit is not None:
+        found = min(found, limit)
+    return found or None
+
+
+def _bound(prepared: PreparedStatement, number: int, key: Key) -> Bound:
+    if isinstance(key, str | bytes | bytearray) or not isinstance(key, Sequence | Mapping):
+        raise TypeError(f"key {number}: expected a sequence or mapping of the statement's parameters, got {key!r}")
+    try:
+        bound = prepared._bind_plan.bind(key, prepared.protocol_version)
+    except (TypeError, ValueError, KeyError) as error:
+        raise type(error)(f"key {number}: {error}") from error
+    if len(bound) != len(prepared._bind_plan):
+        raise ValueError(
+            f"key {number} has {len(bound)} values, but the statement has {len(prepared._bind_plan)} parameters"
+        )
+    return bound
+
+
+@public("cassandra.scan")
+class OrderedScan:
+    """Rows of many partitions, merged; made by :meth:`Session.scan_order`.
+
+    Iterate it (``for``, ``async for``) for its record batches, or use one of the methods below; each reads the
+    partitions from the beginning. Each iteration belongs to one thread or task at a time.
+
+    .. versionadded:: 4.0
+    """
+
+    def __init__(self, session: Session, plan: OrderPlan) -> None:
+        self._session = session
+        self._plan = plan
+
+    def __repr__(self) -> str:
+        return f"<OrderedScan of {len(self._plan.keys)} partitions of {self._plan.name} by {self._plan.order}>"
+
+    def batches(self) -> OrderedBatches:
+        """Return the record batches, for ``for`` and ``async for``; close it, or use it as a context manager, unless it
+        is read to the end. A batch has up to *target_rows* rows; fewer while the next ones are in flight, and if many
+        rows of one partition follow each other: those are a slice of their page. Raises
+        :exc:`~cassandra.scan.ScanError`, whose ``key`` is that of the partition."""
+        return OrderedBatches(self._begin)
+
+    def rows(self) -> OrderedRows:
+        """Return the rows, one by one, made by the session's row factory: for ``for`` and ``async for``."""
+        return OrderedRows(lambda: self._begin(self._session._resolve_profile(EXEC_PROFILE_DEFAULT).row_factory))
+
+    def _begin(self, factory: Callable[..., Any] | None = None) -> Merging:
+        if self._session._on_io_thread():
+            raise DriverException("partitions cannot be merged on the driver's I/O thread (in a callback)")
+        self._session._check_open()
+        return Merging(self._session, self._plan, factory)
+
+    def __iter__(self) -> Iterator[RecordBatch]:
+        return self.batches()
+
+    def __aiter__(self) -> AsyncIterator[RecordBatch]:
+        return self.batches()
+
+    def __arrow_c_schema__(self) -> Any:
+        return self._plan.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Export all batches. Pages are fetched by the thread that reads them."""
+        batches = self.batches()
+        return stream(self._plan.schema, lambda: next(batches, None))
+
+    def to_arrow(self) -> Any:
+        """Return a ``pyarrow.Table`` of all rows."""
+        return to_arrow(self._read_all())
+
+    def to_polars(self) -> Any:
+        """Return a ``polars.DataFrame`` of all rows."""
+        return to_polars(self._read_all())
+
+    def _read_all(self) -> ArrowBatches:
+        with self.batches() as batches:
+            return ArrowBatches(self._plan.schema, list(batches))
+
+
+class _Merged(Delivery):
+    """Delivery of the results of a merge, which starts with the first request."""
+
+    def __init__(self, begin: Callable[[], Merging]) -> None:
+        self._begin = begin
+        self._merging: Merging | None = None
+        self._closed = False
+
+    def _next(self) -> Any:
+        if self._closed:
+            return None
+        if self._merging is None:
+            self._merging = self._begin()
+        return self._merging.next()
+
+    async def _next_async(self) -> Any:
+        if self._closed:
+            return None
+        if self._merging is None:
+            self._merging = self._begin()
+        return await self._merging.next_async()
+
+    def close(self) -> None:
+        self._closed = True
+        if self._merging is not None:
+            self._merging.close()
+
+    def __del__(self) -> None:
+        self.close()  # a merging and its levels form a reference cycle, which only the garbage collector would free
+
+
+@public("cassandra.scan")
+class OrderedBatches(_Merged, BatchDelivery):
+    """The record batches of an ordered scan; made by :meth:`OrderedScan.batches`."""
+
+
+@public("cassandra.scan")
+class OrderedRows(_Merged, RowDelivery):
+    """The rows of an ordered scan; made by :meth:`OrderedScan.rows`."""

@@ -1,0 +1,632 @@
+"""Rows per page, and estimate of the rows of a batch of several pages (L5).
+
+Page template of a prepared statement, page request, page response, and the state of a range (L5).
+
+Page fetcher: chooses targets of page requests, limits those in flight to a host, and reads their outcomes.
+
+L5. An :class:`Asking` is one native operation for all pages of a reading; the number of an attempt is that of a *slot*,
+which is used once. It belongs to the reader: one thread, or the thread of a task's loop. Outcomes stay in the operation
+until that thread takes them; no other thread processes them. Other threads access ``_arrived``, ``_silent`` and
+``_concluded`` only: they append to them, and then end the wait.
+
+A host has a *window*, as for writes: a limit of pages in flight. It grows with responses, and is halved when the host
+reports overload, or does not respond in time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base import process
+from cassandra._base.constants import ResultKind
+from cassandra._base.errors import (
+    ConnectionException,
+    DriverException,
+    InvalidRequest,
+    NoHostAvailable,
+    OperationTimedOut,
+    ReadTimeout,
+    ResponseTooLarge,
+    repeated_paging_state,
+)
+from cassandra._base.logs import log_server_warnings
+from cassandra._base.server_errors import PreparedQueryNotFound, ProtocolException
+from cassandra._core.codec import kept_page
+from cassandra._core.routing import Place
+from cassandra._core.transport import NOTHING_ELSE, Attempt, Failure, Frame, HostWindow, Operation
+from cassandra._session import aio
+from cassandra._session.request.admission import within_limits
+from cassandra._session.request.execution import NO_POOL, closed_text
+from cassandra._session.request.future import ResponseFuture
+from cassandra._session.request.notes import learn_tablet, version_block_of
+from cassandra._session.request.retry import (
+    NOT_SENT,
+    RepeatDecision,
+    connection_error,
+    decide_repeatable,
+    is_repeated_few_times,
+    is_timeout,
+)
+from cassandra._session.statements.prepared import BoundStatement
+from cassandra._session.statements.statement import Statement
+from cassandra._wire.messages.requests import ExecuteMessage
+from cassandra._wire.messages.responses import ResultMessage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cassandra._core.codec import Bound, ResultPlan, RowsPage
+    from cassandra._core.columns import ColumnBuilder, ColumnPlan
+    from cassandra._net.connection import Connection
+    from cassandra._routing.host import Host
+    from cassandra._routing.token_ranges import TokenRange
+    from cassandra._session.profiles import ResolvedProfile
+    from cassandra._session.session import Session
+    from cassandra._session.statements.prepared import PreparedStatement
+
+PAGE_BYTES = 1 << 20  # larger ones strain Cassandra, whose heap contains the rows of all pages in flight
+GROWTH = 4  # maximum ratio to the first number of rows
+MORE = 1.05  # allowance for ranges with more rows than another range of the same size
+
+
+class PageSize:
+    """``rows`` of the next page of a reading; None leaves it to the servers, and pages are not cut.
+
+    A page has a fixed cost for client and server. So pages have *first* rows until the width of the rows is known, and
+    then so many that they have ``PAGE_BYTES``, up to *most*. The widest page decides: rows may be wider elsewhere in
+    the table. Belongs to the thread that reads.
+    """
+
+    __slots__ = ("_first", "_most", "_width", "rows")
+
+    def __init__(self, first: int | None, most: int | None = None) -> None:
+        self.rows = self._first = first
+        self._most = most or first
+        self._width = 0.0  # bytes per row
+
+    def came(self, page: RowsPage) -> None:
+        """Record the size of a received page."""
+        if self._first != self._most and len(page):
+            self._width = max(self._width, page.nbytes / len(page))
+            self._fit()
+
+    def has_grown(self, rows: int | None) -> bool:
+        """True if a page of so many rows was requested because pages have grown."""
+        return rows is not None and self._first is not None and rows > self._first
+
+    def too_much(self) -> None:
+        """Return to the first size: a server timed out on a page, refused it, or warned of it."""
+        self._most = self.rows = self._first
+
+    def _fit(self) -> None:
+        assert self._first is not None and self._most is not None
+        self.rows = max(self._first, min(self._most, int(PAGE_BYTES / self._width)))
+
+
+class BatchSize:
+    """Estimated rows of a batch: as many as the largest one so far, up to *most*, and at most *share* bytes, as all
+    open ranges have a batch under construction. Belongs to the thread that reads."""
+
+    __slots__ = ("_most", "_rows", "_share")
+
+    def __init__(self, most: int, share: int) -> None:
+        self._most = most
+        self._share = share
+        self._rows = 0
+
+    def was(self, rows: int) -> None:
+        """Record the number of rows of a batch."""
+        self._rows = max(self._rows, int(rows * MORE))
+
+    def likely(self, page: RowsPage) -> int:
+        """Return the estimate for a batch that begins with *page*; 0 while it is unknown."""
+        return min(self._most, self._rows, self._share * len(page) // max(1, page.nbytes))
+
+
+# ---- question
+
+
+class Question:
+    """Page template: the parts that all pages of one prepared statement in a reading share."""
+
+    def __init__(
+        self, session: Session, prepared: PreparedStatement, profile: ResolvedProfile, page_size: PageSize
+    ) -> None:
+        self.prepared = prepared
+        self.profile = profile
+        self.page_size = page_size
+        self.keyspace, self.table, *_ = prepared._bind_plan.specs[0]
+        self._block = version_block_of(session.cluster.metadata._tablets, self.keyspace, self.table)
+
+    def message(self, bound: Bound, paging_state: bytes | None) -> tuple[ExecuteMessage, ResultPlan | None]:
+        """Return the request of a page, and the plan that decodes a response without metadata."""
+        plan, metadata_id = self.prepared._snapshot
+        profile = self.profile
+        message = ExecuteMessage(
+            self.prepared.query_id,
+            bound,
+            profile.consistency_level,
+            None,
+            self.page_size.rows,
+            paging_state,
+            None,
+            skip_meta=plan is not None and metadata_id is not None,
+            result_metadata_id=metadata_id,
+        )
+        return message, plan
+
+    def frame(
+        self, connection: Connection, bound: Bound, paging_state: bytes | None, token: int | None
+    ) -> tuple[bytes, ResultPlan | None]:
+        """As :meth:`message`, with the request as bytes for *connection*."""
+        message, plan = self.message(bound, paging_state)
+        version, features = connection.protocol_version, connection.features
+        if version < 5 and not features.use_metadata_id:
+            message.skip_meta = False  # without ids the server cannot signal that the columns have changed
+        if features.tablets_routing_v2:
+            message.tablet_version_block = self._block(token)
+        return message.encode(version, features=features), plan
+
+
+PATIENCE = 60.0  # seconds after which a page that could not be read has failed
+TOO_LARGE = (OperationTimedOut, ReadTimeout, ResponseTooLarge)  # a smaller range or page may succeed
+REFUSED = (InvalidRequest, ProtocolException)  # the server may not accept the paging state or the page size
+
+
+class Asked:
+    """Page request and its attempts. *bound*: the values of its range; *token*: routing token."""
+
+    __slots__ = (
+        "attempts",
+        "bound",
+        "connection",
+        "failed_since",
+        "failures",
+        "few_times",
+        "host",
+        "owner",
+        "page_size",
+        "paging_state",
+        "plan",
+        "pool",
+        "question",
+        "sent",
+        "shard",
+        "slot",
+        "stream",
+        "token",
+        "tried",
+    )
+
+    def __init__(
+        self, owner: Any, question: Question, bound: Bound, token: int | None, paging_state: bytes | None
+    ) -> None:
+        self.owner = owner
+        self.question = question
+        self.bound = bound
+        self.token = token
+        self.paging_state = paging_state
+        self.page_size: int | None = None  # of the last attempt
+        self.attempts = 0
+        self.failures = 0
+        self.few_times = 0  # those of them by errors that are repeated few times only
+        self.failed_since: float | None = None
+        self.tried: set[Host] = set()  # hosts that have failed for it
+        self.host: Host | None = None
+        self.pool: Any = None
+        self.connection: Any = None
+        self.shard: int | None = None
+        self.stream = -1
+        self.slot = -1
+        self.sent = 0.0
+        self.plan: ResultPlan | None = None
+
+    def failed(self, outcome: Any) -> RepeatDecision:
+        """Count a failure by *outcome*, and return the decision about it."""
+        self.failures += 1
+        self.few_times += is_repeated_few_times(outcome)
+        return decide_repeatable(outcome, self.few_times)
+
+
+class Came:
+    """Page response: its rows, and the paging state of the next page (None: it is the last page)."""
+
+    __slots__ = ("page", "paging_state")
+
+    def __init__(self, page: RowsPage, paging_state: bytes | None) -> None:
+        self.page = page
+        self.paging_state = paging_state
+
+
+class Range:
+    """A range of a plan, while it is read."""
+
+    __slots__ = (
+        "asked",
+        "builder",
+        "described",
+        "emitted",
+        "here",
+        "home",
+        "number",
+        "page",
+        "restarts",
+        "schema",
+        "token_range",
+    )
+
+    def __init__(self, number: int, token_range: TokenRange) -> None:
+        self.number = number
+        self.token_range = token_range
+        self.home: object = None  # the shard whose turn it was when the range was opened
+        self.restarts = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Reset to the beginning of the range."""
+        self.asked: Asked | None = None
+        self.here: Came | None = None
+        self.builder: ColumnBuilder | None = None
+        self.described: ResultPlan | None = None
+        self.schema: ColumnPlan | None = None
+        self.page = 0  # number of the requested or current page
+        self.emitted = False
+
+
+def statement_of(question: Question, token: int | None) -> Statement:
+    """Return a statement for users' policies, and for ``learn_tablet``."""
+    statement = Statement(keyspace=question.keyspace, table=question.table, is_idempotent=True)
+    statement.routing_token = token
+    return statement
+
+
+def bound_statement(question: Question, bound: Bound) -> Any:
+    made = BoundStatement(question.prepared)
+    made._bound = bound
+    made.is_idempotent = True
+    return made
+
+
+# ---- asking
+
+DRAWS = 3  # targets drawn for a page, of which the least busy one gets it
+CLOSED_BY_US = Failure(0, "wake-up without an outcome")
+
+
+class Asking(Operation):
+    """Sends the page requests of one reading and takes their outcomes. *most*: limit of pages in flight to one
+    host."""
+
+    def __init__(self, session: Session, most: int, timeout: float | None) -> None:
+        super().__init__()
+        self._session = session
+        self._process = process.here()
+        self._most = within_limits(session.cluster, most)
+        self._timeout = timeout
+        self.windows: dict[Host, HostWindow] = {}
+        self.busy: dict[tuple[Host, int | None], int] = {}  # pages in flight by host and shard
+        self._flying: dict[int, Asked] = {}
+        self._slot = 0
+        self._arrived: deque[tuple[int, Frame | Failure]] = deque()
+        self._silent: deque[int] = deque()
+        self._concluded: deque[tuple[Asked, Any]] = deque()
+        self._alone: set[Asked] = set()
+        self._state: Any = None
+        self._routes: dict[int, Callable[[int | None], Place | None]] = {}
+        self._loop: Any = None
+        self._waiter: Any = None
+
+    @property
+    def in_flight(self) -> int:
+        """Number of pages whose outcome was not taken yet."""
+        return len(self._flying) + len(self._alone)
+
+    def check(self) -> None:
+        """Raise ConnectionShutdown in a forked child, NoHostAvailable if the session has ended."""
+        process.stay(self._process)
+        if self._session.is_shutdown or self._session._draining:
+            raise NoHostAvailable(closed_text(self._session), {})
+
+    # ---- sending
+
+    def place_of(self, question: Question, token: int | None) -> Place | None:
+        """Return the target of a first attempt; None if there is no host. Each call may return another replica, if the
+        policy distributes requests over them."""
+        state = self._session.cluster.metadata.state
+        if state is not self._state:
+            self._state, self._routes = state, {}
+        route = self._routes.get(id(question))
+        if route is None:
+            route = self._routes[id(question)] = self._route_of(question)
+        return route(token)
+
+    def _least_busy(self, asked: Asked) -> Place | None:
+        """Return the least busy of several targets for *asked*, by pages in flight."""
+        best, least = None, 1 << 30
+        for _ in range(DRAWS):
+            place = self.place_of(asked.question, asked.token)
+            if place is None:
+                break
+            busy = self.busy.get((place.host, place.shard), 0)
+            if busy < least:
+                best, least = place, busy
+            if busy == 0:
+                break
+        return best
+
+    def _route_of(self, question: Question) -> Callable[[int | None], Place | None]:
+        state, keyspace, table = self._state, question.keyspace, question.table
+        router, level = self._router(question), question.profile.consistency_level
+        native = getattr(router, "route", None)  # of the driver's policies
+        if native is not None:
+            found: Callable[[int | None], Place | None] = native(state, keyspace, table, None, level)
+            return found
+        return lambda token: router.start(state, keyspace, token, statement_of(question, token), level)[0]
+
+    def _router(self, question: Question) -> Any:
+        session = self._session
+        return session._router_of(question.profile.load_balancing_policy or session.cluster.load_balancing_policy)
+
+    def send(self, asked: Asked) -> bool | Exception:
+        """Send *asked*. Return False, with nothing done, if there is no room now; return the error if no host takes
+        it."""
+        if not asked.tried:
+            place = self._least_busy(asked)
+            if place is not None:
+                outcome = self._send_to(asked, place)
+                if not isinstance(outcome, Exception):
+                    return outcome
+        return self._send_along(asked)
+
+    def _send_along(self, asked: Asked) -> bool | Exception:
+        """Send to the first host of the whole plan that takes *asked*; hosts that have failed for this page come
+        last."""
+        question, full = asked.question, False
+        errors: dict[Host, Exception] = {}
+        router, state = self._router(question), self._session.cluster.metadata.state
+        statement = statement_of(question, asked.token)
+        where = (state, question.keyspace, asked.token, statement)
+        first, rest = router.start(*where, question.profile.consistency_level)
+        if rest is None:
+            rest = router.fallback(*where, first, question.profile.consistency_level)
+        places = [place for place in (first, *rest) if place is not None]
+        places.sort(key=lambda place: place.host in asked.tried)  # stable: keeps the order of the plan otherwise
+        for place in places:
+            outcome = self._send_to(asked, place)
+            if outcome is True:
+                return True
+            if outcome is False:
+                full = True
+            else:
+                errors[place.host] = outcome
+        if full:
+            return False
+        return NoHostAvailable("Unable to complete the operation against any hosts", errors)
+
+    def _send_to(self, asked: Asked, place: Place) -> bool | Exception:
+        host = place.host
+        window = self.windows.get(host)
+        if window is None:
+            window = self.windows[host] = HostWindow(self._most, self._most)
+        if not window.has_room:
+            return False
+        pool = self._session._pools.get(host)
+        if pool is None:
+            return ConnectionException(NO_POOL, host.endpoint)
+        slot = self._slot = (self._slot + 1) % NOTHING_ELSE
+        try:
+            connection = pool.pick(asked.token, place.shard)
+            frame, asked.plan = asked.question.frame(connection, asked.bound, asked.paging_state, asked.token)
+            asked.slot, asked.sent, asked.page_size = slot, monotonic(), asked.question.page_size.rows
+            self._flying[slot] = asked
+            asked.stream = connection.submit(frame, self, slot, self._timeout, aio.may_wait(connection))
+        except NOT_SENT as error:
+            self._flying.pop(slot, None)
+            return error
+        except BaseException:
+            self._flying.pop(slot, None)
+            raise
+        asked.host, asked.pool, asked.connection, asked.shard = host, pool, connection, place.shard
+        asked.attempts += 1
+        window.sent()
+        at = (host, place.shard)
+        self.busy[at] = self.busy.get(at, 0) + 1
+        return True
+
+    # ---- outcomes
+
+    def outcomes(self) -> Iterator[tuple[Asked, Any]]:
+        """Yield the pages that have ended since the last call, each with a :class:`Came`, or its error."""
+        self._take_into(self._arrived)
+        while self._arrived:
+            slot, outcome = self._arrived.popleft()
+            asked = self._flying.pop(slot, None)
+            if asked is not None:
+                found = self._read(asked, outcome)
+                self._landed(asked, isinstance(found, Came))
+                if found is not None:
+                    yield asked, found
+        while self._silent:
+            asked = self._flying.get(self._silent.popleft())
+            if asked is not None and asked.connection.orphan(asked.stream, self, asked.slot):
+                del self._flying[asked.slot]
+                self._landed(asked, False)
+                yield asked, ConnectionException(f"{asked.host} does not respond", asked.connection.endpoint)
+        while self._concluded:
+            asked, found = self._concluded.popleft()
+            if asked in self._alone:
+                self._alone.remove(asked)
+                yield asked, found
+
+    def _landed(self, asked: Asked, with_page: bool) -> None:
+        assert asked.host is not None
+        window = self.windows[asked.host]
+        if with_page:
+            window.answered()
+        else:
+            window.gone()
+        at = (asked.host, asked.shard)
+        left = self.busy[at] - 1
+        if left:
+            self.busy[at] = left
+        else:
+            del self.busy[at]
+
+    def _read(self, asked: Asked, outcome: Frame | Failure) -> Any:
+        """Return the outcome as :meth:`outcomes` yields it; None if *asked* continues as a request of its own."""
+        assert asked.host is not None
+        if isinstance(outcome, Failure):
+            if not is_timeout(outcome):
+                return connection_error(outcome, asked.host)
+            told = {str(asked.host.endpoint): f"No response to a page of a scan within {self._timeout} s"}
+            return OperationTimedOut(told, asked.host, self._timeout, asked.connection.in_flight)
+        try:
+            message = asked.connection.decode(outcome, asked.plan)
+        except Exception as broken:
+            return broken
+        if message.warnings:
+            log_server_warnings(message.warnings)
+            asked.question.page_size.too_much()  # a large page may be the reason
+        if isinstance(message, PreparedQueryNotFound):
+            self._go_on_alone(asked, outcome)
+            return None
+        if not isinstance(message, ResultMessage):
+            return message
+        if message.custom_payload is not None:
+            where = statement_of(asked.question, asked.token)
+            learn_tablet(self._session, asked.connection.features, where, message.custom_payload)
+        if message.kind != ResultKind.ROWS or message.page is None:
+            return ConnectionException(f"Got no rows in response to a page of a scan: {message!r}", asked.host.endpoint)
+        self._described(asked, message)
+        return _came(asked, message.page, message.paging_state)
+
+    def _described(self, asked: Asked, message: Any) -> None:
+        """Adopt the metadata in the response for later requests."""
+        prepared = asked.question.prepared
+        if message.metadata_changed:
+            prepared.update_result_metadata(message.plan, message.result_metadata_id)
+        elif message.plan is not asked.plan and prepared.result_metadata_id is None:
+            prepared.update_result_metadata(message.plan, None)
+
+    # ---- pages that continue as requests of their own
+
+    def _go_on_alone(self, asked: Asked, outcome: Frame) -> None:
+        """Continue from *outcome*, UNPREPARED, as a request, which prepares the statement again."""
+        question, session = asked.question, self._session
+        message, plan = question.message(asked.bound, asked.paging_state)
+        future: Any = ResponseFuture(
+            session,
+            message,
+            bound_statement(question, asked.bound),
+            self._timeout,
+            None,
+            question.prepared,
+            question.profile.retry_policy,
+            question.profile.row_factory,
+            question.profile.load_balancing_policy,
+            bound_result_metadata=plan,
+            routing_token=asked.token,
+        )
+        self._alone.add(asked)
+        future.add_callbacks(self._succeeded, self._failed, (future, asked), None, (asked,))
+        assert asked.host is not None
+        future.attempted_hosts.append(asked.host)
+        future._hand_over(Attempt(asked.host, asked.pool, asked.connection, 0, None, 0, asked.plan), outcome)
+
+    def _succeeded(self, _: Any, future: Any, asked: Asked) -> None:
+        plan, paging_state, _, kept = future._outcome[2]
+        future.clear_callbacks()
+        self._concluded.append((asked, _came(asked, kept_page(plan, kept), paging_state)))
+        self.nudge()
+
+    def _failed(self, error: BaseException, asked: Asked) -> None:
+        self._concluded.append((asked, error))
+        self.nudge()
+
+    # ---- other threads
+
+    def nudge(self) -> None:
+        """End a wait."""
+        self._inject(NOTHING_ELSE, CLOSED_BY_US)
+
+    def _on_silent(self, slot: int) -> None:
+        """Schedule a page whose peer is silent for another host, if there is one. Runs on the I/O thread."""
+        if any(host.is_up and not host.is_suspect for host in self._session._pool_set.pools):
+            self._silent.append(slot)
+            self.nudge()
+
+    def _on_outcome(self) -> None:
+        """Take outcomes that arrived while no thread waited, on the I/O thread; for a task, all outcomes."""
+        if self._loop is not None and aio.loop_or_none() is not self._loop:  # the loop watches no descriptors
+            if not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self._wake)
+            return
+        news = self._take_into(self._arrived)
+        if self._loop is not None:
+            self._wake()
+        elif news:
+            self.nudge()  # a thread may have begun to wait meanwhile
+
+    def _on_forked(self) -> None:
+        return
+
+    # ---- waiting
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self._arrived or self._answered or self._silent or self._concluded)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until a page has ended, or *seconds* are over."""
+        if not self.has_news:
+            self._wait(seconds)
+
+    def use_loop(self) -> None:
+        """Deliver outcomes to the running loop from now on."""
+        loop = aio.running_loop()
+        if self._loop is not loop:
+            self._loop = loop
+            aio.deliver_to(loop, self)
+
+    async def wait_async(self, seconds: float) -> None:
+        """As :meth:`wait`, without blocking the running loop."""
+        if self.has_news:
+            return
+        waiter = self._waiter = aio.new_awaiting(self._loop)
+        timer = self._loop.call_later(seconds, self._wake)
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None:
+            aio.resolve(self._waiter, None)
+
+    # ---- the end
+
+    def forget(self, asked: Asked) -> None:
+        """Give *asked* up, in any state."""
+        self._alone.discard(asked)
+        if self._flying.pop(asked.slot, None) is not None:
+            self._landed(asked, False)
+            asked.connection.orphan(asked.stream, self, asked.slot)
+
+    def close(self) -> None:
+        """Give up all pages in flight."""
+        self._finish()
+        flying, self._flying = self._flying, {}
+        for asked in flying.values():
+            asked.connection.orphan(asked.stream, self, asked.slot)
+        self._alone.clear()
+        self._arrived.clear()
+        self._concluded.clear()
+
+
+def _came(asked: Asked, page: RowsPage, paging_state: bytes | None) -> Came | DriverException:
+    if paging_state is not None and paging_state == asked.paging_state:
+        return repeated_paging_state(asked.host)
+    return Came(page, paging_state)
