@@ -104,10 +104,10 @@ REVIEWED_CQL: dict[tuple[str, str], str] = {
     ("cassandra/_base/versions.py", "stmt"): "a statement of the driver",
     ("cassandra/_bulk/cells.py", "self._table.name"): "quoted by Table",
     ("cassandra/_bulk/differing.py", "table.name"): "quoted by Table",
-    ("cassandra/_mapper/columns/scalars.py", "value"): "text of an error, not CQL",
-    ("cassandra/_mapper/query/batch.py", "kind"): "one of KINDS, which is checked before",
+    ("cassandra/_mapper/columns.py", "value"): "text of an error, not CQL",
+    ("cassandra/_mapper/writing.py", "kind"): "one of KINDS, which is checked before",
     (
-        "cassandra/_mapper/schema/tables.py",
+        "cassandra/_mapper/schema.py",
         "', '.join(['(' + ', '.join(partition) + ')', *clustering])",
     ): "text of an error, not CQL",
     ("cassandra/_mapper/statements.py", "', '.join(self.order_by)"): "CQL by contract; query sets quote the names",

@@ -141,7 +141,7 @@ WALL_CLOCK = {
     "cassandra/_net/pool.py": "until when the shard-aware port is left alone, for users to read",
     "cassandra/_compat/timers.py": "ends of timers that programs make alone, which they compare with it",
     "cassandra/_mapper/statements.py": "timestamps of writes that count from now",
-    "cassandra/_mapper/execution/order.py": "whether a timestamp is of this millisecond; waits for the rest of it",
+    "cassandra/_mapper/execution.py": "whether a timestamp is of this millisecond; waits for the rest of it",
     "cassandra/testing/_engine.py": "timestamps of writes",
 }
 READS_WALL_CLOCK = re.compile(
@@ -188,7 +188,7 @@ MADE_BY_HAND = {
     "_compat/libraries.py": "names of the standard library that programs import",
     "_base/process.py": "a lock-free Event needs a process that has caught up: the wait for that is limited",
     "_base/real.py": "a gate that one thread waits for and another one releases",
-    "_mapper/query/reading.py": "a lock that greenlets of one thread acquire in turn: it must not be re-entrant",
+    "_mapper/reading.py": "a lock that greenlets of one thread acquire in turn: it must not be re-entrant",
     "_session/statements/timestamps.py": "a lock that programs share",
 }
 LOCKS = {"Event", "Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore", "cached_property"}

@@ -10,9 +10,9 @@ import functools
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
-from cassandra._mapper.columns.tracking import BaseValueManager
+from cassandra._mapper.columns import BaseValueManager
 from cassandra._mapper.instances import previous, remember
-from cassandra._mapper.models.naming import table_of
+from cassandra._mapper.model import table_of
 from cassandra._mapper.named import NamedTable
 
 

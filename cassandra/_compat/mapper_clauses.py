@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cassandra._mapper.updates import ADD, ASSIGN, PREPEND, PUT, REMOVE
+from cassandra._mapper.statements import ADD, ASSIGN, PREPEND, PUT, REMOVE
 
 
 def _part(text: str) -> Any:

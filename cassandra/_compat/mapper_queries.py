@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cassandra._mapper.execution.steps import run
-from cassandra._mapper.query.filters import name_and_operator
+from cassandra._mapper.conditions import name_and_operator
+from cassandra._mapper.execution import run
 
 
 class _Given:

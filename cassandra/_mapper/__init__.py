@@ -3,20 +3,21 @@
 Imports inside the package point down only; a test reads the order from this list, lowest first:
 
 * ``errors``: all exceptions of the mapper, and ``UnicodeMixin``
-* ``defaults``: settings that hold for all models
-* ``operators``: operators between a column and a value
-* ``functions``: values computed by the server: ``token()``, ``MinTimeUUID()``
-* ``columns``: validation and conversion of column values; changes of containers
-* ``clauses``: one condition or assignment as text with placeholders, and the values of the placeholders
-* ``updates``: assignments that change a container in place
+* ``clauses``: operators, functions of the server, and conditions and assignments as text with placeholders
+* ``columns``: declaration of scalar columns in a model, validation and conversion of their values
+* ``containers``: the same of collections and user types
 * ``statements``: SELECT, INSERT, UPDATE, DELETE, built from clauses; independent of sessions and models
-* ``connections``: sessions by name
+* ``connections``: sessions by name, and settings that hold for all models
 * ``usertypes``: user types as classes
 * ``instances``: state of an instance: the loaded row and the assigned values
-* ``shapes``: statement shapes: the properties that determine the text; prepared once per session
-* ``execution``: the only place that executes statements
-* ``query``: filters, query sets, batches, lightweight transactions
-* ``models``: model classes and the descriptors of their attributes
+* ``execution``: the only place that executes statements; statement shapes, prepared once per session
+* ``conditions``: conditions on columns, from the arguments of ``filter()`` and ``iff()``
+* ``reading``: rows of a query set, page by page; instances from rows
+* ``plans``: reads and writes of a model that are compiled once
+* ``writing``: statements that write an instance; batches
+* ``query_base``: conditions and options of query sets; models temporarily in another keyspace
+* ``query_models``: query sets of models
+* ``model``: models: their metaclass, the descriptors of their attributes, keyspace and name of the table
 * ``named``: tables without a model
 * ``schema``: keyspaces, tables and types made from models
 """

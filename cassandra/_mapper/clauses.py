@@ -1,4 +1,13 @@
-"""One condition or assignment of a statement: its text with placeholders, and the values of the placeholders.
+"""Values in queries, and functions that the server computes.
+
+A value has a *context id*, the name of its placeholder; ``update_context`` stores the bound value under it. A value may
+have several placeholders, with consecutive ids.
+
+Operators between a column and a value, and their registry.
+
+A filter name (``age__gte``) ends in the lower-case symbol of an operator.
+
+One condition or assignment of a statement: its text with placeholders, and the values of the placeholders.
 
 A clause gets a *context id* when it is added to a statement. Its placeholders are named by this id and the numbers that
 follow, as many as ``get_context_size()`` returns. ``update_context`` adds their values to a context.
@@ -6,16 +15,229 @@ follow, as many as ``get_context_size()`` returns. ``update_context`` adds their
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
 
 from cassandra._base.names import escape_name
 from cassandra._base.objects import public
-from cassandra._mapper.errors import StatementException, UnicodeMixin
-from cassandra._mapper.functions import QueryValue
-from cassandra._mapper.operators import BaseWhereOperator, InOperator, IsNotNullOperator
+from cassandra._mapper.errors import QueryOperatorException, StatementException, UnicodeMixin, ValidationError
 
-HOME = "cassandra.cqlengine.statements"
+FUNCTIONS = "cassandra.cqlengine.functions"
+EPOCH = datetime(1970, 1, 1)
+MILLISECOND = timedelta(milliseconds=1)
+
+
+@public(FUNCTIONS)
+def get_total_seconds(td: timedelta) -> float:
+    """Return the number of seconds in *td*."""
+    return td.total_seconds()
+
+
+def milliseconds(moment: datetime) -> int:
+    """Return the milliseconds from the epoch to *moment*, rounded down; a naive *moment* is taken as UTC."""
+    offset = moment.utcoffset()
+    local = moment.replace(tzinfo=None)
+    return (local - EPOCH - (offset or timedelta())) // MILLISECOND
+
+
+@public(FUNCTIONS)
+class QueryValue(UnicodeMixin):
+    """A value in a query; ``format_string`` is the format of its placeholder."""
+
+    format_string: ClassVar[str] = "%({0})s"
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.context_id: Any = None
+
+    def __unicode__(self) -> str:
+        return self.format_string.format(self.context_id)
+
+    def set_context_id(self, ctx_id: Any) -> None:
+        self.context_id = ctx_id
+
+    def get_context_size(self) -> int:
+        return 1
+
+    def update_context(self, ctx: dict[str, Any]) -> None:
+        ctx[str(self.context_id)] = self.value
+
+
+@public(FUNCTIONS)
+class BaseQueryFunction(QueryValue):
+    """A CQL function, which filters accept in place of a value: ``filter(id__gt=MinTimeUUID(...))``."""
+
+
+@public(FUNCTIONS)
+class TimeUUIDQueryFunction(BaseQueryFunction):
+    """A function of a datetime that bounds version 1 UUIDs by their time."""
+
+    def __init__(self, value: datetime) -> None:
+        """*value*: the datetime; without a zone it is taken as UTC."""
+        if not isinstance(value, datetime):
+            raise ValidationError(f"datetime instance is required, not {value!r}")
+        super().__init__(value)
+
+    def to_database(self, val: datetime) -> int:
+        return milliseconds(val)
+
+    def update_context(self, ctx: dict[str, Any]) -> None:
+        ctx[str(self.context_id)] = self.to_database(self.value)
+
+
+@public(FUNCTIONS)
+class MinTimeUUID(TimeUUIDQueryFunction):
+    """The smallest timeuuid of a datetime."""
+
+    format_string = "MinTimeUUID(%({0})s)"
+
+
+@public(FUNCTIONS)
+class MaxTimeUUID(TimeUUIDQueryFunction):
+    """The greatest timeuuid of a datetime."""
+
+    format_string = "MaxTimeUUID(%({0})s)"
+
+
+@public(FUNCTIONS)
+class Token(BaseQueryFunction):
+    """The token of a partition key: ``filter(pk__token__gt=Token(last.pk))``."""
+
+    def __init__(self, *values: Any) -> None:
+        """*values*: one per column of the partition key; or one list or tuple of them."""
+        if len(values) == 1 and isinstance(values[0], (list, tuple)):
+            values = values[0]  # type: ignore[assignment]
+        super().__init__(values)
+        self._columns: Sequence[Any] | None = None
+
+    def set_columns(self, columns: Sequence[Any]) -> None:
+        """Set the *columns* of the partition key, which convert the values."""
+        self._columns = columns
+
+    def get_context_size(self) -> int:
+        return len(self.value)
+
+    def __unicode__(self) -> str:
+        placeholders = (f"%({self.context_id + i})s" for i in range(self.get_context_size()))
+        return f"token({', '.join(placeholders)})"
+
+    def update_context(self, ctx: dict[str, Any]) -> None:
+        if self._columns is None:
+            raise TypeError(f"{type(self).__name__}{tuple(self.value)!r} is not used with a partition key: no columns")
+        for i, (column, value) in enumerate(zip(self._columns, self.value, strict=False)):
+            ctx[str(self.context_id + i)] = column.to_database(value)
+
+
+# ---- operators
+
+OPERATORS = "cassandra.cqlengine.operators"
+
+
+@public(OPERATORS)
+class BaseQueryOperator(UnicodeMixin):
+    """``symbol`` is the name of the operator in filters, ``cql_symbol`` its CQL."""
+
+    symbol: ClassVar[str | None] = None
+    cql_symbol: ClassVar[str | None] = None
+
+    def __unicode__(self) -> str:
+        if self.cql_symbol is None:
+            raise QueryOperatorException(f"cql symbol is None of {type(self).__name__}")
+        return self.cql_symbol
+
+
+@public(OPERATORS)
+class OpMapMeta(type):
+    """Registers each class by its symbol; a later class with the same symbol replaces it."""
+
+    opmap: dict[str | None, Any]
+
+    def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
+        if not hasattr(cls, "opmap"):
+            cls.opmap = {}
+        else:
+            cls.opmap[cls.symbol] = cls  # type: ignore[attr-defined]
+        super().__init__(name, bases, dct)
+
+
+@public(OPERATORS)
+class BaseWhereOperator(BaseQueryOperator, metaclass=OpMapMeta):
+    """Operators of conditions, all registered in ``opmap``."""
+
+    @classmethod
+    def get_operator(cls, symbol: str) -> type[BaseWhereOperator]:
+        """Return the operator named *symbol*, in any case; raise ``QueryOperatorException`` if there is none."""
+        try:
+            found: type[BaseWhereOperator] = cls.opmap[symbol.upper()]
+        except KeyError:
+            raise QueryOperatorException(f"{symbol} doesn't map to a QueryOperator") from None
+        return found
+
+
+@public(OPERATORS)
+class EqualsOperator(BaseWhereOperator):
+    symbol = "EQ"
+    cql_symbol = "="
+
+
+@public(OPERATORS)
+class NotEqualsOperator(BaseWhereOperator):
+    symbol = "NE"
+    cql_symbol = "!="
+
+
+@public(OPERATORS)
+class InOperator(EqualsOperator):
+    symbol = "IN"
+    cql_symbol = "IN"
+
+
+@public(OPERATORS)
+class GreaterThanOperator(BaseWhereOperator):
+    symbol = "GT"
+    cql_symbol = ">"
+
+
+@public(OPERATORS)
+class GreaterThanOrEqualOperator(BaseWhereOperator):
+    symbol = "GTE"
+    cql_symbol = ">="
+
+
+@public(OPERATORS)
+class LessThanOperator(BaseWhereOperator):
+    symbol = "LT"
+    cql_symbol = "<"
+
+
+@public(OPERATORS)
+class LessThanOrEqualOperator(BaseWhereOperator):
+    symbol = "LTE"
+    cql_symbol = "<="
+
+
+@public(OPERATORS)
+class ContainsOperator(EqualsOperator):
+    symbol = "CONTAINS"
+    cql_symbol = "CONTAINS"
+
+
+@public(OPERATORS)
+class LikeOperator(EqualsOperator):
+    symbol = "LIKE"
+    cql_symbol = "LIKE"
+
+
+@public(OPERATORS)
+class IsNotNullOperator(EqualsOperator):
+    symbol = "IS NOT NULL"
+    cql_symbol = "IS NOT NULL"
+
+
+# ---- clauses
+
+STATEMENTS = "cassandra.cqlengine.statements"
 
 
 def placeholder(context_id: Any) -> str:
@@ -31,7 +253,7 @@ def sorted_keys(keys: Iterable[Any]) -> list[Any]:
         return found
 
 
-@public(HOME)
+@public(STATEMENTS)
 class ValueQuoter(UnicodeMixin):
     """A value that is written into the text of a statement."""
 
@@ -59,7 +281,7 @@ class ValueQuoter(UnicodeMixin):
     __hash__ = None  # type: ignore[assignment]
 
 
-@public(HOME)
+@public(STATEMENTS)
 class InQuoter(ValueQuoter):
     """The values of an ``IN``."""
 
@@ -67,7 +289,7 @@ class InQuoter(ValueQuoter):
         return f"({', '.join(map(write, self.value))})"
 
 
-@public(HOME)
+@public(STATEMENTS)
 class BaseClause(UnicodeMixin):
     """A column and a value."""
 
@@ -96,7 +318,7 @@ def _equal(clause: BaseClause) -> str:
     return f"{escape_name(clause.field)} = {placeholder(clause.context_id)}"
 
 
-@public(HOME)
+@public(STATEMENTS)
 class WhereClause(BaseClause):
     """A column, an operator and a value: ``"a" > %(0)s``."""
 
@@ -133,7 +355,7 @@ class WhereClause(BaseClause):
             self.query_value.update_context(ctx)
 
 
-@public(HOME)
+@public(STATEMENTS)
 class IsNotNullClause(WhereClause):
     """``"a" IS NOT NULL``."""
 
@@ -153,7 +375,7 @@ class IsNotNullClause(WhereClause):
 IsNotNull = IsNotNullClause
 
 
-@public(HOME)
+@public(STATEMENTS)
 class AssignmentClause(BaseClause):
     """A column and its new value: ``"a" = %(0)s``."""
 
@@ -164,7 +386,7 @@ class AssignmentClause(BaseClause):
         return self.field, self.context_id
 
 
-@public(HOME)
+@public(STATEMENTS)
 class ConditionalClause(BaseClause):
     """A column and the value it must have for the statement to be applied."""
 
@@ -175,12 +397,12 @@ class ConditionalClause(BaseClause):
         return self.field, self.context_id
 
 
-@public(HOME)
+@public(STATEMENTS)
 class BaseDeleteClause(BaseClause):
     """The part of a row that is deleted."""
 
 
-@public(HOME)
+@public(STATEMENTS)
 class FieldDeleteClause(BaseDeleteClause):
     """A whole column."""
 
@@ -197,7 +419,7 @@ class FieldDeleteClause(BaseDeleteClause):
         pass
 
 
-@public(HOME)
+@public(STATEMENTS)
 class MapDeleteClause(BaseDeleteClause):
     """The keys of a map that are in *previous* and not in *value*."""
 

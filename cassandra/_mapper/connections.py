@@ -1,4 +1,6 @@
-"""Registry of sessions by name, for models, query sets and batches.
+"""Settings that hold for all models; programs assign ``cassandra.cqlengine.models.DEFAULT_KEYSPACE``.
+
+Registry of sessions by name, for models, query sets and batches.
 
 A :class:`Connection` has a session, or the arguments to connect one on first use. The registry is a plain dictionary of
 connections by name; ``DEFAULT_CONNECTION`` is the key of the connection that is used if none is named. It is read, and
@@ -27,11 +29,16 @@ from cassandra._session.cluster import Cluster
 from cassandra._session.session import Session
 from cassandra._wire.rows import dict_factory
 
-from . import defaults
 from .errors import CQLEngineException
 
 if TYPE_CHECKING:
     import asyncio
+
+#: Keyspace of models that set none and inherit none; ``setup()`` sets it.
+DEFAULT_KEYSPACE: str | None = None
+
+
+# ---- connections
 
 T = TypeVar("T")
 
@@ -221,7 +228,7 @@ def _configure(session: Any, option: str, value: Any) -> None:
 
 def _register_known_types(cluster: Cluster) -> None:
     for known, types in udt_by_keyspace.copy().items():
-        keyspace = known or defaults.DEFAULT_KEYSPACE  # models with user types may be older than the default
+        keyspace = known or DEFAULT_KEYSPACE  # models with user types may be older than the default
         if not keyspace:
             continue
         for name, klass in types.copy().items():
@@ -374,12 +381,13 @@ def default() -> None:
 @public("cassandra.cqlengine.connection")
 def set_session(s: Any) -> None:
     """Use the session *s*. Its rows become dictionaries, and its keyspace, if any, the default keyspace of models."""
+    global DEFAULT_KEYSPACE
     if DEFAULT_CONNECTION in _connections:
         log.warning("configuring new default session for cqlengine when one was already set")
     _connections["default"] = Connection.from_session("default", session=s)
     set_default_connection("default")
     if s.keyspace:
-        defaults.DEFAULT_KEYSPACE = s.keyspace
+        DEFAULT_KEYSPACE = s.keyspace
     log.debug("cqlengine default connection initialized with %s", s)
 
 
@@ -397,7 +405,8 @@ def setup(
     *default_keyspace* is the keyspace of models without one. *kwargs* are further arguments of ``Cluster``. The other
     arguments are those of :func:`register_connection`.
     """
-    defaults.DEFAULT_KEYSPACE = default_keyspace
+    global DEFAULT_KEYSPACE
+    DEFAULT_KEYSPACE = default_keyspace
     register_connection(
         "default",
         hosts=hosts,

@@ -14,9 +14,8 @@ from uuid import UUID
 
 from cassandra._core.models import Instance, InstanceLayout
 
-from .columns import moments, scalars
-from .columns.base import Column
-from .columns.counter import Counter
+from . import columns
+from .columns import Column, Counter
 
 MISSING: Any = object()
 #: Maximum number of layouts of partly loaded instances per model.
@@ -41,25 +40,25 @@ def exact_kind(column: Column[Any]) -> type | None:
     """Return the class of values that the column stores unchanged: none of its methods would change one. None if there
     is no such class."""
     kind = type(column)
-    if kind is scalars.Text:
+    if kind is columns.Text:
         plain = column.min_length is None and column.max_length is None  # type: ignore[attr-defined]
         return str if plain else None
-    if kind is moments.DateTime:
-        return None if moments.DateTime.truncate_microseconds else datetime
+    if kind is columns.DateTime:
+        return None if columns.DateTime.truncate_microseconds else datetime
     return EXACT.get(kind)
 
 
 EXACT: dict[Any, type] = {
-    scalars.BigInt: int,
-    scalars.Boolean: bool,
-    scalars.Double: float,
-    scalars.Float: float,
-    scalars.Integer: int,
-    scalars.SmallInt: int,
-    scalars.TimeUUID: UUID,
-    scalars.TinyInt: int,
-    scalars.UUID: UUID,
-    scalars.VarInt: int,
+    columns.BigInt: int,
+    columns.Boolean: bool,
+    columns.Double: float,
+    columns.Float: float,
+    columns.Integer: int,
+    columns.SmallInt: int,
+    columns.TimeUUID: UUID,
+    columns.TinyInt: int,
+    columns.UUID: UUID,
+    columns.VarInt: int,
 }
 
 

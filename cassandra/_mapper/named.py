@@ -1,4 +1,7 @@
-"""Tables that are queried by name, without a model."""
+"""SimpleQuerySet: rows of a table without a model.
+
+Tables that are queried by name, without a model.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,37 @@ from cassandra._mapper.connections import get_cluster
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.errors import DoesNotExist as _DoesNotExist
 from cassandra._mapper.errors import MultipleObjectsReturned as _MultipleObjectsReturned
-from cassandra._mapper.models.descriptors import UsingDescriptor
-from cassandra._mapper.query.columns import AbstractQueryableColumn
-from cassandra._mapper.query.simple import ResultObject, SimpleQuerySet
+
+from .conditions import AbstractQueryableColumn
+from .model import UsingDescriptor
+from .query_base import AbstractQuerySet
+
+
+@public("cassandra.cqlengine.query")
+class ResultObject(dict[str, Any]):
+    """A row: a dictionary whose items are attributes, too."""
+
+    def __getattr__(self, item: str) -> Any:
+        try:
+            return self[item]
+        except KeyError:
+            raise AttributeError(f"the row has no column {item!r}") from None
+
+
+@public("cassandra.cqlengine.query")
+class SimpleQuerySet(AbstractQuerySet[ResultObject]):
+    """Rows of a named table, as :class:`ResultObject`."""
+
+    def _made_of(self, names: tuple[str, ...], rows: Any) -> list[Any]:
+        made = []
+        for row in rows:
+            known = zip(names, row, strict=True) if type(row) is tuple else row
+            made.append(ResultObject(known))
+            made[-1].update(self._deferred_values)
+        return made
+
+
+# ---- named
 
 HOME = "cassandra.cqlengine.named"
 

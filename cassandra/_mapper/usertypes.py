@@ -9,11 +9,11 @@ from copy import deepcopy
 from typing import Any, ClassVar
 
 from cassandra._base.objects import public
-from cassandra._mapper import connections
-from cassandra._mapper.columns.base import Column
-from cassandra._mapper.columns.containers import BaseContainerColumn
-from cassandra._mapper.columns.tracking import BaseValueManager
 from cassandra._mapper.errors import UserTypeDefinitionException
+
+from . import connections
+from .columns import BaseValueManager, Column
+from .containers import BaseContainerColumn
 
 HOME = "cassandra.cqlengine.usertype"
 

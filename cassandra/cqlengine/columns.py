@@ -2,41 +2,47 @@
 
 import logging
 
-from cassandra._mapper.columns.base import Column
-from cassandra._mapper.columns.containers import (
+from cassandra._mapper.clauses import get_total_seconds
+from cassandra._mapper.columns import (
+    UUID,
+    Ascii,
+    BaseFloat,
+    BaseValueManager,
+    BigInt,
+    Blob,
+    Boolean,
+    Bytes,
+    Column,
+    Counter,
+    CounterValueManager,
+    Date,
+    DateTime,
+    Decimal,
+    Double,
+    Duration,
+    Float,
+    Inet,
+    Integer,
+    SmallInt,
+    Text,
+    Time,
+    TimeUUID,
+    TinyInt,
+    UDTValueManager,
+    VarInt,
+)
+from cassandra._mapper.containers import (
     BaseCollectionColumn,
     BaseContainerColumn,
     List,
     Map,
     Set,
     Tuple,
+    UserDefinedType,
     Vector,
+    resolve_udts,
 )
-from cassandra._mapper.columns.counter import Counter
-from cassandra._mapper.columns.moments import Date, DateTime, Duration, Time
-from cassandra._mapper.columns.scalars import (
-    UUID,
-    Ascii,
-    BaseFloat,
-    BigInt,
-    Blob,
-    Boolean,
-    Bytes,
-    Decimal,
-    Double,
-    Float,
-    Inet,
-    Integer,
-    SmallInt,
-    Text,
-    TimeUUID,
-    TinyInt,
-    VarInt,
-)
-from cassandra._mapper.columns.tracking import BaseValueManager, CounterValueManager, UDTValueManager
-from cassandra._mapper.columns.udt import UserDefinedType, resolve_udts
 from cassandra._mapper.errors import ValidationError
-from cassandra._mapper.functions import get_total_seconds
 from cassandra._wire.types.nested import UserType
 from cassandra._wire.types.scalars import SimpleDateType
 

@@ -21,7 +21,7 @@ from cassandra._mapper.connections import (
     unregister_connection,
 )
 from cassandra._mapper.errors import CQLEngineException, UndefinedKeyspaceException
-from cassandra._mapper.execution.text import execute
+from cassandra._mapper.execution import execute
 from cassandra._mapper.statements import BaseCQLStatement
 from cassandra._session.statements.statement import NOT_SET
 
@@ -61,6 +61,6 @@ share(
     __name__,
     {
         "cassandra._mapper.connections": "_connections _register_known_types cluster session",
-        "cassandra._mapper.execution.text": "execute=executed_by",
+        "cassandra._mapper.execution": "execute=executed_by",
     },
 )

@@ -1,7 +1,6 @@
 """Values of queries that the server computes."""
 
-from cassandra._mapper.errors import UnicodeMixin, ValidationError
-from cassandra._mapper.functions import (
+from cassandra._mapper.clauses import (
     BaseQueryFunction,
     MaxTimeUUID,
     MinTimeUUID,
@@ -10,6 +9,7 @@ from cassandra._mapper.functions import (
     Token,
     get_total_seconds,
 )
+from cassandra._mapper.errors import UnicodeMixin, ValidationError
 
 __all__ = [
     "BaseQueryFunction",

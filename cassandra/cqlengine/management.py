@@ -3,10 +3,11 @@
 from cassandra._base.aliases import lend, share
 from cassandra._mapper.connections import format_log_context, get_cluster
 from cassandra._mapper.errors import CQLEngineException
-from cassandra._mapper.execution.text import execute
-from cassandra._mapper.models.model import Model
+from cassandra._mapper.execution import execute
+from cassandra._mapper.model import Model
 from cassandra._mapper.named import NamedTable
 from cassandra._mapper.schema import (
+    CQLENG_ALLOW_SCHEMA_MANAGEMENT,
     create_keyspace_network_topology,
     create_keyspace_network_topology_async,
     create_keyspace_simple,
@@ -16,12 +17,12 @@ from cassandra._mapper.schema import (
     drop_table,
     drop_table_async,
     get_create_type,
+    log,
     sync_table,
     sync_table_async,
     sync_type,
     sync_type_async,
 )
-from cassandra._mapper.schema.allowed import CQLENG_ALLOW_SCHEMA_MANAGEMENT, log
 from cassandra._mapper.usertypes import UserType
 
 __all__ = [
@@ -53,10 +54,9 @@ lend(__name__, {"cassandra._compat.mapper": "Field schema_columnfamilies"})
 share(
     __name__,
     {
-        "cassandra._mapper.schema.steps": "execute",
-        "cassandra._mapper.schema.allowed": "_allow_schema_modification",
-        "cassandra._mapper.schema.tables": (
-            "_get_create_table _get_index_name_by_column _get_table_metadata _update_options _validate_pk"
+        "cassandra._mapper.schema": (
+            "execute _allow_schema_modification _get_create_table _get_index_name_by_column _get_table_metadata"
+            " _update_options _validate_pk"
         ),
     },
 )

@@ -12,22 +12,22 @@ from cassandra._mapper.errors import (
     UndefinedKeyspaceWarning,
     ValidationError,
 )
-from cassandra._mapper.models.base import BaseModel
-from cassandra._mapper.models.descriptors import (
+from cassandra._mapper.model import (
+    BaseModel,
     ColumnDescriptor,
     ColumnQueryEvaluator,
     ConditionalDescriptor,
     ConsistencyDescriptor,
     IfExistsDescriptor,
     IfNotExistsDescriptor,
+    Model,
+    ModelMetaClass,
     QuerySetDescriptor,
     TimestampDescriptor,
     TTLDescriptor,
     UsingDescriptor,
     hybrid_classmethod,
 )
-from cassandra._mapper.models.metaclass import ModelMetaClass
-from cassandra._mapper.models.model import Model
 
 log = logging.getLogger("cassandra.cqlengine.models")
 
@@ -58,4 +58,4 @@ __all__ = [
 
 lend_attributes(BaseModel, "cassandra._compat.mapper", "_values _table_name")
 lend(__name__, {"cassandra.cqlengine": "columns connection query"})
-share(__name__, {"cassandra._mapper.defaults": "DEFAULT_KEYSPACE"})
+share(__name__, {"cassandra._mapper.connections": "DEFAULT_KEYSPACE"})

@@ -1,11 +1,10 @@
 """Tables that are queried by name, without a model."""
 
 from cassandra._base.aliases import lend
+from cassandra._mapper.conditions import AbstractQueryableColumn
 from cassandra._mapper.connections import get_cluster
 from cassandra._mapper.errors import CQLEngineException
-from cassandra._mapper.named import NamedColumn, NamedKeyspace, NamedTable, QuerySetDescriptor
-from cassandra._mapper.query.columns import AbstractQueryableColumn
-from cassandra._mapper.query.simple import SimpleQuerySet
+from cassandra._mapper.named import NamedColumn, NamedKeyspace, NamedTable, QuerySetDescriptor, SimpleQuerySet
 
 __all__ = [
     "AbstractQueryableColumn",

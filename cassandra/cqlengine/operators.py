@@ -1,7 +1,6 @@
 """Operators of conditions: what a filter name stands for, and how it is written in CQL."""
 
-from cassandra._mapper.errors import QueryOperatorException, UnicodeMixin
-from cassandra._mapper.operators import (
+from cassandra._mapper.clauses import (
     BaseQueryOperator,
     BaseWhereOperator,
     ContainsOperator,
@@ -16,6 +15,7 @@ from cassandra._mapper.operators import (
     NotEqualsOperator,
     OpMapMeta,
 )
+from cassandra._mapper.errors import QueryOperatorException, UnicodeMixin
 
 __all__ = [
     "BaseQueryOperator",

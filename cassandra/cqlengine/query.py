@@ -1,6 +1,20 @@
 """Query sets, batches and conditions."""
 
 from cassandra._base.aliases import lend, lend_attributes
+from cassandra._mapper.clauses import (
+    BaseQueryFunction,
+    BaseWhereOperator,
+    ContainsOperator,
+    EqualsOperator,
+    GreaterThanOperator,
+    GreaterThanOrEqualOperator,
+    InOperator,
+    LessThanOperator,
+    LessThanOrEqualOperator,
+    QueryValue,
+    Token,
+)
+from cassandra._mapper.conditions import AbstractQueryableColumn
 from cassandra._mapper.errors import (
     CQLEngineException,
     DoesNotExist,
@@ -12,25 +26,11 @@ from cassandra._mapper.errors import (
     UnicodeMixin,
     ValidationError,
 )
-from cassandra._mapper.execution.applied import check_applied
-from cassandra._mapper.functions import BaseQueryFunction, QueryValue, Token
-from cassandra._mapper.operators import (
-    BaseWhereOperator,
-    ContainsOperator,
-    EqualsOperator,
-    GreaterThanOperator,
-    GreaterThanOrEqualOperator,
-    InOperator,
-    LessThanOperator,
-    LessThanOrEqualOperator,
-)
-from cassandra._mapper.query.base import AbstractQuerySet
-from cassandra._mapper.query.batch import BatchQuery, BatchType
-from cassandra._mapper.query.columns import AbstractQueryableColumn
-from cassandra._mapper.query.context import ContextQuery
-from cassandra._mapper.query.dml import DMLQuery
-from cassandra._mapper.query.models import ModelQuerySet
-from cassandra._mapper.query.simple import ResultObject, SimpleQuerySet
+from cassandra._mapper.execution import check_applied
+from cassandra._mapper.named import ResultObject, SimpleQuerySet
+from cassandra._mapper.query_base import AbstractQuerySet, ContextQuery
+from cassandra._mapper.query_models import ModelQuerySet
+from cassandra._mapper.writing import BatchQuery, BatchType, DMLQuery
 
 __all__ = [
     "AbstractQuerySet",

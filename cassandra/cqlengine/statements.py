@@ -5,33 +5,34 @@ from cassandra._mapper.clauses import (
     AssignmentClause,
     BaseClause,
     BaseDeleteClause,
+    BaseWhereOperator,
     ConditionalClause,
+    EqualsOperator,
     FieldDeleteClause,
+    InOperator,
     InQuoter,
     IsNotNull,
     IsNotNullClause,
+    IsNotNullOperator,
     MapDeleteClause,
+    QueryValue,
     ValueQuoter,
     WhereClause,
 )
 from cassandra._mapper.errors import StatementException, UnicodeMixin
-from cassandra._mapper.functions import QueryValue
-from cassandra._mapper.operators import BaseWhereOperator, EqualsOperator, InOperator, IsNotNullOperator
 from cassandra._mapper.statements import (
     AssignmentStatement,
     BaseCQLStatement,
-    DeleteStatement,
-    InsertStatement,
-    SelectStatement,
-    UpdateStatement,
-)
-from cassandra._mapper.updates import (
     ContainerUpdateClause,
     ContainerUpdateTypeMapMeta,
     CounterUpdateClause,
+    DeleteStatement,
+    InsertStatement,
     ListUpdateClause,
     MapUpdateClause,
+    SelectStatement,
     SetUpdateClause,
+    UpdateStatement,
 )
 from cassandra.cqlengine import columns
 

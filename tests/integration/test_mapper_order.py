@@ -54,7 +54,7 @@ def in_batch(thing: Any) -> None:
 @pytest.mark.parametrize("text", [False, True], ids=["prepared", "text"])
 @pytest.mark.parametrize("write", [by_instance, by_condition, by_query_set, in_batch])
 def test_a_conditional_write_is_not_older(write: Any, text: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cassandra._mapper.execution.text.PREPARING", not text)
+    monkeypatch.setattr("cassandra._mapper.execution.PREPARING", not text)
     lost = 0
     for number in range(PAIRS):
         write(Thing.create(id=number, text="before"))

@@ -15,10 +15,10 @@ import pytest
 
 from cassandra._core.models import Instance, RowInsert
 from cassandra._core.transport import Request
+from cassandra._mapper import model
 from cassandra._mapper.instances import left_out
-from cassandra._mapper.models import base
-from cassandra._mapper.query.plain import PlainInsert
-from cassandra._mapper.query.points import READS
+from cassandra._mapper.plans import READS
+from cassandra._mapper.writing import PlainInsert
 from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session, UnresolvableContactPoints
 from cassandra.concurrent import execute_concurrent_async, execute_concurrent_with_args_async
 from cassandra.cqlengine import columns, connection
@@ -97,8 +97,8 @@ class Watch:
     def __enter__(self) -> Watch:
         self._patch = pytest.MonkeyPatch()
         self._patch.setattr(ResponseFuture, "_settle", _settle)
-        self._patch.setattr(base.BaseModel, "update", _update, raising=False)
-        self._patch.setattr(base, "_read", _read)
+        self._patch.setattr(model.BaseModel, "update", _update, raising=False)
+        self._patch.setattr(model, "_read", _read)
         self._patch.setattr(PlainInsert, "write", write)
         self._before = sys.getprofile()
         sys.setprofile(self._on_event)

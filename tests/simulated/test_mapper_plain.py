@@ -174,7 +174,7 @@ def test_rows_of_batches_are_created_alike(
             return execute()
 
         batch._executing = executing  # type: ignore[method-assign]
-        with mock.patch("cassandra._mapper.execution.text.PREPARING", options != "text"):
+        with mock.patch("cassandra._mapper.execution.PREPARING", options != "text"):
             if awaited:
                 made = asyncio.run(within(batch, queryset))
             else:

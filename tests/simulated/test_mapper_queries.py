@@ -14,8 +14,8 @@ import pytest
 
 import cassandra.cqlengine.connection
 from cassandra import InvalidRequest
-from cassandra._mapper.query.loading import Pages
-from cassandra._mapper.query.models import ModelQuerySet
+from cassandra._mapper.query_models import ModelQuerySet
+from cassandra._mapper.reading import Pages
 from cassandra.cluster import Cluster, Session
 from cassandra.cqlengine import CQLEngineException, columns, connection, models
 from cassandra.cqlengine.models import Model
@@ -24,7 +24,7 @@ from cassandra.query import SimpleStatement
 from cassandra.testing import SimulatedCluster
 from tests.simulated.test_aio_nothing_blocks import run as run_and_see_that_nothing_blocks
 
-TEXT = "cassandra._mapper.execution.text"
+TEXT = "cassandra._mapper.execution"
 
 
 class Item(Model):
@@ -339,13 +339,13 @@ def test_awaiting_by_text(session: Session, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_is_prepared_is_bounded(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cassandra._mapper import shapes
+    from cassandra._mapper import execution
 
-    monkeypatch.setattr(shapes, "PREPARED_KEPT", 8)
-    monkeypatch.setattr(shapes, "SHAPES_KEPT", 8)
+    monkeypatch.setattr(execution, "PREPARED_KEPT", 8)
+    monkeypatch.setattr(execution, "SHAPES_KEPT", 8)
     for size in range(1, 40):
         assert Item.objects(part=1).fetch_size(size).first() is None
-    assert len(shapes.prepared_of(session)) <= 8
+    assert len(execution.prepared_of(session)) <= 8
 
 
 def test_what_was_worked_out_before_is_what_is_written(session: Session) -> None:

@@ -170,7 +170,7 @@ class TestOptions:
     }
 
     def test_what_is_the_same(self) -> None:
-        from cassandra._mapper.schema.options import changed_options
+        from cassandra._mapper.schema import changed_options
 
         same = {
             "comment": "x",
@@ -195,12 +195,12 @@ class TestOptions:
         ],
     )
     def test_what_differs(self, wanted: dict[str, Any]) -> None:
-        from cassandra._mapper.schema.options import changed_options
+        from cassandra._mapper.schema import changed_options
 
         assert changed_options(wanted, self.EXISTING, "") == wanted
 
     def test_no_option(self) -> None:
-        from cassandra._mapper.schema.options import changed_options
+        from cassandra._mapper.schema import changed_options
 
         with pytest.raises(KeyError, match="here: Invalid table option: 'nothing'; known options"):
             changed_options({"nothing": 1}, self.EXISTING, "here: ")

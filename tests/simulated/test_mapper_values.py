@@ -21,7 +21,7 @@ from cassandra.cqlengine.usertype import UserType
 from cassandra.testing import SimulatedCluster
 from cassandra.util import Date
 
-TEXT = "cassandra._mapper.execution.text"
+TEXT = "cassandra._mapper.execution"
 
 
 class Address(UserType):

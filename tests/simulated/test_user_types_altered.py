@@ -91,7 +91,7 @@ def test_a_field_is_added(kind: Any, streets: Session, caplog: pytest.LogCapture
         for _ in range(3):
             read = values(streets)
             assert all(type(value) is kind and (value.name, value.number) == ("one", 1) for value in read)
-    lines = [message for message in caplog.messages if "does not fit" in message]
+    lines = [message for message in caplog.messages if "does not match" in message]
     assert len(lines) == (0 if kind is Open else 1)
     assert all("street" in line and "'zip'" in line for line in lines)
 
@@ -105,7 +105,7 @@ def test_a_field_is_renamed(kind: Any, streets: Session, caplog: pytest.LogCaptu
             read = values(streets)
             assert all(type(value) is kind and value.name == "one" for value in read)
             assert {value.number for value in read} == {7 if kind is Slots else None}
-    lines = [message for message in caplog.messages if "does not fit" in message]
+    lines = [message for message in caplog.messages if "does not match" in message]
     assert len(lines) == (0 if kind is Open else 1)
 
 
@@ -172,7 +172,7 @@ def test_a_class_of_the_mapper(streets: Session, caplog: pytest.LogCaptureFixtur
             for _ in range(2):
                 read = values(streets)
                 assert all(type(value) is Mapped and (value.name, value.number) == ("one", None) for value in read)
-        lines = [message for message in caplog.messages if "does not fit" in message]
+        lines = [message for message in caplog.messages if "does not match" in message]
         assert len(lines) == 1 and "'zip'" in lines[0] and "'house'" in lines[0] and "'number'" in lines[0]
         streets.execute(streets.prepare("INSERT INTO t (id, v) VALUES (2, ?)"), (Mapped(name="two"),))
         assert streets.execute("SELECT v FROM t WHERE id = 2").one()["v"].name == "two"

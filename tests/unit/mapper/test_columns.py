@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pytest
 
-from cassandra._mapper.query.loading import Pages
+from cassandra._mapper.reading import Pages
 from cassandra.cqlengine import ValidationError, columns
 from cassandra.cqlengine.models import Model, ModelDefinitionException
 from cassandra.cqlengine.usertype import UserType, UserTypeDefinitionException

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from cassandra._mapper.execution import order
-from cassandra._mapper.shapes import shape_of
+from cassandra._mapper import execution
+from cassandra._mapper.execution import shape_of
 
 NOW = 1_700_000_000_000_300  # microseconds
 
@@ -26,7 +26,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         clock.now += round(seconds * 1e6)
 
     now = {"time_ns": lambda: clock.now * 1000, "monotonic": lambda: clock.now * 1e-6}
-    monkeypatch.setattr(order, "time", SimpleNamespace(sleep=sleep, **now))
+    monkeypatch.setattr(execution, "time", SimpleNamespace(sleep=sleep, **now))
     return clock
 
 
@@ -36,7 +36,7 @@ def session(last: Any, use: bool = True) -> Any:
 
 @pytest.mark.parametrize("last", [NOW - 300, NOW, NOW + 699])
 def test_the_same_millisecond(clock: SimpleNamespace, last: int) -> None:
-    order.wait_for_later(session(last))
+    execution.wait_for_later(session(last))
     assert clock.slept == [pytest.approx(700e-6)] and clock.now // 1000 > last // 1000
 
 
@@ -54,8 +54,8 @@ def test_the_same_millisecond(clock: SimpleNamespace, last: int) -> None:
     ],
 )
 def test_nothing_to_wait_for(clock: SimpleNamespace, one: Any) -> None:
-    order.wait_for_later(one)
-    asyncio.run(order.wait_for_later_async(one))
+    execution.wait_for_later(one)
+    asyncio.run(execution.wait_for_later_async(one))
     assert clock.slept == []
 
 
@@ -63,14 +63,14 @@ def test_awaited() -> None:
     async def main() -> None:
         for _ in range(20):
             last = time.time_ns() // 1000
-            await order.wait_for_later_async(session(last))
+            await execution.wait_for_later_async(session(last))
             assert time.time_ns() // 1_000_000 > last // 1000
 
     asyncio.run(main())
 
 
 def test_a_clock_that_stands_still(clock: SimpleNamespace) -> None:
-    asyncio.run(asyncio.wait_for(order.wait_for_later_async(session(NOW)), 10))
+    asyncio.run(asyncio.wait_for(execution.wait_for_later_async(session(NOW)), 10))
     assert clock.now == NOW
 
 

@@ -5,25 +5,23 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from cassandra._base.objects import public
-from cassandra._mapper.columns.containers import Map
 from cassandra._mapper.errors import (
     IfExistsWithCounterColumn,
     IfNotExistsWithCounterColumn,
     QueryException,
     ValidationError,
 )
-from cassandra._mapper.execution.requests import Request
-from cassandra._mapper.execution.steps import arun, run
-from cassandra._mapper.functions import Token
 from cassandra._mapper.instances import left_out
-from cassandra._mapper.operators import EqualsOperator
 from cassandra._mapper.statements import DeleteStatement, UpdateStatement
 
-from .base import AbstractQuerySet
-from .filters import name_and_operator
-from .loading import from_dict, from_tuples
-from .plain import INSERTS, join
-from .points import READS, is_fresh, is_of_batch, read_async, selection_of
+from .clauses import EqualsOperator, Token
+from .conditions import name_and_operator
+from .containers import Map
+from .execution import Request, arun, run
+from .plans import READS, is_fresh, is_of_batch, read_async, selection_of
+from .query_base import AbstractQuerySet
+from .reading import from_dict, from_tuples
+from .writing import INSERTS, join
 
 T = TypeVar("T")
 S = TypeVar("S", bound="ModelQuerySet[Any]")

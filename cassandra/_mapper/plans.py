@@ -2,26 +2,31 @@
 
 A :class:`PointRead` belongs to a model and the names of some columns, each with one value. It is cached with the model
 until an attribute of the model is set.
+
+INSERT and UPDATE of values that are stored as a whole, with precomputed text.
+
+Model, columns and options determine the text; it is cached with the model until an attribute of the model is set. The
+statement itself is built only if it is needed: as text, or in a batch that is sent by text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cassandra._base.errors import DriverException
 from cassandra._core.models import ExactKinds, InstanceLayout, RowRead, RowReads
-from cassandra._mapper import defaults
-from cassandra._mapper.clauses import WhereClause
-from cassandra._mapper.execution.requests import READY
-from cassandra._mapper.functions import BaseQueryFunction, QueryValue
-from cassandra._mapper.instances import is_left_out
-from cassandra._mapper.operators import EqualsOperator
-from cassandra._mapper.shapes import Shape, shape_and_values
+from cassandra._mapper.clauses import AssignmentClause, WhereClause
+from cassandra._mapper.instances import exact_kind, is_left_out
+from cassandra._mapper.statements import InsertStatement, microseconds, update_clause
 from cassandra._wire.rows import tuple_factory
 
-from .filters import TOKEN
-from .loading import NONE, is_native, keep, layout_of, worked_out
+from . import connections
+from .clauses import BaseQueryFunction, EqualsOperator, QueryValue
+from .columns import Column, Counter
+from .conditions import TOKEN
+from .execution import READY, Shape, WrittenLater, shape_and_values
+from .reading import NONE, is_native, keep, layout_of, worked_out
 
 
 class PointRead(RowRead):
@@ -34,7 +39,7 @@ class PointRead(RowRead):
             (_as_it_is(column), column.to_database, column.to_python) for column in columns
         ]
         exact = ExactKinds([kind for kind, _, _ in self._stored], range(len(names)), len(names))
-        super().__init__(model, shape, defaults.DEFAULT_KEYSPACE, READY, names, exact, limit, tuple_factory)
+        super().__init__(model, shape, connections.DEFAULT_KEYSPACE, READY, names, exact, limit, tuple_factory)
 
     def _converted(self, given: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         """Return the values to bind, and the values as they are read; None if one is null or a function."""
@@ -176,7 +181,7 @@ def selection_of(queryset: Any) -> tuple[Shape, list[Any]] | None:
         tuple(queryset._distinct_fields or ()),
         queryset._allow_filtering,
         bool(queryset._limit),
-        defaults.DEFAULT_KEYSPACE,
+        connections.DEFAULT_KEYSPACE,
     )
     shape = model._shapes.get(key)
     if shape is None:
@@ -196,3 +201,85 @@ def _selection(queryset: Any) -> Shape | None:
     shape, _ = shape_and_values(queryset._select_query())
     expected = tuple([str(number) for number in range(len(queryset._where))])
     return shape if shape.keys == (*expected, *(("limit",) if queryset._limit else ())) else None
+
+
+# ---- writes
+
+
+class Writer:
+    """Encoding of the values of a column: *kind* is the class of values that are stored unchanged."""
+
+    __slots__ = ("bit", "column", "is_key", "kind", "name", "static", "whole")
+
+    def __init__(self, number: int, name: str, column: Column[Any]) -> None:
+        self.bit = 1 << number
+        self.name = name
+        self.column = column
+        plain = type(column)._val_is_null is Column._val_is_null and not column.changes_in_place
+        #: The class of values that are bound unchanged.
+        self.kind = exact_kind(column) or (column.unconverted("to_database") if plain else None)
+        self.static = column.static or column.partition_key
+        self.is_key = column.primary_key
+        #: True if an UPDATE replaces the value, independent of the previous one.
+        self.whole = not isinstance(column, Counter) and update_clause(column) is None
+
+    def bound(self, value: Any) -> Any:
+        return value if type(value) is self.kind else self.column.to_database(value)
+
+
+def writers_of(model: Any) -> tuple[Writer, ...]:
+    found: tuple[Writer, ...] | None = model._shapes.get("writers")
+    if found is None:
+        columns = enumerate(model._columns.items())
+        found = model._shapes["writers"] = tuple([Writer(number, *item) for number, item in columns])
+    return found
+
+
+def insert(dml: Any, columns: int, bound: list[Any]) -> Any:
+    """Return the statement that inserts values of these *columns*, a sum of the bits of their writers."""
+    ttl, timestamp, if_not_exists = dml._ttl, dml._timestamp, dml._if_not_exists
+    model = dml.model
+
+    def write() -> InsertStatement:
+        return InsertStatement(
+            model.column_family_name(),
+            assignments=assignments(model, columns, bound),
+            ttl=ttl,
+            timestamp=timestamp,
+            if_not_exists=if_not_exists,
+        )
+
+    return later(dml, ("insert", columns, if_not_exists, connections.DEFAULT_KEYSPACE), write, bound)
+
+
+def assignments(model: Any, columns: int, bound: Iterable[Any]) -> list[AssignmentClause]:
+    """Return assignments of the bound values, as they are written in a text."""
+    writers = [writer for writer in writers_of(model) if writer.bit & columns]
+    return [
+        AssignmentClause(
+            writer.column.db_field_name, writer.column.to_database(value) if type(value) is writer.kind else value
+        )
+        for writer, value in zip(writers, bound, strict=False)
+    ]
+
+
+def later(dml: Any, key: tuple[Any, ...], write: Callable[[], Any], bound: list[Any]) -> Any:
+    """Return the statement built by *write*, deferred; its placeholders take the *bound* values in their order."""
+    ttl, timestamp, shapes = dml._ttl, dml._timestamp, dml.model._shapes
+    if not ttl and not timestamp:
+        shape: Shape | None = shapes.get(key)
+        return WrittenLater(_added(dml.model, key, write) if shape is None else shape, bound, write)
+    if ttl and type(ttl) is not int:
+        return write()
+    key = (*key, bool(ttl), bool(timestamp))
+    shape = shapes.get(key) or _added(dml.model, key, write)
+    context = {str(number): value for number, value in enumerate(bound)}
+    context["ttl"] = ttl
+    if timestamp:
+        context["timestamp"] = microseconds(timestamp)
+    return WrittenLater(shape, [context[name] for name in shape.keys], write)
+
+
+def _added(model: Any, key: tuple[Any, ...], write: Callable[[], Any]) -> Shape:
+    shape: Shape = keep(model, key, shape_and_values(write())[0])
+    return shape

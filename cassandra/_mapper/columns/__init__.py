@@ -1,1 +1,0 @@
-"""Columns: declaration in a model, validation of values, conversion to and from the stored form."""
