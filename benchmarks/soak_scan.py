@@ -23,8 +23,7 @@ from cassandra.cluster import Cluster, Session
 from cassandra.scan import Count, ForEachBatch, Scan, Sum, col
 from cassandra.testing import SimulatedCluster
 from cassandra.testing import _wire as wire
-from cassandra.testing._messages import EMPTY_STATE, paging_state_of
-from cassandra.testing._pages import empty_page, is_rows
+from cassandra.testing._connection import EMPTY_STATE, empty_page, is_rows, paging_state_of
 from cassandra.testing.faults import Exchange, Reaction
 
 TABLE, SERVE = "ks.t", "--serve"

@@ -38,5 +38,5 @@ __all__ = [
 ]
 
 lend(__name__, {
-    "cassandra._compat.internals": "SASLClient _have_kerberos _have_puresasl _proxy_execute_key",
+    "cassandra._compat.names": "SASLClient _have_kerberos _have_puresasl _proxy_execute_key",
 })  # fmt: skip

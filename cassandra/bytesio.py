@@ -1,5 +1,5 @@
 """``BytesIOReader``, for parsers of rows (:mod:`cassandra.parsing`)."""
 
-from cassandra._compat.parsing import BytesIOReader
+from cassandra._compat.protocol import BytesIOReader
 
 __all__ = ["BytesIOReader"]

@@ -75,25 +75,25 @@ __all__ = [
 ]
 
 lend(__name__, {
-    "cassandra._compat.libraries": """
-        Event Future Lock RLock Thread WeakSet copy datetime defaultdict json partial random re socket time
-        types uuid weakref wraps
-    """,
+    "cassandra._compat.names": (
+        "Event Future Lock RLock Thread WeakSet copy datetime defaultdict json partial random re socket time"
+        " types uuid weakref wraps _ConfigMode _execution_profile_to_string _proxy_execute_key"
+        " _request_timeout_key conn_fns excs _clusters_for_shutdown refresh_schema_and_set_result run_in_executor"
+        " _addrinfo_or_none _resolve_contact_points_to_string_map"
+    ),
     "cassandra._net.handshake": "ApplicationInfoBase",
-    "cassandra._compat.dse": """
-        ContinuousPagingOptions EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT EXEC_PROFILE_GRAPH_DEFAULT
-        EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT GraphSON1Serializer GraphSON2Serializer GraphSON3Serializer
-        graph_graphson2_row_factory graph_graphson3_row_factory
-    """,
-    "cassandra._compat.graph": """
-        GraphAnalyticsExecutionProfile GraphExecutionProfile GraphOptions GraphProtocol GraphStatement
-        SimpleGraphStatement graph_object_row_factory
-    """,
+    "cassandra._compat.dse": (
+        "ContinuousPagingOptions EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT EXEC_PROFILE_GRAPH_DEFAULT"
+        " EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT GraphSON1Serializer GraphSON2Serializer GraphSON3Serializer"
+        " graph_graphson2_row_factory graph_graphson3_row_factory GraphAnalyticsExecutionProfile"
+        " GraphExecutionProfile GraphOptions GraphProtocol GraphStatement SimpleGraphStatement"
+        " graph_object_row_factory"
+    ),
     "cassandra._session.driver_config": "DriverConfigReporter",
-    "cassandra.protocol": """
-        BatchMessage ExecuteMessage PrepareMessage ProtocolHandler QueryMessage RESULT_KIND_PREPARED RESULT_KIND_ROWS
-        RESULT_KIND_SCHEMA_CHANGE RESULT_KIND_SET_KEYSPACE RESULT_KIND_VOID ResultMessage
-    """,
+    "cassandra.protocol": (
+        "BatchMessage ExecuteMessage PrepareMessage ProtocolHandler QueryMessage RESULT_KIND_PREPARED"
+        " RESULT_KIND_ROWS RESULT_KIND_SCHEMA_CHANGE RESULT_KIND_SET_KEYSPACE RESULT_KIND_VOID ResultMessage"
+    ),
     "cassandra._wire.encoder": "Encoder",
     "concurrent.futures": "FIRST_COMPLETED",
     "cassandra.query": "HostTargetingStatement bind_params",
@@ -102,22 +102,17 @@ lend(__name__, {
     "cassandra.cqltypes": "UserType",
     "cassandra.util": "Version maybe_add_timeout_to_query",
     "cassandra._net.connection": "DefaultConnection=Connection conn_class=Connection",
-    "cassandra._compat.internals": """
-        _ConfigMode _execution_profile_to_string _proxy_execute_key _request_timeout_key conn_fns excs
-        _clusters_for_shutdown refresh_schema_and_set_result run_in_executor
-    """,
     "cassandra._compat.scheduling": "_Scheduler",
     "cassandra._session.statements.statement": "FETCH_SIZE_UNSET _NOT_SET=NOT_SET",
     "cassandra.connection": "ConnectionHeartbeat locally_supported_compressions",
-    "cassandra._compat.addresses": "_addrinfo_or_none _resolve_contact_points_to_string_map",
 })  # fmt: skip
 lend_to(
     BatchStatement, BoundStatement, Cluster, ControlConnection, HostConnection, Metadata, PreparedStatement, QueryTrace,
     ResponseFuture, Session, Statement, Cluster.connection_class, ColumnMetadata, KeyspaceMetadata,
     TableMetadata,
 )
-tell_if_replaced(ResponseFuture, "_set_final_exception _set_final_result", "cassandra._compat.finals", "replaced")
-lend_to_instances(Session, "cassandra._compat.sessions", "make", ours="_by_connect")
-lend_class(ResultSet, "cassandra._compat.results", Request)
+tell_if_replaced(ResponseFuture, "_set_final_exception _set_final_result", "cassandra._compat.hooks", "replaced")
+lend_to_instances(Session, "cassandra._compat.hooks", "make", ours="_by_connect")
+lend_class(ResultSet, "cassandra._compat.hooks", Request)
 lend_class(ResponseFuture, "cassandra._compat.futures", Session)
-tell_if_patched(__name__, "log", "cassandra._compat.patches", "replaced")
+tell_if_patched(__name__, "log", "cassandra._compat.hooks", "replaced_in_facade")

@@ -26,5 +26,5 @@ __all__ = [
 
 lend(__name__, {
     "cassandra._session.profiles": "EXEC_PROFILE_DEFAULT",
-    "cassandra._compat.concurrent": "ConcurrentExecutorGenResults ConcurrentExecutorListResults",
+    "cassandra._compat.names": "ConcurrentExecutorGenResults ConcurrentExecutorListResults",
 })  # fmt: skip

@@ -59,16 +59,13 @@ __all__ = [
 ]
 
 lend(__name__, {
-    "cassandra._compat.libraries": """
-        Condition Empty Event OrderedDict Queue RLock Thread defaultdict deque errno io itertools partial
-        random socket ssl struct sys time total_ordering uuid weakref wraps
-    """,
+    "cassandra._compat.names": (
+        "Condition Empty Event OrderedDict Queue RLock Thread defaultdict deque errno io itertools partial random"
+        " socket ssl struct sys time total_ordering uuid weakref wraps DEFAULT_LOCAL_PORT_HIGH"
+        " DEFAULT_LOCAL_PORT_LOW NONBLOCKING defunct_on_error _Frame frame_header_v3"
+    ),
     "cassandra._compat.dse": "ContinuousPagingSession",
-    "cassandra._compat.internals": """
-        DEFAULT_LOCAL_PORT_HIGH DEFAULT_LOCAL_PORT_LOW NONBLOCKING defunct_on_error
-    """,
     "cassandra._session.driver_config": "DRIVER_CONFIG_OPTION DriverConfigReporter SESSION_ID_OPTION",
-    "cassandra._compat.structs": "_Frame frame_header_v3",
     "cassandra._compat.heartbeats": "ConnectionHeartbeat HeartbeatFuture",
     "cassandra._compat.timers": "ResponseWaiter Timer TimerManager",
     "cassandra._compat.segment": "SegmentCodec segment_codec_lz4 segment_codec_no_compression",

@@ -58,9 +58,8 @@ lend(__name__, {
     "decimal": "Decimal",
     "uuid": "UUID",
     "cassandra._wire.types.base": "_casstypes=casstypes _cqltypes=cqltypes",
-    "cassandra._compat.structs": "point_be point_le",
-    "cassandra._compat.type_names": """
-        _little_endian_flag _name_from_hex_string _number_types _strip_frozen_from_python casstype_scanner
-        cql_type_scanner
-    """,
+    "cassandra._compat.names": (
+        "point_be point_le _little_endian_flag _name_from_hex_string _number_types _strip_frozen_from_python"
+        " casstype_scanner cql_type_scanner"
+    ),
 })  # fmt: skip

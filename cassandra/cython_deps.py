@@ -7,4 +7,4 @@ HAVE_NUMPY = have_numpy()
 
 __all__ = ["HAVE_CYTHON", "HAVE_NUMPY"]
 
-lend(__name__, {"cassandra._compat.parsing": "make_recv_results_rows"})
+lend(__name__, {"cassandra._compat.protocol": "make_recv_results_rows"})

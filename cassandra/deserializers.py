@@ -1,6 +1,6 @@
 """Deserializers of single types, for parsers of rows (:mod:`cassandra.parsing`). Sessions decode natively."""
 
-from cassandra._compat.parsing import (
+from cassandra._compat.protocol import (
     DESERIALIZERS,
     EPOCH_OFFSET_DAYS,
     Deserializer,

@@ -21,5 +21,5 @@ __all__ = [
 ]
 
 lend(__name__, {
-    "cassandra._compat.structs": "_make_packer circle_be circle_le point_be point_le v3_header_struct",
+    "cassandra._compat.names": "_make_packer circle_be circle_le point_be point_le v3_header_struct",
 })  # fmt: skip

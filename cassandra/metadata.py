@@ -51,19 +51,15 @@ __all__ = [
 ]
 
 lend(__name__, {
-    "cassandra._compat.libraries": """
-        OrderedDict RLock defaultdict itertools json random re struct sys total_ordering types
-    """,
-    "cassandra._compat.dse": "SchemaParserDSE60 SchemaParserDSE67 SchemaParserDSE68",
-    "cassandra._compat.graph_schema": "EdgeMetadata TableMetadataDSE68 VertexMetadata",
-    "cassandra._compat.internals": """
-        RLACTableExtension _ConsistencyMode _consistency_mode_from_string get_column_from_system_local
-        valid_cql3_word_re
-    """,
-    "cassandra._compat.schema": """
-        SchemaParserV22 SchemaParserV3 SchemaParserV4 _RegisteredExtensionType _UnknownStrategyBuilder
-        _cql_from_cass_type _encoder _replication_strategies get_schema_parser
-    """,
+    "cassandra._compat.names": (
+        "OrderedDict RLock defaultdict itertools json random re struct sys total_ordering types"
+        " RLACTableExtension _ConsistencyMode _consistency_mode_from_string get_column_from_system_local"
+        " valid_cql3_word_re SchemaParserV22 SchemaParserV3 SchemaParserV4 _RegisteredExtensionType"
+        " _UnknownStrategyBuilder _cql_from_cass_type _encoder _replication_strategies get_schema_parser"
+    ),
+    "cassandra._compat.dse": (
+        "SchemaParserDSE60 SchemaParserDSE67 SchemaParserDSE68 EdgeMetadata TableMetadataDSE68 VertexMetadata"
+    ),
     "cassandra._wire.messages.requests": "QueryMessage",
     "cassandra._session.statements.statement": "bind_params",
     "cassandra._base.versions": "maybe_add_timeout_to_query",

@@ -58,6 +58,6 @@ __all__ = [
 ]  # fmt: skip
 
 lend(__name__, {
-    "cassandra._compat.policies": "DSELoadBalancingPolicy",
+    "cassandra._compat.names": "DSELoadBalancingPolicy",
 })  # fmt: skip
 lend_to(DCAwareRoundRobinPolicy, LoadBalancingPolicy, RackAwareRoundRobinPolicy, RoundRobinPolicy)

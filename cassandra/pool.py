@@ -25,5 +25,5 @@ __all__ = [
 ]
 
 lend(__name__, {
-    "cassandra._compat.libraries": "Condition Future Lock RLock WeakSet copy random time total_ordering weakref",
+    "cassandra._compat.names": "Condition Future Lock RLock WeakSet copy random time total_ordering weakref",
 })  # fmt: skip

@@ -64,29 +64,29 @@ __all__ = [
 ]
 
 lend(__name__, {
-    "cassandra._compat.libraries": "UUID io namedtuple socket",
-    "cassandra.cqltypes": """
-        AsciiType BooleanType ByteType BytesType CounterColumnType DateType DecimalType DoubleType DurationType
-        FloatType InetAddressType Int32Type IntegerType ListType LongType MapType SetType ShortType SimpleDateType
-        TimeType TimeUUIDType TupleType UTF8Type UUIDType UserType VarcharType lookup_casstype
-    """,
+    "cassandra._compat.names": "UUID io namedtuple socket",
+    "cassandra.cqltypes": (
+        "AsciiType BooleanType ByteType BytesType CounterColumnType DateType DecimalType DoubleType DurationType"
+        " FloatType InetAddressType Int32Type IntegerType ListType LongType MapType SetType ShortType"
+        " SimpleDateType TimeType TimeUUIDType TupleType UTF8Type UUIDType UserType VarcharType lookup_casstype"
+    ),
     "cassandra.policies": "ColDesc",
-    "cassandra": """
-        DriverException FunctionFailure OperationType ProtocolVersion RateLimitReached SchemaTargetType
-        UnsupportedOperation UserAggregateDescriptor UserFunctionDescriptor WriteType
-    """,
-    "cassandra._compat.messages": """
-        CUSTOM_TYPE ErrorMessageSubclass _NAMES_FOR_VALUES_FLAG _PAGE_SIZE_BYTES_FLAG _PAGE_SIZE_FLAG
-        _PAGING_OPTIONS_FLAG _PREPARED_WITH_KEYSPACE_FLAG _PROTOCOL_TIMESTAMP_FLAG _RegisterMessageType
-        _SKIP_METADATA_FLAG _VALUES_FLAG _WITH_KEYSPACE_FLAG _WITH_PAGING_STATE_FLAG _WITH_SERIAL_CONSISTENCY_FLAG
-        _get_params _message_types_by_opcode _metadata_id_negotiated get_registered_classes register_class
-    """,
-    "cassandra._compat.parsing": "LazyParser ListParser NumpyParser cython_protocol_handler",
+    "cassandra": (
+        "DriverException FunctionFailure OperationType ProtocolVersion RateLimitReached SchemaTargetType"
+        " UnsupportedOperation UserAggregateDescriptor UserFunctionDescriptor WriteType"
+    ),
+    "cassandra._compat.protocol": (
+        "CUSTOM_TYPE ErrorMessageSubclass _NAMES_FOR_VALUES_FLAG _PAGE_SIZE_BYTES_FLAG _PAGE_SIZE_FLAG"
+        " _PAGING_OPTIONS_FLAG _PREPARED_WITH_KEYSPACE_FLAG _PROTOCOL_TIMESTAMP_FLAG _RegisterMessageType"
+        " _SKIP_METADATA_FLAG _VALUES_FLAG _WITH_KEYSPACE_FLAG _WITH_PAGING_STATE_FLAG"
+        " _WITH_SERIAL_CONSISTENCY_FLAG _get_params _message_types_by_opcode _metadata_id_negotiated"
+        " get_registered_classes register_class LazyParser ListParser NumpyParser cython_protocol_handler"
+    ),
     "cassandra.marshal": "int32_unpack int8_unpack uint16_unpack uint32_le_unpack",
     "cassandra._core.codec": "_UNSET_VALUE=UNSET",
 })  # fmt: skip
-lend_to_subclasses(_MessageType, "send_body", "cassandra._compat.messages", "encode_by_body")
-lend_attributes(QueryMessage, "cassandra._compat.messages", "send_body")
-lend_attributes(PrepareMessage, "cassandra._compat.messages", "send_body")
+lend_to_subclasses(_MessageType, "send_body", "cassandra._compat.protocol", "encode_by_body")
+lend_attributes(QueryMessage, "cassandra._compat.protocol", "send_body")
+lend_attributes(PrepareMessage, "cassandra._compat.protocol", "send_body")
 lend_attributes(ProtocolHandler, "cassandra._compat.attributes", "col_parser my_opcodes")
 lend_attributes(LazyProtocolHandler, "cassandra._compat.attributes", "col_parser my_opcodes")

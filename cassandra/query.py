@@ -49,13 +49,13 @@ __all__ = [
 ]
 
 lend(__name__, {
-    "cassandra._compat.libraries": "datetime namedtuple re struct time timedelta timezone warnings",
+    "cassandra._compat.names": (
+        "datetime namedtuple re struct time timedelta timezone warnings END_BADCHAR_REGEX NON_ALPHA_REGEX"
+        " PseudoNamedTupleRow START_BADCHAR_REGEX _clean_name_cache _sanitize_identifiers"
+        " pseudo_namedtuple_factory"
+    ),
     "collections": "OrderedDict",
     "cassandra.policies": "ColDesc",
-    "cassandra._compat.internals": """
-        END_BADCHAR_REGEX NON_ALPHA_REGEX PseudoNamedTupleRow START_BADCHAR_REGEX _clean_name_cache
-        _sanitize_identifiers pseudo_namedtuple_factory
-    """,
     "cassandra.util": "maybe_add_timeout_to_query unix_time_from_uuid1",
     "cassandra._core.codec": "_UNSET_VALUE=UNSET",
     "cassandra._base.tuples": "_clean_column_name=clean_name",

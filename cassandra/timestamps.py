@@ -10,4 +10,4 @@ log = logging.getLogger("cassandra.timestamps")
 
 __all__ = ["log", "MonotonicTimestampGenerator"]
 
-tell_if_patched(__name__, "log time", "cassandra._compat.patches", "replaced")
+tell_if_patched(__name__, "log time", "cassandra._compat.hooks", "replaced_in_facade")

@@ -38,8 +38,9 @@ __all__ = [
 lend(__name__, {
     "collections": "OrderedDict",
     "socket": "inet_ntop inet_pton",
-    "cassandra._compat.internals": "_HAS_GEOMET _nan _positional_rename_invalid_identifiers _sanitize_identifiers",
-    "cassandra._compat.addresses": "_addrinfo_or_none _addrinfo_to_ip_strings _resolve_contact_points_to_string_map",
-    "cassandra._compat.structs": "_LinearRing",
+    "cassandra._compat.names": (
+        "_HAS_GEOMET _nan _positional_rename_invalid_identifiers _sanitize_identifiers _addrinfo_or_none"
+        " _addrinfo_to_ip_strings _resolve_contact_points_to_string_map _LinearRing"
+    ),
 })  # fmt: skip
 lend_attributes(OrderedMapSerializedKey, "cassandra._compat.attributes", "_insert _insert_unchecked")

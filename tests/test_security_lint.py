@@ -102,7 +102,7 @@ BUILDERS = {
 #: (file, expression) of what is CQL for another reason.
 REVIEWED_CQL: dict[tuple[str, str], str] = {
     ("cassandra/_base/versions.py", "stmt"): "a statement of the driver",
-    ("cassandra/_bulk/cells.py", "self._table.name"): "quoted by Table",
+    ("cassandra/_bulk/writer.py", "self._table.name"): "quoted by Table",
     ("cassandra/_bulk/differing.py", "table.name"): "quoted by Table",
     ("cassandra/_mapper/columns.py", "value"): "text of an error, not CQL",
     ("cassandra/_mapper/writing.py", "kind"): "one of KINDS, which is checked before",
@@ -284,19 +284,19 @@ SEARCHING = {"search", "findall", "finditer", "sub", "subn", "split"}
 REVIEWED_REGEXES: dict[tuple[str, str], str] = {
     ("cassandra/_base/datastax_values.py", "pattern"): "one of the constants above; text of the program",
     (
-        "cassandra/_bulk/context.py",
+        "cassandra/_bulk/connecting.py",
         r"""\s*(?:"((?:[^"]|"")+)"|([^",\s][^",]*?))\s*(?=,|$)""",
     ): "a list of columns of the command line",
     (
-        "cassandra/_bulk/durations.py",
+        "cassandra/_bulk/texts_out.py",
         r"(\d+)(mo|ms|us|µs|μs|ns|[ywdhms])",
     ): "the ways on are two spellings of one unit, which end there",
     (
-        "cassandra/_bulk/nested.py",
+        "cassandra/_bulk/texts_in.py",
         r"(?:[^,\[\](){}:]|:(?!\s))*(?=:)",
     ): "matched at one place after the other",
     (
-        "cassandra/_bulk/refused.py",
+        "cassandra/_bulk/loading.py",
         r"\A(column '.*?' \(.*?\)), row \d+: ",
     ): "an error text of the driver; anchored, so that it is tried once",
     (

@@ -33,7 +33,7 @@ BUILT_ON_TOP = {"arrow", "testing"}  # layer 8
 FACADE = 7
 PACKAGES = {"cassandra", "cassandra._mapper"}  # what is imported from them are modules
 
-PYTHON_LINES, NATIVE_LINES, FACADE_LINES = 1000, 1000, 60  # of a facade without its lists of names
+PYTHON_LINES, NATIVE_LINES, FACADE_LINES = 1000, 1000, 45  # of a facade without its lists of names
 NATIVE = {".pyx", ".pxi", ".pxd", ".h", ".cpp"}
 EXTENSIONS = sorted(path.stem for path in (PACKAGE / "_core").glob("*.pyx"))
 
@@ -185,7 +185,7 @@ MADE_BY_HAND = {
     "_base/objects.py": "makes the locks of copies, of the kind that the original has",
     "_base/green.py": "what real threads are made of under gevent and eventlet",
     "_base/threads.py": "a signal that one thread waits for and another one gives",
-    "_compat/libraries.py": "names of the standard library that programs import",
+    "_compat/names.py": "names of the standard library that programs import",
     "_base/process.py": "a lock-free Event needs a process that has caught up: the wait for that is limited",
     "_base/real.py": "a gate that one thread waits for and another one releases",
     "_mapper/reading.py": "a lock that greenlets of one thread acquire in turn: it must not be re-entrant",
@@ -243,14 +243,14 @@ def test_no_file_is_too_long() -> None:
 
 
 def _exported_lines(path: Path) -> int:
-    """Lines of a facade that only list names: ``__all__``, and what is lent to old programs."""
+    """Lines of a facade that only list names: imports, ``__all__``, and what is lent to old programs."""
     lists = (node for node in ast.parse(path.read_text()).body if _is_list_of_names(node))
     return sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in lists)
 
 
 def _is_list_of_names(node: ast.stmt) -> bool:
     lends = isinstance(node, ast.Expr) and ast.unparse(node).startswith(("lend(", "lend_attributes("))
-    return lends or "__all__" in {target.id for target in _targets(node)}
+    return lends or isinstance(node, ast.ImportFrom) or "__all__" in {target.id for target in _targets(node)}
 
 
 def test_facades_say_what_they_export() -> None:

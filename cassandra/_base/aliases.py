@@ -246,8 +246,8 @@ class _LentAttribute:
 
 # ---- lent
 
-_SESSIONS, _POLICIES = "cassandra._compat.attributes", "cassandra._compat.attributes_of_policies"
-_SCHEMA, _STATEMENTS = "cassandra._compat.attributes_of_schema", "cassandra._compat.attributes_of_statements"
+_SESSIONS, _POLICIES = "cassandra._compat.attributes", "cassandra._compat.attributes"
+_SCHEMA, _STATEMENTS = "cassandra._compat.attributes", "cassandra._compat.attributes"
 _CONNECTIONS = "cassandra._compat.connection"
 
 _ATTRIBUTES = {

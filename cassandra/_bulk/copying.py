@@ -1,4 +1,7 @@
-"""``copy``: copy a table into another one, in the same or another cluster (L6)."""
+"""``copy``: copy a table into another one, in the same or another cluster (L6).
+
+``count``: count the rows of a table (L6).
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from .checkpoint import Checkpoint
-from .context import Context, columns_of
-from .errors import DIFFERENT, DONE, TooManyFailed, UsageError
+from .connecting import Context, columns_of
+from .console import DIFFERENT, DONE, TooManyFailed, UsageError, tell
 from .files import need_pyarrow
-from .ranges import Coverage, part_of_ring, scan_of
 from .tables import Table
-from .unloading import with_times
+from .unloading import Checkpoint, Coverage, part_of_ring, scan_of, with_times
 from .writer import Piece, TableWriter, WriteOptions
 
 
@@ -137,3 +138,62 @@ def _pieces(reading: Any, names: list[str], complete: list[tuple[Any, int]], onc
 def _name(token_range: Any) -> str:
     """Return the name of a range in error messages of its rows."""
     return f"{token_range.start} to {token_range.end}"
+
+
+# ---- counting
+
+
+def count(context: Context) -> int:
+    arguments = context.arguments
+    session = context.session()
+    table = Table(session, arguments.table)
+    what = {"command": "count", "table": table.identity, "where": arguments.where}
+    checkpoint = Checkpoint(context.checkpoint(f"count-{table.file_name}.json"), what)
+    if arguments.resume:
+        checkpoint.resume()
+    coverage = Coverage(part_of_ring(None, None), checkpoint.state.get("ranges", ()))
+    rows = checkpoint.state.get("rows", 0)
+    showing = context.showing(f"count {table.name}")
+    showing.begin_at(rows)
+    open_ranges: dict[int, int] = {}
+    left = coverage.left()
+    try:
+        if left:
+            scan = scan_of(
+                session,
+                table.name,
+                columns=table.partition_key[:1],
+                where=arguments.where,
+                token_range=left,
+                consistency_level=context.reads,
+            )
+            with scan._reading() as reading:
+                for piece in reading:
+                    with context.held:
+                        rows += _counted(piece, open_ranges, coverage)
+                    showing.update(rows + sum(open_ranges.values()), coverage.part())
+    except (UsageError, ValueError):
+        raise
+    except BaseException:
+        with context.held:
+            checkpoint.state = {"ranges": coverage.as_lists(), "rows": rows}
+            checkpoint.save()
+        showing.note(f"{rows:,} rows were counted; --resume continues ({checkpoint.path})")
+        raise
+    checkpoint.remove()
+    showing.update(rows, 1.0)
+    showing.summary("counted")
+    tell(str(rows))
+    return DONE
+
+
+def _counted(piece: Any, open_ranges: dict[int, int], coverage: Coverage) -> int:
+    """Return the number of rows to add to the count: those of a range when it is complete."""
+    if piece.kind == "batch":
+        open_ranges[piece.number] = open_ranges.get(piece.number, 0) + len(piece.batch)
+    elif piece.kind == "restarted":
+        open_ranges.pop(piece.number, None)
+    else:
+        coverage.add(piece.token_range)
+        return open_ranges.pop(piece.number, 0)
+    return 0

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .style import Dialect
+from .options import Dialect
 
 BLOCK = 4 << 20  # bytes of a file that are read at a time
 LEAST = 16  # and at least at the beginning of a file, so that a byte order mark is read whole

@@ -10,12 +10,9 @@ from collections.abc import Callable, Sequence
 from cassandra._base.errors import DriverException, NoHostAvailable
 from cassandra._base.objects import public
 
-from . import connecting, copy_options
-from .context import Context
-from .cqlshrc import CqlshFiles
-from .errors import BROKEN, INTERRUPTED, USAGE, UsageError
-from .interrupts import Interrupts
-from .showing import fail
+from . import connecting, options
+from .connecting import Context, CqlshFiles
+from .console import BROKEN, INTERRUPTED, USAGE, Interrupts, UsageError, fail
 from .writer import OFTEN
 
 DESCRIPTION = """Unload tables to files, load files, copy tables between clusters, and show differences."""
@@ -82,7 +79,7 @@ def _run(given: argparse.Namespace) -> int:
 
 def _command(name: str) -> Command:
     if name == "count":
-        from .counting import count
+        from .copying import count
 
         return count
     if name == "unload":
@@ -123,7 +120,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_columns(unload)
     _add_times(unload)
     _add_as_cqlsh(unload, "write CSV exactly as COPY TO of cqlsh; COPY FROM cannot read all of it back")
-    copy_options.add_arguments(unload, "to")
+    options.add_arguments(unload, "to")
 
     load = add("load", "Load files, or a folder written by unload, into a table.")
     load.add_argument("table", metavar="ks.table")
@@ -133,7 +130,7 @@ def make_parser() -> argparse.ArgumentParser:
     load.add_argument("--timestamp", type=int, help="write time of the first row, in microseconds; rises by row")
     _add_writing(load)
     _add_as_cqlsh(load, "read CSV written by COPY TO of cqlsh: undo its escapes in texts")
-    copy_options.add_arguments(load, "from")
+    options.add_arguments(load, "from")
 
     copy = add("copy", "Copy the rows of a table into another table.")
     copy.add_argument("table", metavar="ks.table")

@@ -1,14 +1,110 @@
-"""The table of a command, from schema metadata (L6)."""
+"""Column types for the file formats: trees of kinds with user types resolved (L6).
+
+The table of a command, from schema metadata (L6).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cassandra._base.names import maybe_escape_name
+from cassandra._routing.schema.cqltype import CqlType, parse_cql_type
 from cassandra._session.ingest.target import TableName
 
-from .errors import UsageError
-from .kinds import Kind, kind_of
+from .console import UsageError
+
+TEXTS = frozenset(("ascii", "text", "varchar"))
+INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "counter": 64}
+FLOATS = frozenset(("float", "double"))
+NUMBERS = FLOATS | {*INTEGERS, "decimal", "varint"}
+COLLECTIONS = frozenset(("list", "set", "map"))
+
+
+class Kind:
+    """A type: ``name`` is that of CQL, or "udt" or "custom".
+
+    ``parts`` are the types within, ``fields`` the field names of a user type, ``size`` the dimensions of a vector.
+    ``cells``: True if a column of this type is stored as separate cells: non-frozen collections and user types.
+    """
+
+    __slots__ = ("cells", "fields", "name", "parts", "size")
+
+    def __init__(
+        self, name: str, parts: tuple[Kind, ...] = (), fields: tuple[str, ...] = (), size: int = 0, cells: bool = False
+    ) -> None:
+        self.name = name
+        self.parts = parts
+        self.fields = fields
+        self.size = size
+        self.cells = cells
+
+    def walk(self) -> Iterator[Kind]:
+        """Yield this type and all types within it."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+
+def kind_of(text: str, user_types: Mapping[str, Any]) -> Kind:
+    """Return the type that schema tables spell as *text*, in a keyspace with these user types."""
+    return _kind(parse_cql_type(text), user_types, cells=True)
+
+
+def _kind(parsed: CqlType, user_types: Mapping[str, Any], cells: bool = False) -> Kind:
+    if parsed.kind == "user":
+        found = user_types.get(parsed.name)
+        if found is None:
+            raise ValueError(f"unknown user type {parsed.name!r}")
+        parts = tuple(_kind(parse_cql_type(field), user_types) for field in found.field_types)
+        return Kind("udt", parts, tuple(found.field_names), cells=cells)
+    if parsed.kind == "custom":
+        return Kind("custom")
+    if parsed.name == "frozen":
+        return _kind(parsed.args[0], user_types)
+    if parsed.name == "vector":
+        return Kind("vector", (_kind(parsed.args[0], user_types),), size=int(parsed.args[1].name))
+    parts = tuple(_kind(arg, user_types) for arg in parsed.args)
+    return Kind(parsed.name, parts, cells=cells and parsed.name in COLLECTIONS)
+
+
+def arrow_type(kind: Kind) -> Any:
+    """Return the Arrow type that ``session.ingest`` accepts for *kind* and into which a text can be read. Types that
+    ingest reads from text itself are strings."""
+    import pyarrow as pa
+
+    name = kind.name
+    if name in INTEGERS:
+        return {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[INTEGERS[name]]
+    if name == "vector":
+        return pa.list_(arrow_type(kind.parts[0]), kind.size)
+    if name in ("list", "set"):
+        return pa.list_(arrow_type(kind.parts[0]))
+    if name == "map":
+        return pa.map_(*map(arrow_type, kind.parts))
+    if name == "tuple":
+        return pa.struct([pa.field(f"f{at}", arrow_type(part)) for at, part in enumerate(kind.parts)])
+    if name == "udt":
+        return pa.struct(
+            [pa.field(field, arrow_type(part)) for field, part in zip(kind.fields, kind.parts, strict=True)]
+        )
+    simple = {
+        "float": pa.float32,
+        "double": pa.float64,
+        "boolean": pa.bool_,
+        "blob": pa.binary,
+        "custom": pa.binary,
+        "date": pa.date32,
+        "duration": pa.month_day_nano_interval,
+    }
+    if name in simple:
+        return simple[name]()
+    if name == "timestamp":
+        return pa.timestamp("ms", "UTC")
+    return pa.time64("ns") if name == "time" else pa.string()
+
+
+# ---- tables
 
 #: Names of time-to-live and write-time columns, in SELECT and in files.
 TTL, WRITETIME = "ttl", "writetime"

@@ -1,4 +1,8 @@
-"""Arrow columns to text, in the forms of cqlsh (L6).
+"""Days as text: ``2026-01-31``; years of other than four digits have a sign, as in the server's format (L6).
+
+Durations as text: ``1y2mo3d4h5m6s7ms8us9ns``, with a leading minus for negative ones (L6).
+
+Arrow columns to text, in the forms of cqlsh (L6).
 
 Whole columns at a time, by kernels of PyArrow where they write the required form; nested values are assembled from the
 texts of their parts, which are columns, too.
@@ -13,10 +17,87 @@ from math import isinf, isnan, log10, modf
 from sys import float_info
 from typing import Any
 
-from .days import day_text
-from .durations import duration_text
-from .kinds import FLOATS, INTEGERS, NUMBERS, TEXTS, Kind
-from .style import Style
+from .console import shown
+from .options import Style
+from .tables import FLOATS, INTEGERS, NUMBERS, TEXTS, Kind
+
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_BASE = datetime.date(2000, 1, 1).toordinal() - _EPOCH
+_CYCLE = 146097  # days of 400 years, after which the calendar is the same
+_DAY = re.compile(r"(\d{4}|-\d{4,7}|\+\d{5,7})-(\d{1,2})-(\d{1,2})", re.ASCII)
+MOST = 2**31  # range of a date in days, before and after 1970
+
+
+def day_text(days: int) -> str:
+    """Return the text of the day that is *days* after 1970-01-01."""
+    cycles, rest = divmod(days - _BASE, _CYCLE)
+    found = datetime.date.fromordinal(rest + _BASE + _EPOCH)
+    year = found.year + 400 * cycles
+    shown = f"{year:04d}" if 0 <= year <= 9999 else f"{year:+05d}"
+    return f"{shown}-{found.month:02d}-{found.day:02d}"
+
+
+def day_of(text: str) -> int:
+    """Return the days since 1970-01-01. Raise ValueError for an invalid date."""
+    match = _DAY.fullmatch(text)
+    if match is not None:
+        cycles, year = divmod(int(match[1]) - 2000, 400)
+        try:
+            found = datetime.date(year + 2000, int(match[2]), int(match[3])).toordinal() - _EPOCH + cycles * _CYCLE
+        except ValueError:  # an invalid month or day
+            pass
+        else:
+            if not -MOST <= found < MOST:
+                raise ValueError(f"{shown(text)} is out of the range of a date")
+            return found
+    raise ValueError(f"invalid date: {shown(text)}; expected one such as 2026-01-31")
+
+
+# ---- durations
+
+MONTHS = {"y": 12, "mo": 1}
+DAYS_OF_UNIT = {"w": 7, "d": 1}
+NANOSECONDS = {"h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_PART = re.compile(r"(\d+)(mo|ms|us|µs|μs|ns|[ywdhms])", re.ASCII | re.IGNORECASE)
+_ORDER = {unit: place for place, unit in enumerate(("y", "mo", "w", "d", "h", "m", "s", "ms", "us", "ns"))}
+_WRITTEN = (("y", "mo"), ("d",), ("h", "m", "s", "ms", "us", "ns"))
+_UNITS = {**MONTHS, **DAYS_OF_UNIT, **NANOSECONDS}
+
+
+def duration_text(months: int, days: int, nanoseconds: int) -> str:
+    """Return the duration as CQL spells it; ``0s`` for an empty one."""
+    parts = ["-"] if min(months, days, nanoseconds) < 0 else []
+    for rest, units in zip((abs(months), abs(days), abs(nanoseconds)), _WRITTEN, strict=True):
+        for unit in units:
+            count, rest = divmod(rest, _UNITS[unit])
+            if count:
+                parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"
+
+
+def duration_of(text: str) -> tuple[int, int, int]:
+    """Return months, days and nanoseconds. Raise ValueError for an invalid duration."""
+    sign, body = (-1, text[1:]) if text.startswith("-") else (1, text)
+    months = days = nanoseconds = at = 0
+    before = -1
+    while at < len(body):
+        match = _PART.match(body, at)
+        if match is None:
+            break
+        count, unit = int(match[1]), match[2].lower().replace("µ", "u").replace("μ", "u")
+        if _ORDER[unit] <= before:
+            raise ValueError(f"{shown(text)} has {unit} after a smaller unit, or twice")
+        before = _ORDER[unit]
+        months += count * MONTHS.get(unit, 0)
+        days += count * DAYS_OF_UNIT.get(unit, 0)
+        nanoseconds += count * NANOSECONDS.get(unit, 0)
+        at = match.end()
+    if not body or at < len(body):
+        raise ValueError(f"invalid duration: {shown(text)}; expected one such as 1y2mo3d4h5m6s7ms8us9ns")
+    return sign * months, sign * days, sign * nanoseconds
+
+
+# ---- texts_out
 
 #: Range of milliseconds and of days that are written as dates: years 1 to 9999. Others are written as numbers.
 MOMENTS = (-62135596800000, 253402300799999)

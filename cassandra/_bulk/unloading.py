@@ -1,4 +1,8 @@
-"""``unload``: a table into files (L6).
+"""Checkpoints: files with the progress of a command (L6).
+
+Reading a table range by range, and the completed ranges (L6).
+
+``unload``: a table into files (L6).
 
 A file has whole token ranges, as many as reach its target size. Ranges are kept in memory until they are complete, or,
 when they are large, in a file of their own. ``unload.json`` beside the files is the checkpoint and the manifest, which
@@ -9,20 +13,130 @@ is written, synced and closed without an error. Otherwise it is removed, and ``-
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .checkpoint import Checkpoint
-from .context import Context, columns_of
-from .copy_options import check_copy_options, dialect_of, style_of
-from .errors import DONE, UsageError
-from .files import FORMATS, TIMES, FileWriter, need_pyarrow
-from .kinds import Kind
-from .private import UNFINISHED, FolderLock, file_within, read_private
-from .ranges import Coverage, part_of_ring, scan_of
-from .style import Dialect, Style
-from .tables import TTL, WRITETIME, Table
+from cassandra._routing.token_ranges import FULL_RING, TokenRange, merge_ranges
+
+from .connecting import Context, columns_of
+from .console import DONE, UsageError
+from .files import (
+    FORMATS,
+    TIMES,
+    UNFINISHED,
+    FileWriter,
+    FolderLock,
+    PendingFile,
+    file_within,
+    need_pyarrow,
+    read_private,
+)
+from .options import Dialect, Style, check_copy_options, dialect_of, style_of
+from .tables import TTL, WRITETIME, Kind, Table
+
+VERSION = 1
+
+
+class Checkpoint:
+    """The state of one command, in *path*. A resumed command must have the same ``what``."""
+
+    def __init__(self, path: Path, what: Mapping[str, Any]) -> None:
+        self.path = path
+        self._what = json.loads(json.dumps(what))
+        self.state: dict[str, Any] = {}
+
+    def resume(self) -> bool:
+        """Read the state. Return False if there is none. Raise UsageError if it is of another command."""
+        try:
+            text = read_private(self.path)
+        except FileNotFoundError:
+            return False
+        try:
+            found = json.loads(text)
+            version, what, state = found["version"], found["what"], dict(found["state"])
+        except (ValueError, KeyError, TypeError):
+            raise UsageError(f"{self.path} is not a checkpoint of cassandra.bulk") from None
+        if version != VERSION:
+            raise UsageError(f"{self.path} has the format of another version of cassandra.bulk: {version}")
+        if what != self._what:
+            different = sorted(key for key in {*what, *self._what} if what.get(key) != self._what.get(key))
+            raise UsageError(
+                f"{self.path} is of a command with other options ({', '.join(different)}): repeat them, or omit "
+                "--resume"
+            )
+        self.state = state
+        return True
+
+    def save(self) -> None:
+        """Write ``state``. Raise OSError if that fails: then the old file is kept, or no file exists."""
+        content = {"version": VERSION, "what": self._what, "state": self.state}
+        file = PendingFile(self.path, replaces=True)
+        try:
+            file.write((json.dumps(content, indent=1) + "\n").encode())
+            file.publish()
+        except BaseException:
+            file.discard()
+            raise
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+# ---- ranges
+
+
+def part_of_ring(begin: int | None, end: int | None) -> TokenRange:
+    """Return the tokens above *begin* up to *end*; None is no bound."""
+    try:
+        return TokenRange(FULL_RING.start if begin is None else begin, FULL_RING.end if end is None else end)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+class Coverage:
+    """The completed ranges, of *whole*."""
+
+    def __init__(self, whole: TokenRange, done: Iterable[Sequence[int]] = ()) -> None:
+        self.whole = whole
+        self._done = merge_ranges([TokenRange(start, end) for start, end in done])
+        self._added: list[TokenRange] = []
+
+    def add(self, one: TokenRange) -> None:
+        self._added.append(one)
+
+    def left(self) -> list[TokenRange]:
+        """Return the ranges that are still to be read."""
+        return self.whole.subtract(self._merged())
+
+    def as_lists(self) -> list[list[int]]:
+        """Return the completed ranges in the form of a checkpoint."""
+        return [[one.start, one.end] for one in self._merged()]
+
+    def part(self) -> float:
+        """Return the completed part of the ring, from 0 to 1."""
+        return sum(one.size for one in self._merged()) / self.whole.size
+
+    def _merged(self) -> list[TokenRange]:
+        if self._added:
+            self._done = merge_ranges([*self._done, *self._added])
+            self._added = []
+        return self._done
+
+
+def scan_of(session: Any, table: str, **options: Any) -> Any:
+    """Return ``session.scan(table)``; raise UsageError for options that a scan rejects."""
+    from cassandra._base.errors import InvalidRequest, UnsupportedOperation
+
+    try:
+        scan = session.scan(table, **options)
+        scan._schema()
+        return scan
+    except (ValueError, UnsupportedOperation, InvalidRequest) as error:
+        raise UsageError(str(error)) from None
+
+
+# ---- unloading
 
 MANIFEST = "unload.json"
 LOCK = "unload.lock"

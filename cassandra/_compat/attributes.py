@@ -2,13 +2,24 @@
 
 ``cassandra.cluster`` and other facades add them (``_base/aliases.py``): a class here holds the aliases of the public
 class with the same name. The public classes do not use them.
+
+Compatibility aliases of policies that programs are known to use, and change (L6); see ``attributes.py``.
+
+Compatibility aliases of metadata that tests and tools are known to use (L6); see ``attributes.py``.
+
+In scylla-driver the control connection stores the schema by these methods. Here it publishes snapshots; a change that a
+program makes to one lasts until the next schema change is read.
+
+Compatibility aliases of statements that programs are known to use (L6); see ``attributes.py``.
 """
 
 from __future__ import annotations
 
+import struct
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
+from uuid import UUID
 
 from cassandra._base import threads
 from cassandra._base.constants import ConsistencyLevel
@@ -16,13 +27,14 @@ from cassandra._base.locks import lock_of_programs
 from cassandra._base.process import Bell
 from cassandra._base.real import Future
 from cassandra._routing.policies import NoSpeculativeExecutionPlan
+from cassandra._routing.schema import MaterializedViewMetadata, ddl
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra._session.request.concurrent import execute_concurrent, execute_concurrent_with_args
 from cassandra._wire.handlers import _ProtocolHandler
 
-from .finals import Final, end_with_exception, end_with_result
-from .internals import _ConfigMode
-from .parsing import LazyParser, ListParser
+from .hooks import Final, end_with_exception, end_with_result
+from .names import _ConfigMode, _ConsistencyMode
+from .protocol import LazyParser, ListParser
 
 
 class Session:
@@ -295,3 +307,259 @@ class LazyProtocolHandler:
 
     col_parser = LazyParser()
     my_opcodes = _ProtocolHandler.message_types_by_opcode
+
+
+# ---- attributes_of_policies
+
+
+class LoadBalancingPolicy:
+    """Aliases of ``cassandra.policies.LoadBalancingPolicy``: a lock per policy that the driver does not acquire."""
+
+    @property
+    def _hosts_lock(self: Any) -> Any:
+        return lock_of_programs(self)
+
+
+class _LiveHosts:
+    """The hosts of a policy, as a frozenset; assigned hosts replace them."""
+
+    def __get__(self, policy: Any, owner: type | None = None) -> Any:
+        return self if policy is None else frozenset(policy._hosts)
+
+    def __set__(self, policy: Any, hosts: Iterable[Any]) -> None:
+        policy._replace(tuple(hosts))
+
+
+class _ByPlace(dict[Any, Any]):
+    """The hosts of a policy by datacenter or rack; changes are applied to the policy."""
+
+    def __init__(self, policy: Any, place: Callable[[Any], Any]) -> None:
+        self._policy = policy
+        for host in policy._view.hosts:
+            super().__setitem__(place(host), (*self.get(place(host), ()), host))
+
+    def __setitem__(self, place: Any, hosts: Any) -> None:
+        super().__setitem__(place, hosts)
+        self._changed()
+
+    def __delitem__(self, place: Any) -> None:
+        super().__delitem__(place)
+        self._changed()
+
+    def pop(self, *args: Any) -> Any:
+        found = super().pop(*args)
+        self._changed()
+        return found
+
+    def _changed(self) -> None:
+        self._policy._replace(tuple(host for hosts in self.values() for host in hosts))
+
+
+class RoundRobinPolicy:
+    """Aliases of ``cassandra.policies.RoundRobinPolicy`` that subclasses use, and change."""
+
+    _live_hosts = _LiveHosts()
+
+    @property
+    def _position(self: Any) -> int:
+        return int(self._turn.value)
+
+
+class DCAwareRoundRobinPolicy:
+    """Aliases of ``cassandra.policies.DCAwareRoundRobinPolicy``."""
+
+    _position = RoundRobinPolicy._position
+
+    def _dc(self: Any, host: Any) -> Any:
+        """Return the datacenter of *host*, or the local one if it is unknown."""
+        return host.datacenter or self.local_dc
+
+    @property
+    def _dc_live_hosts(self: Any) -> Any:
+        return _ByPlace(self, lambda host: host.datacenter or self.local_dc)
+
+
+class RackAwareRoundRobinPolicy:
+    """Aliases of ``cassandra.policies.RackAwareRoundRobinPolicy``."""
+
+    _position = RoundRobinPolicy._position
+    _dc = DCAwareRoundRobinPolicy._dc
+    _dc_live_hosts = DCAwareRoundRobinPolicy._dc_live_hosts
+
+    def _rack(self: Any, host: Any) -> Any:
+        """Return the rack of *host*, or the local one if it is unknown."""
+        return host.rack or self.local_rack
+
+    @property
+    def _live_hosts(self: Any) -> Any:
+        return _ByPlace(self, lambda host: (host.datacenter or self.local_dc, host.rack or self.local_rack))
+
+
+# ---- attributes_of_schema
+
+_KEPT = ("tables", "user_types", "indexes", "functions", "aggregates", "views")  # retained if a keyspace is altered
+
+
+class Metadata:
+    """Aliases of ``cassandra.metadata.Metadata``."""
+
+    @property
+    def _hosts(self: Any) -> dict[UUID | None, Any]:
+        return dict(self.all_hosts_items())
+
+    @property
+    def _hosts_lock(self: Any) -> Any:
+        """A lock for programs; the driver does not acquire it."""
+        return lock_of_programs(self)
+
+    def _get_host_by_address(self: Any, address: str, port: int | None = None) -> Any:
+        return self.get_host(address, port)
+
+    def _update_keyspace(self: Any, keyspace_meta: Any, new_user_types: Any = None) -> None:
+        """Add a keyspace, or replace the one with its name, whose contents it takes over."""
+        known = self.keyspaces.get(keyspace_meta.name)
+        if known is not None:
+            for name in _KEPT:
+                setattr(keyspace_meta, name, getattr(known, name))
+        if new_user_types is not None:
+            keyspace_meta.user_types = new_user_types
+        self.keyspaces = {**self.keyspaces, keyspace_meta.name: keyspace_meta}
+
+    def _drop_keyspace(self: Any, keyspace: str) -> None:
+        self.keyspaces = {name: known for name, known in self.keyspaces.items() if name != keyspace}
+
+    def _update_table(self: Any, meta: Any) -> None:
+        """Add a table or a view."""
+        keyspace = self.keyspaces.get(meta.keyspace_name)
+        if keyspace is not None:
+            is_view = isinstance(meta, MaterializedViewMetadata)
+            (keyspace._add_view_metadata if is_view else keyspace._add_table_metadata)(meta)
+
+    def _drop_table(self: Any, keyspace: str, table: str) -> None:
+        if keyspace in self.keyspaces:
+            self.keyspaces[keyspace]._drop_table_metadata(table)
+
+    def _update_type(self: Any, type_meta: Any) -> None:
+        self.keyspaces[type_meta.keyspace].user_types[type_meta.name] = type_meta
+
+    def _update_function(self: Any, function_meta: Any) -> None:
+        self.keyspaces[function_meta.keyspace].functions[function_meta.signature] = function_meta
+
+    def _update_aggregate(self: Any, aggregate_meta: Any) -> None:
+        self.keyspaces[aggregate_meta.keyspace].aggregates[aggregate_meta.signature] = aggregate_meta
+
+    def _drop_type(self: Any, keyspace: str, type: str) -> None:
+        if keyspace in self.keyspaces:
+            self.keyspaces[keyspace].user_types.pop(type, None)
+
+    def _drop_function(self: Any, keyspace: str, function: Any) -> None:
+        if keyspace in self.keyspaces:
+            self.keyspaces[keyspace].functions.pop(function.signature, None)
+
+    def _drop_aggregate(self: Any, keyspace: str, aggregate: Any) -> None:
+        if keyspace in self.keyspaces:
+            self.keyspaces[keyspace].aggregates.pop(aggregate.signature, None)
+
+
+class KeyspaceMetadata:
+    """Aliases of ``cassandra.metadata.KeyspaceMetadata``."""
+
+    _exc_info = None
+    _consistency_mode = _ConsistencyMode.EVENTUAL
+
+    def _add_table_metadata(self: Any, table_metadata: Any) -> None:
+        """Add a table, or replace the one with its name, whose views it takes over."""
+        known = self.tables.get(table_metadata.name)
+        if known is not None:
+            table_metadata.views = known.views
+            for index in known.indexes:
+                self.indexes.pop(index, None)
+        self.tables[table_metadata.name] = table_metadata
+        self.indexes.update(table_metadata.indexes)
+
+    def _add_view_metadata(self: Any, view_metadata: Any) -> None:
+        """Add a view, if its table is known."""
+        table = self.tables.get(view_metadata.base_table_name)
+        if table is not None:
+            table.views[view_metadata.name] = self.views[view_metadata.name] = view_metadata
+
+    def _drop_table_metadata(self: Any, table_name: str) -> None:
+        """Drop a table with its indexes and views, or a view."""
+        table = self.tables.pop(table_name, None)
+        if table is not None:
+            for index in table.indexes:
+                self.indexes.pop(index, None)
+            for view in table.views:
+                self.views.pop(view, None)
+            return
+        view = self.views.pop(table_name, None)
+        if view is not None and view.base_table_name in self.tables:
+            self.tables[view.base_table_name].views.pop(table_name, None)
+
+
+class TableMetadata:
+    """Aliases of ``cassandra.metadata.TableMetadata``."""
+
+    _exc_info = None
+
+    def _all_as_cql(self: Any) -> str:
+        """Return the statements that create the table with its indexes and views."""
+        return str(self.export_as_string())
+
+    @classmethod
+    def _property_string(
+        cls: Any, formatted: bool, clustering_key: Any, options_map: Any, is_compact_storage: bool = False
+    ) -> str:
+        """Return the table properties that follow WITH."""
+        properties = ["COMPACT STORAGE"] if is_compact_storage else []
+        properties += ddl.clustering_order(clustering_key) + cls._make_option_strings(options_map)
+        return ("\n    AND " if formatted else " AND ").join(properties)
+
+
+class ColumnMetadata:
+    """Aliases of ``cassandra.metadata.ColumnMetadata``."""
+
+    _cass_type = None
+
+
+# ---- attributes_of_statements
+
+
+class Statement:
+    """Aliases of ``cassandra.query.Statement``."""
+
+    def _get_routing_key(self: Any) -> Any:
+        return self.routing_key
+
+    def _set_routing_key(self: Any, key: Any) -> None:
+        self.routing_key = key
+
+    def _del_routing_key(self: Any) -> None:
+        del self.routing_key
+
+    def _get_serial_consistency_level(self: Any) -> int | None:
+        level: int | None = self.serial_consistency_level
+        return level
+
+    def _set_serial_consistency_level(self: Any, serial_consistency_level: int | None) -> None:
+        self.serial_consistency_level = serial_consistency_level
+
+    def _del_serial_consistency_level(self: Any) -> None:
+        del self.serial_consistency_level
+
+    def _key_parts_packed(self: Any, parts: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the encoded parts of a partition key with several columns."""
+        for part in parts:
+            yield struct.pack(f">H{len(part)}sB", len(part), part, 0)
+
+
+class PreparedStatement:
+    """Aliases of ``cassandra.query.PreparedStatement``."""
+
+    @property
+    def _result_metadata_and_id(self: Any) -> Any:
+        return self.result_metadata_and_id
+
+    @property
+    def _routing_key_index_set(self: Any) -> set[int] | None:
+        return set(self.routing_key_indexes) if self.routing_key_indexes else None

@@ -40,8 +40,8 @@ from cassandra._wire.messages.requests import PrepareMessage
 from cassandra._wire.messages.responses import ResultMessage
 
 from .connection import LONGEST_WAIT
-from .internals import refresh_schema_and_set_result
-from .results import ResultSet
+from .hooks import ResultSet
+from .names import refresh_schema_and_set_result
 
 WAIT_FOR_CONNECTION = 2.0  # seconds
 

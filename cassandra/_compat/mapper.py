@@ -2,6 +2,15 @@
 
 ``instance._values`` is a live view: its *value managers* read and write the instance itself, and a value manager that a
 program assigns sets the value of the instance. It is an alias in ``cassandra.cqlengine.models``; models do not use it.
+
+Internal results of clauses, for programs written for another object mapper (L6).
+
+They are aliases in the clauses of ``cassandra.cqlengine.statements``, see ``_base/aliases.py``.
+
+Names of query sets and writes that packages with an awaitable object mapper (aiocqlengine) use (L6).
+
+They execute the statement of a query set themselves and assign its rows, which are dictionaries, to the query set for
+iteration. These names are aliases in ``cassandra.cqlengine.query``; query sets do not use them.
 """
 
 from __future__ import annotations
@@ -11,9 +20,12 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
 from cassandra._mapper.columns import BaseValueManager
+from cassandra._mapper.conditions import name_and_operator
+from cassandra._mapper.execution import run
 from cassandra._mapper.instances import previous, remember
 from cassandra._mapper.model import table_of
 from cassandra._mapper.named import NamedTable
+from cassandra._mapper.statements import ADD, ASSIGN, PREPEND, PUT, REMOVE
 
 
 class Values(MutableMapping[str, Any]):
@@ -121,3 +133,120 @@ Field.__module__ = "cassandra.cqlengine.management"
 
 #: The schema table of servers before 3.0.
 schema_columnfamilies = NamedTable("system", "schema_columnfamilies")
+
+
+# ---- mapper_clauses
+
+
+def _part(text: str) -> Any:
+    """Return a property for the value of the part of a clause with this text; None if there is none."""
+
+    def find(clause: Any) -> Any:
+        return next((values[0] for found, values in clause._parts if found is text), None)
+
+    return property(find)
+
+
+class ContainerUpdateClause:
+    def _analyze(self: Any) -> None:
+        self._parts  # noqa: B018
+
+    @property
+    def _analyzed(self) -> bool:
+        return "_parts" in self.__dict__
+
+    _assignments = _part(ASSIGN)
+
+
+class SetUpdateClause:
+    @property
+    def _assignments(self: Any) -> Any:
+        return None if self.value is None else next((v[0] for text, v in self._parts if text is ASSIGN), None)
+
+    _additions = _part(ADD)
+    _removals = _part(REMOVE)
+
+
+class ListUpdateClause:
+    _append = _part(ADD)
+    _prepend = _part(PREPEND)
+
+
+class MapUpdateClause:
+    @property
+    def _updates(self: Any) -> list[Any] | None:
+        return [values[0] for text, values in self._parts if text is PUT] or ([] if self.is_assignment else None)
+
+    _removals = _part(REMOVE)
+
+
+class MapDeleteClause:
+    def _analyze(self) -> None:
+        """Do nothing: there is nothing to precompute."""
+
+    _analyzed = True
+
+
+# ---- mapper_queries
+
+
+class _Given:
+    """Pages of rows that were read elsewhere: one page with all rows."""
+
+    has_more = True
+    passed = 0
+
+    def __init__(self, rows: Iterator[Mapping[str, Any]]) -> None:
+        self.rows = rows
+        self._read: list[Mapping[str, Any]] | None = None
+
+    def next(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        if self._read is None:
+            self._read = list(self.rows)
+        names = tuple(self._read[0]) if self._read else ()
+        return names, [tuple(row.values()) for row in self._read]
+
+    async def anext(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        return self.next()
+
+    def taken(self, passed: int) -> None:
+        self._read = []
+        self.passed = passed
+        self.has_more = False
+
+
+class _ResultGenerator:
+    def __get__(self, queryset: Any, owner: Any = None) -> Any:
+        if queryset is None:
+            return self
+        return getattr(queryset._pages, "rows", None)
+
+    def __set__(self, queryset: Any, rows: Iterator[Mapping[str, Any]]) -> None:
+        queryset._pages = _Given(rows)
+
+
+class AbstractQuerySet:
+    """Aliases of ``cassandra.cqlengine.query.AbstractQuerySet``."""
+
+    _result_generator = _ResultGenerator()
+    #: True if all rows have to be read at once.
+    _materialize_results = False
+
+    def _get_result_constructor(self) -> Any:
+        """Return the constructor of results. The driver does not call it, as it makes the results of a page at once."""
+        return dict
+
+    def _maybe_inject_deferred(self, constructor: Any) -> Any:
+        return constructor
+
+    def _parse_filter_arg(self, arg: str) -> tuple[str, str | None]:
+        """Split ``name__operator`` into the column and the operator, None if there is none."""
+        return name_and_operator(arg)
+
+
+class DMLQuery:
+    """Aliases of ``cassandra.cqlengine.query.DMLQuery``."""
+
+    def _delete_null_columns(self: Any, conditionals: Any = None) -> None:
+        """Delete values that were set to null."""
+        run(self._deleting_nulls(conditionals))

@@ -29,8 +29,7 @@ from cassandra._wire.handlers import ProtocolHandler
 from cassandra._wire.messages.requests import HEADER_SIZE, QueryMessage, StartupMessage
 from cassandra._wire.messages.responses import ReadyMessage, SupportedMessage
 
-from .internals import defunct_on_error
-from .structs import _Frame
+from .names import _Frame, defunct_on_error
 
 log = get_logger("cassandra.connection")
 

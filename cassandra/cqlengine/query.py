@@ -76,7 +76,7 @@ lend(
 )
 lend_attributes(
     AbstractQuerySet,
-    "cassandra._compat.mapper_queries",
+    "cassandra._compat.mapper",
     "_get_result_constructor _materialize_results _maybe_inject_deferred _parse_filter_arg _result_generator",
 )
-lend_attributes(DMLQuery, "cassandra._compat.mapper_queries", "_delete_null_columns")
+lend_attributes(DMLQuery, "cassandra._compat.mapper", "_delete_null_columns")

@@ -70,7 +70,7 @@ __all__ = [
     "columns",
 ]
 
-CLAUSES = "cassandra._compat.mapper_clauses"
+CLAUSES = "cassandra._compat.mapper"
 lend_attributes(ContainerUpdateClause, CLAUSES, "_analyze _analyzed _assignments")
 lend_attributes(SetUpdateClause, CLAUSES, "_assignments _additions _removals")
 lend_attributes(ListUpdateClause, CLAUSES, "_append _prepend")

@@ -18,4 +18,4 @@ __all__ = [
     "parse_metadata_info", "read_cloud_config_from_zip", "read_metadata_info",
 ]  # fmt: skip
 
-tell_if_patched(__name__, "read_metadata_info", "cassandra._compat.patches", "replaced")
+tell_if_patched(__name__, "read_metadata_info", "cassandra._compat.hooks", "replaced_in_facade")

@@ -6,8 +6,7 @@ from cassandra._compat.dse import GRAPHSON_NAMES
 __all__: list[str] = []
 
 lend(__name__, {
-    "cassandra._compat.dse": GRAPHSON_NAMES,
-    "cassandra._compat.graph_values": "Edge Path T Vertex VertexProperty",
+    "cassandra._compat.dse": f"{GRAPHSON_NAMES} Edge Path T Vertex VertexProperty",
     "cassandra.util": "Duration LineString OrderedDict Point Polygon",
     "cassandra.cqltypes": "UserType",
 })  # fmt: skip

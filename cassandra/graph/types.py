@@ -5,4 +5,4 @@ from cassandra._compat.dse import VALUE_NAMES
 
 __all__: list[str] = []
 
-lend(__name__, {"cassandra._compat.graph_values": VALUE_NAMES})
+lend(__name__, {"cassandra._compat.dse": VALUE_NAMES})

@@ -10,17 +10,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
-from cassandra.testing import _compression
-from cassandra.testing._arrival import Arrival
 from cassandra.testing._connection import EVENT_STREAM, Connection, Response
 from cassandra.testing._engine import Prepared
-from cassandra.testing._ports import Ports
 from cassandra.testing._reactor import READ, Reactor
 from cassandra.testing._requests import LWT, METADATA_ID, RATE_LIMIT, V1, V2, Run
-from cassandra.testing._responses import LWT_MASK
 from cassandra.testing._topology import IGNORE_MSB
 from cassandra.testing._wire import NUMBERS, Frame
 from cassandra.testing.errors import RateLimit
+
+from . import _wire
+from ._reactor import Ports
+from ._requests import LWT_MASK
+from ._rules import Arrival
 
 if TYPE_CHECKING:
     from cassandra.testing._cluster import SimulatedCluster
@@ -303,7 +304,7 @@ class SimulatedNode:
     def supported(self, connection: Connection) -> dict[str, list[str]]:
         """Return the options that SUPPORTED lists on *connection*."""
         options = {
-            "COMPRESSION": list(_compression.NAMES),
+            "COMPRESSION": list(_wire.NAMES),
             "CQL_VERSION": ["3.3.1"],
             "PROTOCOL_VERSIONS": [f"{version}/v{version}" for version in sorted(self.versions)],
             "SCYLLA_HOST_ID": [str(self.host_id)],

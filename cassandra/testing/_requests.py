@@ -1,24 +1,30 @@
-"""Execution of requests: the responses of a node."""
+"""Recorded requests of clients, for tests.
+
+Results as bodies of RESULT, SUPPORTED and EVENT messages.
+
+Traces of requests, in the tables of ``system_traces``.
+
+Execution of requests: the responses of a node.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import struct
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
-from cassandra.testing import _wire as wire
 from cassandra.testing._connection import Connection, Response
 from cassandra.testing._database import Database
 from cassandra.testing._engine import Prepared
-from cassandra.testing._messages import Message, Parameters, behind_empty_pages, read_message, reader_of
-from cassandra.testing._plan import Env, Plan, Result, Route, Rows, SchemaChange, SetKeyspace
-from cassandra.testing._records import Request
-from cassandra.testing._responses import prepared_body, result_body
+from cassandra.testing._plan import ColumnSpec, Env, Plan, Result, Route, Rows, SchemaChange, SetKeyspace
 from cassandra.testing._schema import Table
-from cassandra.testing._topology import TabletInfo
-from cassandra.testing._tracing import Tracer
+from cassandra.testing._topology import TabletInfo, token_of
+from cassandra.testing._types import Collection
 from cassandra.testing._wire import Frame
 from cassandra.testing.errors import (
     BadCredentials,
@@ -29,8 +35,232 @@ from cassandra.testing.errors import (
     Unprepared,
 )
 
+from . import _wire as wire
+from ._connection import Message, Parameters, behind_empty_pages, read_message, reader_of
+from ._schema import Cell
+
 if TYPE_CHECKING:
     from cassandra.testing._node import SimulatedNode
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request that a node received."""
+
+    node: int
+    """Index of the node in ``cluster.nodes``."""
+    shard: int
+    """The shard of its connection."""
+    connection: int
+    """Number of the connection at its node, from 0."""
+    control: bool
+    """True if the client had registered for events on it."""
+    opcode: str
+    """``QUERY``, ``EXECUTE``, ..."""
+    query: str = ""
+    """The statement; for a prepared one its text, for a batch the text of its first statement."""
+    keyspace: str | None = None
+    table: str | None = None
+    """For a batch the table of its first statement; so are the token and its owners."""
+    consistency: str | None = None
+    serial_consistency: str | None = None
+    page_size: int = 0
+    timestamp: int | None = None
+    token: int | None = None
+    """Token of its partition, if it is a single one."""
+    token_range: tuple[int, int] | None = None
+    """For a SELECT with bounds of ``token(...)``: the tokens above the first, up to and including the second."""
+    on_replica: bool | None = None
+    """True if the node is a replica of that partition."""
+    on_owner: bool | None = None
+    """True if the node and the shard own that partition."""
+    error: str | None = None
+    """Class name of its error, None without an error."""
+
+    @property
+    def is_statement(self) -> bool:
+        """True if it ran a statement on a table."""
+        return self.table is not None and self.opcode in ("QUERY", "EXECUTE", "BATCH")
+
+
+@dataclass(frozen=True)
+class Routing:
+    """Statistics of routing to the owners of partitions: of the statements on a single partition."""
+
+    requests: int = 0
+    """Number of these statements."""
+    on_replica: int = 0
+    """Number of those that reached a replica of the partition."""
+    on_owner: int = 0
+    """Number of those that reached the very shard of a replica that owns the partition."""
+    shards: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    """Number by (node, shard)."""
+    owners: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    """Number by (node, shard) of statements on partitions that it owns."""
+
+    @property
+    def share(self) -> float:
+        """The part of the requests that reached an owning shard: 1.0 is all; 0.0 also without requests."""
+        return self.on_owner / self.requests if self.requests else 0.0
+
+
+class Tally:
+    """Counts statements by table, node and shard, without limit."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, int, int, bool | None, bool | None]] = Counter()
+
+    def add(self, request: Request) -> None:
+        if request.is_statement:
+            table = f"{request.keyspace}.{request.table}"
+            self._counts[table, request.node, request.shard, request.on_replica, request.on_owner] += 1
+
+    def clear(self) -> None:
+        self._counts.clear()
+
+    def hits(self, table: str | None) -> dict[tuple[int, int], int]:
+        """Return the number of statements by (node, shard)."""
+        found: Counter[tuple[int, int]] = Counter()
+        for (name, node, shard, _, _), count in self._counts.items():
+            if _wanted(name, table):
+                found[node, shard] += count
+        return dict(found)
+
+    def routing(self, table: str | None) -> Routing:
+        """Return the statistics of statements on a single partition."""
+        on_replica, shards, owners = 0, Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+        for (name, node, shard, replica, owner), count in self._counts.items():
+            if owner is not None and _wanted(name, table):
+                shards[node, shard] += count
+                owners[node, shard] += count if owner else 0
+                on_replica += count if replica else 0
+        return Routing(shards.total(), on_replica, owners.total(), dict(shards), dict(owners))
+
+
+def _wanted(name: str, table: str | None) -> bool:
+    return name == table if table is not None else not name.startswith("system")
+
+
+# ---- responses
+
+GLOBAL_TABLE, MORE_PAGES, NO_METADATA, METADATA_CHANGED = 0x01, 0x02, 0x04, 0x08
+LWT_MASK = 1 << 31
+
+
+def result_body(result: Result, version: int, skip_metadata: bool = False, changed_id: bytes | None = None) -> bytes:
+    """Return the body of a RESULT. *changed_id*: the metadata id to announce, if it differs from the client's."""
+    if isinstance(result, Rows):
+        head = metadata(result.columns, version, result.paging_state, skip_metadata and changed_id is None, changed_id)
+        cells = b"".join(wire.bytes_(cell) for row in result.rows for cell in row)
+        return wire.int32(2) + head + wire.int32(len(result.rows)) + cells
+    if isinstance(result, SetKeyspace):
+        return wire.int32(3) + wire.string(result.keyspace)
+    if isinstance(result, SchemaChange):
+        return wire.int32(5) + schema_change(result)
+    return wire.int32(1)
+
+
+def metadata(
+    columns: Sequence[ColumnSpec], version: int, paging_state: bytes | None = None, skip: bool = False,
+    changed_id: bytes | None = None,
+) -> bytes:  # fmt: skip
+    flags = (MORE_PAGES if paging_state is not None else 0) | (METADATA_CHANGED if changed_id is not None else 0)
+    shared = _one_table(columns)
+    flags |= NO_METADATA if skip else GLOBAL_TABLE if shared else 0
+    data = wire.int32(flags) + wire.int32(len(columns))
+    if paging_state is not None:
+        data += wire.bytes_(paging_state)
+    if changed_id is not None:
+        data += wire.short_bytes(changed_id)
+    return data if skip else data + _specs(columns, version, shared)
+
+
+def _one_table(columns: Sequence[ColumnSpec]) -> bool:
+    return bool(columns) and len({(spec.keyspace, spec.table) for spec in columns}) == 1
+
+
+def _specs(columns: Sequence[ColumnSpec], version: int, shared: bool) -> bytes:
+    parts = []
+    if shared:
+        parts += [wire.string(columns[0].keyspace), wire.string(columns[0].table)]
+    for spec in columns:
+        if not shared:
+            parts += [wire.string(spec.keyspace), wire.string(spec.table)]
+        parts += [wire.string(spec.name), spec.type.option(version)]
+    return b"".join(parts)
+
+
+def prepared_body(prepared: Prepared, version: int, with_metadata_id: bool, lwt_mark: bool) -> bytes:
+    plan = prepared.plan
+    shared = _one_table(plan.specs)
+    flags = (GLOBAL_TABLE if shared else 0) | (LWT_MASK if lwt_mark and plan.conditional else 0)
+    data = wire.int32(4) + wire.short_bytes(prepared.id)
+    if with_metadata_id:
+        data += wire.short_bytes(prepared.metadata_id())
+    data += flags.to_bytes(4, "big") + wire.int32(len(plan.specs))
+    if version >= 4:
+        data += wire.int32(len(plan.partition_markers)) + b"".join(map(wire.short, plan.partition_markers))
+    data += _specs(plan.specs, version, shared)
+    if plan.columns is None:
+        return data + wire.int32(NO_METADATA) + wire.int32(0)
+    return data + metadata(plan.columns, version)
+
+
+def schema_change(change: SchemaChange) -> bytes:
+    data = wire.string(change.change) + wire.string(change.target) + wire.string(change.keyspace)
+    return data if change.target == "KEYSPACE" else data + wire.string(change.name)
+
+
+def event(kind: str, body: bytes) -> bytes:
+    return wire.string(kind) + body
+
+
+# ---- tracing
+
+ACTIVITIES = ("Parsing a statement", "Processing a statement", "Done processing - preparing a result")
+
+
+class Tracer:
+    """One traced request."""
+
+    def __init__(self, database: Database, node: Any, connection: Connection) -> None:
+        self._database = database
+        self._node = node
+        self._connection = connection
+        self._started = database.engine.clock.microseconds()
+
+    def finish(self, query: str, consistency: str) -> UUID:
+        """Write the session and its events; return its id."""
+        engine = self._database.engine
+        session = engine.new_timeuuid()
+        duration = engine.clock.microseconds() - self._started
+        tables = self._database.schema.keyspaces["system_traces"].tables
+        parameters = (("consistency_level", consistency), ("query", query))
+        self._put(tables["sessions"], (session,), (), {
+            "client": ipaddress.ip_address(self._connection.peer[0]).packed, "command": "QUERY",
+            "coordinator": self._node.packed_address, "duration": duration, "parameters": parameters,
+            "request": "Execute CQL3 query", "started_at": self._started // 1000,
+        })  # fmt: skip
+        for n, activity in enumerate(ACTIVITIES):
+            self._put(tables["events"], (session,), (engine.new_timeuuid(),), {
+                "activity": activity, "source": self._node.packed_address, "thread": f"shard {self._connection.shard}",
+                "source_elapsed": duration * n // len(ACTIVITIES),
+            })  # fmt: skip
+        return session
+
+    def _put(self, table: Table, key: tuple[Any, ...], clustering: tuple[Any, ...], values: dict[str, Any]) -> None:
+        raw = table.partition_bytes(key)
+        row = table.data.partition(key, raw, token_of(raw)).row(table.order(clustering), clustering)
+        row.mark(Cell(True, self._started), 0)
+        for name, value in values.items():
+            if isinstance(table.columns[name].type, Collection):
+                for item, text in value:
+                    row.put_element(name, item, Cell(text, self._started), 0)
+            else:
+                row.put(name, Cell(value, self._started), 0)
+
+
+# ---- requests
 
 log = logging.getLogger("cassandra.testing")
 ERROR, READY, AUTHENTICATE, SUPPORTED, RESULT = (

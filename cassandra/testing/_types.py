@@ -1,4 +1,6 @@
-"""CQL types: names, wire format of type and value, and order.
+"""CQL names and their quoting.
+
+CQL types: names, wire format of type and value, and order.
 
 Values inside the simulation are hashable and plain: ``int`` for all whole numbers, timestamps (milliseconds), dates
 (days, 2**31 is 1970-01-01) and times (nanoseconds); ``bytes`` for blobs and addresses; ``tuple`` for durations, lists,
@@ -18,9 +20,10 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
-from cassandra.testing import _wire as wire
-from cassandra.testing._names import quote
-from cassandra.testing._packing import (
+from cassandra.testing.errors import InvalidRequest
+
+from . import _wire as wire
+from ._wire import (
     pack_decimal,
     pack_duration,
     pack_varint,
@@ -30,7 +33,80 @@ from cassandra.testing._packing import (
     unpack_varint,
     unsigned_vint,
 )
-from cassandra.testing.errors import InvalidRequest
+
+RESERVED = frozenset(
+    [
+        "add",
+        "allow",
+        "alter",
+        "and",
+        "apply",
+        "asc",
+        "authorize",
+        "batch",
+        "begin",
+        "by",
+        "columnfamily",
+        "create",
+        "delete",
+        "desc",
+        "describe",
+        "drop",
+        "entries",
+        "execute",
+        "from",
+        "full",
+        "grant",
+        "if",
+        "in",
+        "index",
+        "infinity",
+        "insert",
+        "into",
+        "is",
+        "keyspace",
+        "limit",
+        "materialized",
+        "modify",
+        "nan",
+        "norecursive",
+        "not",
+        "null",
+        "of",
+        "on",
+        "or",
+        "order",
+        "primary",
+        "rename",
+        "replace",
+        "revoke",
+        "schema",
+        "select",
+        "set",
+        "table",
+        "to",
+        "token",
+        "truncate",
+        "unlogged",
+        "update",
+        "use",
+        "using",
+        "view",
+        "where",
+        "with",
+    ]
+)
+_PLAIN = re.compile(r"[a-z][a-z0-9_]*$")
+
+
+def quote(name: str) -> str:
+    """Return *name*, quoted if CQL requires it."""
+    if _PLAIN.match(name) and name not in RESERVED:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+# ---- types
 
 Value = Any
 MARSHAL: Final = "org.apache.cassandra.db.marshal."

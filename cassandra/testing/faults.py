@@ -24,10 +24,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cassandra.testing._messages import EMPTY_STATE, empty_state, paging_state_of
-from cassandra.testing._pages import empty_page, is_rows
 from cassandra.testing._rules import CONNECT, Exchange, Reaction, Rule
 from cassandra.testing.errors import CqlError
+
+from ._connection import EMPTY_STATE, empty_page, empty_state, is_rows, paging_state_of
 
 if TYPE_CHECKING:
     from cassandra.testing._node import SimulatedNode

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cassandra._bulk import unloading
-from cassandra._bulk.showing import Showing
+from cassandra._bulk.console import Showing
 from cassandra.bulk import main
 from cassandra.cluster import Cluster, Session
 from cassandra.testing import SimulatedCluster, errors
@@ -286,7 +286,7 @@ class Terminal(io.StringIO):
 
 
 def test_lines_and_bars(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cassandra._bulk.showing.OFTEN", 0.0)
+    monkeypatch.setattr("cassandra._bulk.console.OFTEN", 0.0)
     log, terminal = io.StringIO(), Terminal()
     for stream in (log, terminal):
         with Showing("count ks.t", stream=stream) as showing:

@@ -20,7 +20,7 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
 
-from cassandra._bulk import private, unloading
+from cassandra._bulk import files, unloading
 from cassandra.bulk import main
 from cassandra.cluster import Cluster, Session
 from cassandra.testing import SimulatedCluster
@@ -122,7 +122,7 @@ class Disk:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, number: int, room: int) -> None:
         self.number = number
         self.room = room
-        real = private.create_private
+        real = files.create_private
 
         def create(path: Path, *, replace: bool = False) -> Any:
             file = real(path, replace=replace)
@@ -130,7 +130,7 @@ class Disk:
                 return file
             return _Failing(self, file)
 
-        monkeypatch.setattr(private, "create_private", create)
+        monkeypatch.setattr(files, "create_private", create)
 
 
 class _Failing:

@@ -11,8 +11,7 @@ from cassandra import DriverException
 from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
 from cassandra.testing import SimulatedCluster
-from cassandra.testing._messages import empty_state
-from cassandra.testing._pages import empty_page, is_rows
+from cassandra.testing._connection import empty_page, empty_state, is_rows
 from cassandra.testing.faults import Exchange, Reaction
 from tests.patience import PATIENCE
 

@@ -13,7 +13,7 @@ import pytest
 
 from cassandra.policies import ConstantReconnectionPolicy
 from cassandra.testing import SimulatedCluster, errors
-from cassandra.testing._messages import paging_state_of
+from cassandra.testing._connection import paging_state_of
 from cassandra.testing.faults import Close, Cut, Delay, Drop, EmptyPage, Fail, Reaction
 from tests.simulated.conftest import Connect
 

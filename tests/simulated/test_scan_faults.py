@@ -21,7 +21,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvai
 from cassandra.connection import ConnectionShutdown
 from cassandra.scan import ScanError
 from cassandra.testing import SimulatedCluster, errors
-from cassandra.testing._messages import paging_state_of
+from cassandra.testing._connection import paging_state_of
 from cassandra.testing.faults import Close, Cut, Delay, Drop, EmptyPage, Fail, Hold, Pages, Pause, Reaction, Warn
 from tests.simulated.conftest import Connect, eventually
 

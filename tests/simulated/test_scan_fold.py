@@ -26,7 +26,7 @@ from cassandra.scan import (
     checkpoint_of,
 )
 from cassandra.testing import SimulatedCluster, errors
-from cassandra.testing._messages import paging_state_of
+from cassandra.testing._connection import paging_state_of
 from cassandra.testing.faults import Close, Cut, Drop, Fail
 
 ROWS = 1500

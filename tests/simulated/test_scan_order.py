@@ -20,7 +20,7 @@ from cassandra.policies import RoundRobinPolicy
 from cassandra.query import dict_factory
 from cassandra.scan import OrderedScan, ScanError
 from cassandra.testing import SimulatedCluster, errors
-from cassandra.testing._messages import paging_state_of
+from cassandra.testing._connection import paging_state_of
 from cassandra.testing.faults import Close, Drop, EmptyPage, Fail, Hold, Pages
 from tests.simulated.conftest import Connect, eventually
 

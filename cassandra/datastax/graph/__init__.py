@@ -6,7 +6,5 @@ from cassandra._compat.dse import GRAPH_NAMES, QUERY_NAMES, VALUE_NAMES
 __all__: list[str] = []
 
 lend(__name__, {
-    "cassandra._compat.graph": QUERY_NAMES,
-    "cassandra._compat.graph_values": VALUE_NAMES + " Result",
-    "cassandra._compat.dse": GRAPH_NAMES,
+    "cassandra._compat.dse": f"{QUERY_NAMES} {VALUE_NAMES} Result {GRAPH_NAMES}",
 })  # fmt: skip

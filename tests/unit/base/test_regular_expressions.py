@@ -23,7 +23,7 @@ ANCHORED = {"match", "fullmatch"}
 LENGTH = 30_000
 SECONDS = 5  # of CPU for all texts on one expression: linear ones take a tenth of it, others this for each
 # Of statements and options that the program itself writes, and of the command line.
-OF_PROGRAMS = {"_session/request/result.py", "_session/request/execution.py", "_bulk/context.py", "testing"}
+OF_PROGRAMS = {"_session/request/result.py", "_session/request/execution.py", "_bulk/connecting.py", "testing"}
 
 
 class Found(NamedTuple):

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from cassandra._bulk import csv_scan
-from cassandra._bulk.csv_in import CsvFile, Row
-from cassandra._bulk.style import Dialect
+from cassandra._bulk.csv_files import CsvFile, Row
+from cassandra._bulk.options import Dialect
 
 PLAIN = Dialect()
 DOUBLED = Dialect(escape='"')

@@ -12,11 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cassandra._bulk.copy_options import check_copy_options, encoding, style_of
-from cassandra._bulk.csv_out import CsvWriter
-from cassandra._bulk.errors import UsageError
-from cassandra._bulk.kinds import Kind, arrow_type, kind_of
-from cassandra._bulk.style import Dialect, Style
+from cassandra._bulk.console import UsageError
+from cassandra._bulk.csv_files import CsvWriter
+from cassandra._bulk.options import Dialect, Style, check_copy_options, encoding, style_of
+from cassandra._bulk.tables import Kind, arrow_type, kind_of
 from cassandra._bulk.texts_in import read_column
 from cassandra._bulk.texts_out import texts_of
 

@@ -10,15 +10,11 @@ from typing import Any
 import pytest
 
 from cassandra._bulk import connecting
-from cassandra._bulk.checkpoint import Checkpoint
-from cassandra._bulk.connecting import Wanted
-from cassandra._bulk.context import columns_of
-from cassandra._bulk.copy_options import dialect_of, read_options, style_of
-from cassandra._bulk.cqlshrc import CqlshFiles
-from cassandra._bulk.errors import UsageError
+from cassandra._bulk.connecting import CqlshFiles, Wanted, columns_of
+from cassandra._bulk.console import UsageError
 from cassandra._bulk.main import make_parser
-from cassandra._bulk.ranges import Coverage, part_of_ring
-from cassandra._bulk.style import Dialect, Style
+from cassandra._bulk.options import Dialect, Style, dialect_of, read_options, style_of
+from cassandra._bulk.unloading import Checkpoint, Coverage, part_of_ring
 from cassandra.bulk import main
 
 RC = """

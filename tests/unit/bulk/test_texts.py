@@ -12,14 +12,12 @@ import pyarrow as pa
 import pytest
 
 from cassandra._bulk import csv_scan
-from cassandra._bulk.csv_in import CsvFile
-from cassandra._bulk.csv_out import CsvWriter
-from cassandra._bulk.durations import duration_of, duration_text
+from cassandra._bulk.csv_files import CsvFile, CsvWriter
 from cassandra._bulk.files import FileReader
-from cassandra._bulk.kinds import Kind, arrow_type, kind_of
-from cassandra._bulk.style import Dialect, Style
+from cassandra._bulk.options import Dialect, Style
+from cassandra._bulk.tables import Kind, arrow_type, kind_of
 from cassandra._bulk.texts_in import moment_of, read_column
-from cassandra._bulk.texts_out import texts_of
+from cassandra._bulk.texts_out import duration_of, duration_text, texts_of
 
 FILES = Path(__file__).parent / "cqlsh"
 PLAIN = Style()

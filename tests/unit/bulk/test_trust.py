@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cassandra._bulk import connecting
-from cassandra._bulk.cqlshrc import CqlshFiles
-from cassandra._bulk.errors import UsageError
+from cassandra._bulk.connecting import CqlshFiles
+from cassandra._bulk.console import UsageError
 from cassandra._bulk.main import make_parser
 from cassandra.bulk import main
 from tests.servers.certificates import Certificates

@@ -1,4 +1,9 @@
-"""Output of the program (L6): progress on stderr, as a bar on a terminal, else as occasional lines; warnings; results.
+"""Errors and exit codes of commands, and quoting for messages (L6).
+
+Handling of Ctrl-C and SIGTERM, with sections that defer them (L6). Only in the main thread; elsewhere no handler is
+installed.
+
+Output of the program (L6): progress on stderr, as a bar on a terminal, else as occasional lines; warnings; results.
 
 All output may contain text of servers, files and users, and goes through :func:`printable`. A command continues if
 stderr cannot be written.
@@ -7,12 +12,93 @@ stderr cannot be written.
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
+import threading
 from time import monotonic
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, TextIO
 
 from cassandra._base.logs import printable
+
+DONE = 0
+DIFFERENT = 1  # rows differ, or some could not be read or written
+USAGE = 2
+BROKEN = 3  # the command could not continue
+INTERRUPTED = 130
+
+MOST_SHOWN = 80  # characters of a text
+
+
+class UsageError(Exception):
+    """The options of the command are invalid."""
+
+
+class TooManyFailed(Exception):
+    """More rows have failed than the options allow."""
+
+
+def shown(text: str) -> str:
+    """Return a text of a file for a message: quoted, and cut if it is long."""
+    return repr(text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "\u2026")
+
+
+# ---- interrupts
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupts:
+    """Make both signals raise KeyboardInterrupt while entered. Within ``with interrupts.held:`` it is deferred to the
+    end of that block."""
+
+    def __init__(self) -> None:
+        self.held = _Held(self)
+        self._before: dict[int, Any] = {}
+        self._depth = 0
+        self._waits = False
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                before = signal.getsignal(number)
+                if before not in (signal.SIG_IGN, None):  # ignored signals stay ignored, as in background jobs
+                    self._before[number] = signal.signal(number, self._came)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _came(self, number: int, frame: FrameType | None) -> None:
+        if self._depth:
+            self._waits = True
+        else:
+            raise KeyboardInterrupt
+
+    def _leave(self, failed: bool) -> None:
+        self._depth -= 1
+        if not self._depth and self._waits and not failed:
+            self._waits = False
+            raise KeyboardInterrupt
+
+
+class _Held:
+    def __init__(self, owner: Interrupts) -> None:
+        self._owner = owner
+
+    def __enter__(self) -> None:
+        self._owner._depth += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._owner._leave(error is not None)
+
+
+# ---- showing
 
 OFTEN = 5.0  # seconds between two lines
 

@@ -1,0 +1,293 @@
+"""Completion hooks of requests: ``_set_final_result`` and ``_set_final_exception``, which tracers wrap (L6).
+
+In scylla-driver these methods end a request. Here an unmodified request ends without them. If one of them is assigned
+to a request, or replaced in the class (``mock.patch.object``, ``wrapt``), the native engine calls :func:`ending`
+instead of ``Request._end``: it calls the replacement, which calls the original method, which ends the request. If the
+replacement does not, :func:`ending` ends the request.
+
+A :class:`_Finals` belongs to its request. Callers assign hooks, and driver threads end pages: the first thread that
+enters a page into ``begun`` ends it, and the first that enters it into ``told`` calls the assigned hook. Both are one
+``dict.setdefault``, which is atomic.
+
+Names that tests replace in a public module, and that other modules use (L6).
+
+``unittest.mock.patch("cassandra.cluster.log")`` and similar calls set an attribute of a facade; the value is then also
+set in the modules that use it. ``_base/aliases.py`` calls :func:`replaced`.
+
+Results that programs create with a mock or with a future of their own (L6).
+
+A ``ResultSet`` of ``cassandra.cluster`` that is created with any object other than the driver's own futures has this
+class. It uses ``has_more_pages``, ``start_fetching_next_page`` and ``result`` of that object, as scylla-driver does.
+
+Sessions that programs create themselves, by ``Session(cluster, hosts, keyspace)`` or as a subclass (L6).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import MethodType, ModuleType
+from typing import Any
+
+from cassandra._base.logs import get_logger
+from cassandra._base.objects import public
+from cassandra._base.process import Bell
+from cassandra._core.transport import set_default_ending
+from cassandra._session import scheduler
+from cassandra._session.cluster import Cluster, await_pools
+from cassandra._session.request import result
+from cassandra._session.request.result import NOTHING
+from cassandra._session.statements.timestamps import MonotonicTimestampGenerator
+
+log = get_logger("cassandra.cluster")
+
+RESULT, EXCEPTION = "_set_final_result", "_set_final_exception"
+
+
+class _Finals:
+    """The hook state of one request: the assigned hooks, and the page that is being ended."""
+
+    def __init__(self) -> None:
+        self.assigned: dict[str, Callable[[Any], Any]] = {}
+        self.ending: tuple[int | None, Any] = (None, NOTHING)  # the page that is being ended, and its response data
+        self.begun: dict[int, object] = {}  # the last page that was ended, or is being ended
+        self.told: dict[int, object] = {}  # the last page that an assigned hook was called for
+
+
+def _is_first(entered: dict[int, object], page: int) -> bool:
+    """Enter *page*; True if it was not entered before."""
+    mine = object()
+    if entered.setdefault(page, mine) is not mine:
+        return False
+    entered.pop(page - 1, None)
+    return True
+
+
+def _finals_of(request: Any) -> _Finals:
+    finals: _Finals = request.__dict__.setdefault("_lent_finals", _Finals())
+    return finals
+
+
+def ending(request: Any, page: int, result: Any, error: BaseException | None, came: Any) -> bool:
+    """End *request* as ``request._end`` does, by way of the hooks. Called instead of ``request._end``."""
+    finals = _finals_of(request)
+    name, what = (RESULT, result) if error is None else (EXCEPTION, error)
+    if request._is_over(page) or not _is_first(finals.begun, page):
+        return False  # another thread ends it
+    finals.ending = (page, came)
+    request._coming = None if error is not None else came  # tracers read has_more_pages
+    function = getattr(request, name)
+    if function is finals.assigned.get(name):
+        _is_first(finals.told, page)
+    _call(function, what)
+    request._coming = None
+    request._end(page, result, error, came)
+    return True
+
+
+def _call(function: Callable[[Any], Any], what: Any) -> None:
+    try:
+        function(what)
+    except Exception:
+        log.exception("What was put in the place of a method that ends requests raised: %r", function)
+
+
+def end_with_result(request: Any, response: Any) -> None:
+    """End *request* with these rows, unless it is over."""
+    page, came = _being_ended(request)
+    request._end(page, response, None, came)
+
+
+def end_with_exception(request: Any, error: BaseException) -> None:
+    """End *request* with *error*, unless it is over."""
+    page, came = _being_ended(request)
+    request._end(page, None, error, came)
+
+
+def _being_ended(request: Any) -> tuple[int, Any]:
+    """Return the page that is being ended, and its response data."""
+    finals = request.__dict__.get("_lent_finals")
+    page = request._page
+    return finals.ending if finals is not None and finals.ending[0] == page else (page, NOTHING)
+
+
+class Final:
+    """One of the two methods. A hook that is assigned to a request is called once per page, even if the page has
+    already ended."""
+
+    def __init__(self, name: str, end: Callable[[Any, Any], None]) -> None:
+        self._name = name
+        self._end = end
+
+    def __get__(self, request: Any, owner: type | None = None) -> Callable[..., Any]:
+        if request is None:
+            return self._end
+        assigned = _finals_of(request).assigned.get(self._name) if "_lent_finals" in request.__dict__ else None
+        return assigned or MethodType(self._end, request)  # wrapt reads its __self__
+
+    def __set__(self, request: Any, function: Callable[[Any], Any]) -> None:
+        finals = _finals_of(request)
+        finals.assigned[self._name] = function
+        request._ending = ending
+        request._set_eager()  # decode the response on arrival, not when the caller reads it
+        outcome = request._outcome
+        if outcome is None:
+            return  # ``ending`` calls the hook
+        result, error, _, page = outcome
+        name, what = (RESULT, result) if error is None else (EXCEPTION, error)
+        if name == self._name and _is_first(finals.told, page):
+            _is_first(finals.begun, page)
+            _call(function, what)
+
+
+def replaced(are: bool) -> None:
+    """Set the hook state of new requests: *are* is True if one of the two methods is replaced in the class, False if
+    both are the driver's again."""
+    set_default_ending(ending if are else None)
+
+
+# ---- patches
+
+
+def replaced_in_facade(facade: ModuleType, name: str, before: Any, now: Any) -> None:
+    """Replace *before* by *now* under that *name* in all modules of the driver, as it was replaced in *facade*."""
+    if name == "time":
+        _tell_time_by(now)
+        return
+    for home, module in sys.modules.copy().items():
+        if home.startswith("cassandra._") and vars(module).get(name) is before:
+            setattr(module, name, now)
+
+
+def _tell_time_by(clock: Any) -> None:
+    """Make timestamp generators use the ``time()`` of *clock*."""
+    generator: Any = MonotonicTimestampGenerator
+    if clock is sys.modules["time"]:
+        generator.__call__ = _called
+        return
+
+    def __call__(self: Any) -> int:
+        with self.lock:
+            return int(self._next_timestamp(int(clock.time() * 1_000_000), self.last))
+
+    generator.__call__ = __call__
+
+
+_called = MonotonicTimestampGenerator.__call__
+
+
+# ---- results
+
+
+@public("cassandra.cluster")
+class ResultSet(result.ResultSet):
+    """Rows of *response_future*, which may be None."""
+
+    def __init__(self, response_future: Any, initial_response: Any) -> None:
+        self.response_future = response_future
+        self._given_names = getattr(response_future, "_col_names", None)
+        self._given_types = getattr(response_future, "_col_types", None)
+        self._turn_to_rows(initial_response)
+
+    def _set_current_rows(self, result: Any) -> None:
+        self._turn_to_rows(result)
+
+    @property
+    def column_types(self) -> Any:
+        return self._given_types
+
+    @column_types.setter
+    def column_types(self, types: Any) -> None:
+        self._given_types = types
+
+    @property
+    def has_more_pages(self) -> bool:
+        future: Any = self.response_future
+        return future is not None and future.has_more_pages
+
+    @property
+    def paging_state(self) -> Any:
+        return getattr(self.response_future, "_paging_state", None)
+
+    def fetch_next_page(self) -> None:
+        if not self.has_more_pages:
+            self._no_page()
+            return
+        future: Any = self.response_future
+        future.start_fetching_next_page()
+        page = future.result()
+        self._turn_to_rows(page._current_rows if isinstance(page, result.ResultSet) else page)
+
+    async def fetch_next_page_async(self) -> None:
+        import asyncio
+
+        await asyncio.to_thread(self.fetch_next_page)
+
+    def _gather(self) -> list[Any]:
+        return list(self)
+
+    async def all_async(self) -> list[Any]:
+        return [row async for row in self]
+
+    def all(self) -> list[Any]:
+        return list(self)
+
+    def _pass_over_empty_pages(self) -> None:
+        """Do nothing: empty pages are not skipped."""
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._stepped:
+            if self._list_mode:
+                return iter(self._current_rows)
+            self._page_iter = iter(self._current_rows or ())
+        return self
+
+    def next(self) -> Any:
+        if not self._stepped:
+            self._step()
+        while True:
+            for row in self._page_iter or ():
+                return row
+            if not self.has_more_pages:
+                self._end()
+                raise StopIteration
+            self.fetch_next_page()
+            self._page_iter = iter(self._current_rows or ())
+
+    __next__ = next
+
+    async def __anext__(self) -> Any:
+        import asyncio
+
+        end = object()
+        row = await asyncio.to_thread(next, self, end)
+        if row is end:
+            raise StopAsyncIteration
+        return row
+
+
+# ---- sessions
+
+
+def make(session: Any, init: Callable[..., None], cluster: Any, hosts: Any, keyspace: str | None = None) -> None:
+    """Initialise *session* as ``Cluster.connect`` does: pass the hosts, and open its pools. Raise NoHostAvailable if
+    none opens.
+
+    With a cluster that is not connected, or that is a mock, the session has no pools."""
+    is_ours = issubclass(type(cluster), Cluster)
+    if is_ours:
+        scheduler.run(cluster.life.prepare)
+    init(session, cluster, hosts, keyspace)
+    if not is_ours or not cluster.life.is_started:
+        return
+    scheduler.run(_open, session, cluster)
+
+
+def _open(session: Any, cluster: Cluster) -> None:
+    cluster.sessions.add(session)
+    opened = Bell()
+    try:
+        await_pools(session, session.update_created_pools(), False, opened)
+    except BaseException:
+        session.shutdown()
+        raise
