@@ -135,7 +135,7 @@ def test_the_cpp_core_does_not_know_python() -> None:
 
 #: Who reads the clock on the wall, which can be set: none of them waits by it, for more than a millisecond.
 WALL_CLOCK = {
-    "cassandra/_core/codec_parts/timestamps.pxi": "timestamps of requests",
+    "cassandra/_core/codec_parts/bind.pxi": "timestamps of requests",
     "cassandra/_session/statements/timestamps.py": "timestamps of requests",
     "cassandra/_base/logs.py": "when something was logged",
     "cassandra/_net/pool.py": "until when the shard-aware port is left alone, for users to read",

@@ -10,27 +10,15 @@ indexed: values belong to the caller, who may change them while they are encoded
 cimport cython
 from libc.stdlib cimport free, malloc
 
-include "codec_parts/capi.pxi"
-include "codec_parts/lookups.pxi"
-include "codec_parts/node.pxi"
+include "codec_parts/native.pxi"
+include "codec_parts/types.pxi"
 include "codec_parts/decode.pxi"
-include "codec_parts/decode_nested.pxi"
 include "codec_parts/encode.pxi"
-include "codec_parts/encode_time.pxi"
-include "codec_parts/encode_nested.pxi"
 include "codec_parts/primitives.pxi"
 include "codec_parts/class_rows.pxi"
-include "codec_parts/plans.pxi"
-include "codec_parts/metadata.pxi"
-include "codec_parts/rows.pxi"
-include "codec_parts/kept.pxi"
-include "codec_parts/decrypted.pxi"
-include "codec_parts/columns.pxi"
+include "codec_parts/page.pxi"
 include "codec_parts/bind.pxi"
-include "codec_parts/result.pxi"
-include "codec_parts/unread.pxi"
+include "codec_parts/results.pxi"
 include "codec_parts/requests.pxi"
-include "codec_parts/timestamps.pxi"
-include "codec_parts/template.pxi"
 
 import_datetime()

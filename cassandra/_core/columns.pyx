@@ -18,15 +18,8 @@ from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 include "columns_parts/native.pxi"
-include "columns_parts/types.pxi"
-include "columns_parts/plan.pxi"
+include "columns_parts/arrow.pxi"
 include "columns_parts/batch.pxi"
-include "columns_parts/merge.pxi"
-include "columns_parts/kernels_native.pxi"
-include "columns_parts/masks.pxi"
 include "columns_parts/kernels.pxi"
-include "columns_parts/pickles.pxi"
-include "columns_parts/stream.pxi"
-include "columns_parts/arrow_in.pxi"
+include "columns_parts/masks.pxi"
 include "columns_parts/rows_in.pxi"
-include "columns_parts/arrow_made.pxi"

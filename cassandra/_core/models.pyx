@@ -15,9 +15,4 @@ from cassandra._core.transport cimport outcome_of, request_of, rows_of
 
 include "models_parts/native.pxi"
 include "models_parts/instances.pxi"
-include "models_parts/known.pxi"
-include "models_parts/kinds.pxi"
-include "models_parts/sending.pxi"
-include "models_parts/inserts.pxi"
-include "models_parts/updates.pxi"
-include "models_parts/reads.pxi"
+include "models_parts/engine.pxi"

@@ -16,13 +16,8 @@ from libcpp.vector cimport vector
 
 from cassandra._core.cpython.interpreter cimport set_class_name
 
-include "routing_parts/tokens.pxi"
 include "routing_parts/ring.pxi"
-include "routing_parts/tablets_native.pxi"
 include "routing_parts/tablets.pxi"
-include "routing_parts/tablets_map.pxi"
-include "routing_parts/host.pxi"
+include "routing_parts/hosts.pxi"
 include "routing_parts/route.pxi"
-include "routing_parts/plans.pxi"
-include "routing_parts/shards.pxi"
 include "routing_parts/fields.pxi"

@@ -1,6 +1,6 @@
 """The parts of asyncio that the session uses, imported on first use and then called directly.
 
-L5. Delivery of responses to a loop is native: ``transport_parts/bridge.pxi``.
+L5. Delivery of responses to a loop is native: ``transport_parts/asyncio.pxi``.
 """
 
 from __future__ import annotations

@@ -277,3 +277,301 @@ cdef int encode_custom(const TypeNode* node, object value, ByteBuffer* out, int 
         raise TypeError(f"the serializer of {codec.name} returned {type(data).__name__} instead of bytes")
     out.put(PyBytes_AS_STRING(data), <size_t>PyBytes_GET_SIZE(data))
     return 0
+
+# timestamp, date, time and duration from datetime objects, the classes of cassandra.util, text and ints.
+
+cdef enum:
+    MICROSECONDS_PER_DAY = 86400000000
+    NANOSECONDS_PER_DAY = 86400000000000
+
+
+cdef int64_t as_timestamp(const TypeNode* node, object value) except? -1:
+    """Return milliseconds since the epoch, rounded down. Naive datetimes are UTC."""
+    cdef int64_t days, microseconds
+    if PyLong_Check(value):
+        if value is True or value is False:
+            raise wrong_type(node, value, "a datetime, date, or milliseconds since the epoch")
+        return as_integer(node, value, INT64_MIN, INT64_MAX)
+    if PyDate_Check(value):
+        if not PyDateTime_CheckExact(value) and value != value:
+            raise ValueError(f"invalid timestamp: {value}")  # NaT of pandas, which is a datetime to isinstance()
+        days = days_of(value)
+        if not PyDateTime_Check(value):
+            return days * 86400000
+        microseconds = (
+            (PyDateTime_DATE_GET_HOUR(value) * 60 + PyDateTime_DATE_GET_MINUTE(value)) * 60
+            + PyDateTime_DATE_GET_SECOND(value)
+        ) * <int64_t>1000000 + PyDateTime_DATE_GET_MICROSECOND(value)
+        microseconds += days * MICROSECONDS_PER_DAY
+        if DATETIME_TZ(value) != Py_None:
+            microseconds -= utc_offset(value)
+        return (microseconds - ((microseconds % 1000) + 1000) % 1000) // 1000
+    if PyFloat_Check(value):
+        value = int(PyFloat_AS_DOUBLE(value))  # as scylla-driver: milliseconds, cut; raises for nan and infinity
+        return as_integer(node, value, INT64_MIN, INT64_MAX)
+    if PyIndex_Check(value):
+        return as_integer(node, value, INT64_MIN, INT64_MAX)
+    raise wrong_type(node, value, "a datetime, date, or milliseconds since the epoch")
+
+
+cdef inline int64_t days_of(object value) noexcept:
+    return days_from_civil(PyDateTime_GET_YEAR(value), PyDateTime_GET_MONTH(value), PyDateTime_GET_DAY(value))
+
+
+cdef int64_t utc_offset(object value) except? -1:
+    """Return the UTC offset in microseconds; 0 if the tzinfo gives None."""
+    delta = value.utcoffset()
+    if delta is None:
+        return 0
+    return (
+        PyDateTime_DELTA_GET_DAYS(delta) * <int64_t>MICROSECONDS_PER_DAY
+        + PyDateTime_DELTA_GET_SECONDS(delta) * <int64_t>1000000
+        + PyDateTime_DELTA_GET_MICROSECONDS(delta)
+    )
+
+
+cdef uint32_t as_date(const TypeNode* node, object value) except? 0:
+    """Return days since the epoch plus 2**31. An int is taken as that sum, as in CQL and scylla-driver."""
+    cdef int64_t days
+    if PyLong_Check(value) or not PyDate_Check(value) and PyIndex_Check(value):
+        return <uint32_t>as_integer(node, value, 0, 0xFFFFFFFF)
+    if PyDate_Check(value):
+        if value != value:
+            raise ValueError(f"invalid date: {value}")
+        days = days_of(value)
+    else:
+        if PyUnicode_Check(value):
+            if _date is None:
+                load_temporal()
+            value = _date.cls(value)
+        number = getattr(value, "days_from_epoch", None)
+        if number is None:
+            raise wrong_type(node, value, "a date, cassandra.util.Date, str, or days counted from 2**31")
+        days = as_integer(node, number, -0x80000000, 0x7FFFFFFF)
+    return <uint32_t>(days + 0x80000000)
+
+
+cdef int64_t as_time(const TypeNode* node, object value) except? -1:
+    """Return nanoseconds since midnight."""
+    if not PyLong_Check(value):
+        if PyUnicode_Check(value) or PyTime_Check(value):
+            if _date is None:
+                load_temporal()
+            value = _time.cls(value)
+        number = getattr(value, "nanosecond_time", None)
+        if number is not None:
+            value = number
+        elif not PyIndex_Check(value):
+            raise wrong_type(node, value, "a time, cassandra.util.Time, str, or nanoseconds since midnight")
+    return as_integer(node, value, 0, NANOSECONDS_PER_DAY - 1)
+
+
+cdef int encode_duration(const TypeNode* node, object value, ByteBuffer* out) except -1:
+    cdef int64_t months, days, nanoseconds
+    try:
+        parts = value.months, value.days, value.nanoseconds
+    except AttributeError:
+        raise wrong_type(node, value, "a cassandra.util.Duration") from None
+    try:
+        months = as_integer(node, parts[0], INT32_MIN, INT32_MAX)
+        days = as_integer(node, parts[1], INT32_MIN, INT32_MAX)
+        nanoseconds = as_integer(node, parts[2], INT64_MIN, INT64_MAX)
+    except OverflowError as error:
+        raise ValueError(str(error)) from None
+    if min(months, days, nanoseconds) < 0 < max(months, days, nanoseconds):
+        raise ValueError(f"months, days and nanoseconds of a duration must have the same sign: {value!r}")
+    put_unsigned_vint(out[0], zigzag_encode(months))
+    put_unsigned_vint(out[0], zigzag_encode(days))
+    put_unsigned_vint(out[0], zigzag_encode(nanoseconds))
+    return 0
+
+# Collections, tuples, user types and vectors. Lengths and counts are reserved and filled in afterwards, so that items
+# are encoded without separate buffers.
+
+cdef int encode_cell(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
+    """Append a [bytes] item."""
+    cdef size_t at = out.size(), length
+    if value is None:
+        out.put32(0xFFFFFFFF)
+        return 0
+    if value is _unset:
+        raise ValueError("UNSET_VALUE stands for a whole value, not for a part of one")
+    out.put32(0)
+    encode_value(node, value, out, version)
+    if not out.failed():
+        length = out.size() - at - 4
+        if length > <size_t>INT32_MAX:
+            raise OverflowError(f"a value of {length} bytes is too large")
+        out.patch32(at, <uint32_t>length)
+    return 0
+
+
+cdef inline int patch_count(ByteBuffer* out, size_t at, Py_ssize_t count) except -1:
+    if count > INT32_MAX:
+        raise OverflowError(f"a collection of {count} items is too large")
+    out.patch32(at, <uint32_t>count)
+    return 0
+
+
+cdef int encode_items(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
+    """Append a list or set from any iterable except text."""
+    cdef size_t at = out.size()
+    cdef Py_ssize_t count = 0
+    cdef const TypeNode* child = node.children[0]
+    if PyUnicode_Check(value):
+        raise wrong_type(node, value, "a collection")
+    out.put32(0)
+    if PyList_Check(value):
+        for item in <list>value:
+            encode_cell(child, item, out, version)
+            count += 1
+    else:
+        try:
+            items = iter(value)
+        except TypeError:
+            raise wrong_type(node, value, "a collection") from None
+        for item in items:
+            encode_cell(child, item, out, version)
+            count += 1
+    return patch_count(out, at, count)
+
+
+cdef int encode_map(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
+    cdef size_t at = out.size()
+    cdef Py_ssize_t count = 0
+    items = getattr(value, "items", None)
+    if items is None or not callable(items):
+        raise wrong_type(node, value, "a mapping")
+    out.put32(0)
+    for key, item in items():
+        encode_cell(node.children[0], key, out, version)
+        encode_cell(node.children[1], item, out, version)
+        count += 1
+    return patch_count(out, at, count)
+
+
+cdef int encode_fields(const TypeNode* node, tuple fields, Py_ssize_t count, ByteBuffer* out, int version) except -1:
+    """Append *count* fields in the order of the type; missing fields become null."""
+    cdef Py_ssize_t i, n = len(fields)
+    if n > node.arity:
+        raise ValueError(f"{(<Codec>node.codec).cql()} has {node.arity} fields, the value has {n}")
+    for i in range(count):
+        encode_cell(node.children[i], fields[i] if i < n else None, out, version)
+    return 0
+
+
+cdef int encode_tuple(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
+    """Append a tuple. A short one stays short, as in a CQL literal: it is another key than one filled up with nulls."""
+    if PyUnicode_Check(value):
+        raise wrong_type(node, value, "a tuple")
+    try:
+        fields = tuple(value)
+    except TypeError:
+        raise wrong_type(node, value, "a tuple") from None
+    return encode_fields(node, fields, len(fields), out, version)
+
+
+cdef int encode_udt(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
+    """Append a user type: a tuple or list by position, a mapping by key, any other object by attribute; missing fields
+    become null. A tuple may be longer than the type: another program has added fields since."""
+    cdef Codec codec = <Codec>node.codec
+    cdef tuple given
+    if PyTuple_Check(value) or PyList_Check(value):
+        given = tuple(value)
+        if len(given) > node.arity:
+            given = given[:node.arity]
+        return encode_fields(node, given, node.arity, out, version)
+    if PyDict_Check(value) or is_mapping(value):
+        unknown = [key for key in value if key not in codec.field_names]
+        if unknown:
+            raise ValueError(f"user type {codec.type_name} has no field {unknown[0]!r}")
+        return encode_fields(node, tuple([value.get(name) for name in codec.field_names]), node.arity, out, version)
+    fields = [getattr(value, name, _unset) for name in codec.field_names]
+    if fields and fields.count(_unset) == len(fields):
+        raise wrong_type(node, value, "a tuple, a mapping, or an object with its fields as attributes")
+    found = tuple([None if field is _unset else field for field in fields])
+    return encode_fields(node, found, node.arity, out, version)
+
+
+cdef bint is_mapping(object value) except -1:
+    from collections.abc import Mapping
+
+    return isinstance(value, Mapping)
+
+
+cdef int encode_vector(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
+    cdef const TypeNode* child = node.children[0]
+    cdef tuple elements
+    if PyObject_CheckBuffer(value) and not is_masked(value) and encode_array(node, value, out):
+        return 0
+    try:
+        elements = tuple(value)
+    except TypeError:
+        raise wrong_type(node, value, "a sequence") from None
+    if len(elements) != node.arity:
+        raise ValueError(
+            f"Expected sequence of size {node.arity} for vector of type {(<Codec>child.codec).cql()} and dimension "
+            f"{node.arity}, observed sequence of length {len(elements)}"
+        )
+    if PyUnicode_Check(value):
+        raise wrong_type(node, value, "a sequence of elements")
+    for element in elements:
+        encode_element(child, element, out, version)
+    return 0
+
+
+cdef int encode_element(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
+    """Append one vector element: without a prefix if its type has one size, else after its length as [unsigned
+    vint]."""
+    cdef ByteBuffer element
+    if value is None or value is _unset:
+        raise TypeError("the elements of a vector cannot be null")
+    if node.fixed >= 0:
+        return encode_value(node, value, out, version)
+    encode_value(node, value, &element, version)
+    if element.failed():
+        raise MemoryError()
+    put_unsigned_vint(out[0], element.size())
+    out.put(element.data(), element.size())
+    return 0
+
+
+cdef bint encode_array(const TypeNode* node, object value, ByteBuffer* out) except -1:
+    """Append a one-dimensional buffer of machine numbers (NumPy, array.array), converted in one loop.
+
+    False, with nothing written, if the element-wise conversion is needed: other formats, numbers out of range.
+    """
+    cdef Py_buffer view
+    cdef const TypeNode* child = node.children[0]
+    cdef cbool swapped = False
+    cdef cbool done = False
+    cdef size_t at = out.size()
+    cdef uint8_t* target
+    cdef Element source
+    if child.op not in (FLOAT, DOUBLE, INT, BIGINT):
+        return False
+    try:
+        PyObject_GetBuffer(value, &view, PyBUF_FORMAT | PyBUF_STRIDES)
+    except (BufferError, ValueError, TypeError):
+        return False
+    if view.ndim == 1 and view.shape[0] == node.arity:
+        source = element_of(view.format, <size_t>view.itemsize, &swapped)
+        target = out.extend(<size_t>node.fixed)
+        if target != NULL:
+            done = copy_array(child.op, source, <const uint8_t*>view.buf, view.strides[0], <size_t>node.arity, swapped, target)
+            if not done:
+                out.truncate(at)
+    PyBuffer_Release(&view)
+    return done
+
+
+cdef cbool copy_array(
+    int op, Element source, const uint8_t* p, Py_ssize_t stride, size_t n, cbool swapped, uint8_t* target
+) noexcept:
+    if op == FLOAT:
+        return copy_to_float(source, p, stride, n, swapped, target)
+    if op == DOUBLE:
+        return copy_to_double(source, p, stride, n, swapped, target)
+    if op == INT:
+        return copy_to_int32(source, p, stride, n, swapped, target)
+    return copy_to_int64(source, p, stride, n, swapped, target)

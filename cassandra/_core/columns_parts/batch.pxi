@@ -1,3 +1,163 @@
+# ColumnPlan: the columns of a result as Arrow types, and the pool of their memory.
+
+cdef class ColumnPlan:
+    cdef Plan* native
+    cdef BlockPool* blocks
+    cdef readonly tuple names
+
+    def __cinit__(
+        self,
+        columns,
+        pool,
+        *,
+        strings="utf8",
+        decimals="utf8",
+        varints="utf8",
+        uuids="arrow.uuid",
+    ):
+        cdef _Choices choices = _Choices(strings, decimals, varints, uuids)
+        if pool is None:
+            self.blocks = &plain_blocks()
+        else:
+            self.blocks = <BlockPool*>PyCapsule_GetPointer(pool._blocks, "fastcql::memory::BlockPool")
+        self.blocks.hold()
+        self.native = new Plan()
+        self.native.separate = pool is None
+        columns = list(columns)
+        self.names = tuple([name for name, _ in columns])
+        level = [(name, codec, -1, True) for name, codec in columns]
+        while level:  # level by level, so that children are side by side
+            below = []
+            for name, codec, parent, nullable in level:
+                below.extend(add_type(self.native, choices, name, codec, parent, nullable))
+            level = below
+        if not self.native.complete():
+            raise AssertionError("the types of a plan are not in order")
+
+    def __dealloc__(self):
+        if self.native != NULL:
+            self.native.release()
+        if self.blocks != NULL:
+            self.blocks.let_go()
+
+    def __len__(self):
+        return self.native.columns
+
+    def __eq__(self, other):
+        if not isinstance(other, ColumnPlan):
+            return NotImplemented
+        return self.native.same_as((<ColumnPlan>other).native[0])
+
+    __hash__ = None
+
+    def __repr__(self):
+        fields = [
+            f"{self.native.types[i].name.decode()}: {self.native.types[i].format.decode()}"
+            for i in range(self.native.columns)
+        ]
+        return f"<ColumnPlan {', '.join(fields)}>"
+
+    @property
+    def fields(self):
+        return tuple([field_of(&self.native.types[i]) for i in range(self.native.columns)])
+
+    def __reduce__(self):
+        return _load_plan, ([state_of(&self.native.types[i]) for i in range(self.native.types.size())],)
+
+    def __arrow_c_schema__(self):
+        return schema_capsule(self.native)
+
+
+class _Entries:
+    """The pairs of a map, a separate type in Arrow."""
+
+    def __init__(self, codec):
+        self.children = codec.children
+
+
+cdef list add_type(Plan* plan, _Choices choices, name, codec, int parent, bint nullable):
+    """Add a field, and return (name, codec, parent, nullable) of each of its children."""
+    cdef int index = <int>plan.types.size()
+    cdef Type* type = &plan.add(parent)
+    type.name = name.encode()
+    type.nullable = nullable
+    if codec is None:
+        type.kind = Kind.Place
+        type.format = b"i"
+        return []
+    if isinstance(codec, _Entries):
+        type.kind = Kind.Struct
+        type.format = b"+s"
+        type.cql = b"map"
+        key, value = codec.children
+        return [("key", key, index, False), ("value", value, index, True)]
+    encrypted = codec.stored is not None
+    if encrypted:
+        codec = codec.cipher.inner
+    cql = codec.cql()
+    type.cql = cql.encode()
+    type.element = codec.element_size
+    type.metadata = field_metadata(codec, cql, choices, encrypted)
+    if codec.kind == 0 and not codec.dimensions:
+        type.kind = Kind.Binary
+        type.format = b"z"
+    elif codec.dimensions:
+        type.kind = Kind.Vector
+        type.dimensions = codec.dimensions
+        type.format = f"+w:{codec.dimensions}".encode()
+        return [("item", codec.children[0], index, True)]
+    elif codec.name in ("list", "set"):
+        type.kind = Kind.List
+        type.format = b"+l"
+        return [("item", codec.children[0], index, True)]
+    elif codec.name == "map":
+        type.kind = Kind.Map
+        type.format = b"+m"
+        return [("entries", _Entries(codec), index, False)]
+    elif codec.name in ("tuple", "udt"):
+        type.kind = Kind.Struct
+        type.format = b"+s"
+        names = codec.field_names or [f"f{i}" for i in range(len(codec.children))]
+        return [(field, child, index, True) for field, child in zip(names, codec.children)]
+    else:
+        choices.set_scalar(type[0], codec.kind, parent >= 0)
+    return []
+
+
+cdef string field_metadata(codec, str cql, _Choices choices, bint encrypted) except *:
+    cdef Metadata metadata
+    metadata.add(b"cql.type", cql.encode())
+    if encrypted:
+        metadata.add(b"cql.encrypted", b"true")
+    if codec.kind in (_UUID, _TIMEUUID) and choices.tagged_uuids:
+        metadata.add(b"ARROW:extension:name", b"arrow.uuid")
+        metadata.add(b"ARROW:extension:metadata", b"")
+    return metadata.bytes()
+
+
+cdef object schema_capsule(Plan* plan):
+    made = empty_schema()
+    if not export_schema(plan[0], native_schema(made)):
+        raise MemoryError()
+    return made
+
+
+cdef object empty_schema():
+    """Return a capsule of a released schema, to be filled."""
+    return owned_by_capsule(calloc(1, sizeof(ArrowSchema)), "arrow_schema", free_schema)
+
+
+cdef ArrowSchema* native_schema(capsule) except NULL:
+    return <ArrowSchema*>PyCapsule_GetPointer(capsule, "arrow_schema")
+
+
+cdef void free_schema(capsule) noexcept:
+    """Free the schema of a capsule, and release it unless it was taken over."""
+    cdef ArrowSchema* schema = <ArrowSchema*>PyCapsule_GetPointer(capsule, "arrow_schema")
+    if schema.release != NULL:
+        schema.release(schema)
+    free(schema)
+
 # RecordBatch: finished columns, or some rows of them. ColumnBuilder: builds one from several pages.
 
 cdef enum:
@@ -308,3 +468,84 @@ cdef int raise_failure(page, Failure* failure) except -1:
         f"{(<bytes>failure.text).decode(errors='replace')}"
     )
     raise DriverException(printable(text))
+
+# Pickling of plans and batches, for other processes and checkpoints: unpickled ones have plain memory.
+
+_FORMS = {
+    <int>Form.Bits: "integer",
+    <int>Form.Int8: "integer",
+    <int>Form.Int16: "integer",
+    <int>Form.Int32: "integer",
+    <int>Form.Int64: "integer",
+    <int>Form.Float: "float",
+    <int>Form.Double: "float",
+    <int>Form.Bytes: "bytes",
+    <int>Form.Words: "bytes",
+    <int>Form.Views: "bytes",
+    <int>Form.Uuid: "uuid",
+    <int>Form.TimeUuid: "uuid",
+    <int>Form.Wide16: "wide",
+    <int>Form.Wide32: "wide",
+}
+
+
+cdef tuple field_of(const Type* type):
+    form = "number" if is_number_text(type) else _FORMS.get(<int>form_of(type[0]))
+    format = "u" if type.kind == Kind.Dictionary else (<bytes>type.format).decode()
+    return (<bytes>type.name).decode(), format, (<bytes>type.cql).decode(), form
+
+
+cdef tuple state_of(const Type* type):
+    return (
+        <int>type.kind,
+        type.nullable,
+        type.is_decimal256,
+        type.precision,
+        type.scale,
+        type.dimensions,
+        type.element,
+        type.parent,
+        <bytes>type.name,
+        <bytes>type.format,
+        <bytes>type.metadata,
+        <bytes>type.cql,
+    )
+
+
+def _load_plan(types):
+    """Rebuild a pickled plan."""
+    cdef ColumnPlan plan = ColumnPlan.__new__(ColumnPlan, (), None)
+    cdef Type* type
+    plan.native.separate = False
+    for kind, nullable, is_decimal256, precision, scale, dimensions, element, parent, name, format, metadata, cql in types:
+        if not -1 <= parent < <Py_ssize_t>plan.native.types.size() or not 0 <= kind <= <int>Kind.Place:
+            raise ValueError("the pickle of a column plan is damaged")
+        type = &plan.native.add(parent)
+        type.kind = <Kind><int>kind
+        type.nullable, type.is_decimal256 = nullable, is_decimal256
+        type.precision, type.scale, type.dimensions, type.element = precision, scale, dimensions, element
+        type.name, type.format, type.metadata, type.cql = name, format, metadata, cql
+    if not plan.native.complete():
+        raise ValueError("the pickle of a column plan is damaged")
+    plan.names = tuple([(<bytes>plan.native.types[i].name).decode() for i in range(plan.native.columns)])
+    return plan
+
+
+cdef bytes save_batch(RecordBatch batch):
+    cdef string data
+    if batch.num_rows != batch.native.rows() or batch.plan.native.has_views:  # copies only the rows of the slice
+        batch = gather([(batch, 0, batch.num_rows)], batch.plan)
+    save_native(batch.native[0], data)
+    return <bytes>data
+
+
+def _load_batch(ColumnPlan plan not None, bytes data not None):
+    """Rebuild a pickled batch."""
+    cdef Failure failure
+    cdef Batch* native = new_batch(plan)
+    if not native.load(<const uint8_t*><const char*>data, len(data), failure):
+        native.release()
+        if failure.kind == FailureKind.Memory:
+            raise MemoryError("no memory for the batch of a pickle")
+        raise ValueError("the pickle of a batch is damaged")
+    return new_slice(plan, native, 0, native.rows())

@@ -10,7 +10,7 @@ the source is awaited. Everything runs on the loop's thread, so there are no loc
 The handler of a signal may raise on that thread, between any two bytecodes. If it interrupts the task, the task ends
 with the exception. If it interrupts the loop's call for outcomes (``_on_outcome``), the exception leaves the loop, and,
 if the loop is run again, the call is repeated for the remaining outcomes. This is safe: results and failures are
-recorded natively, in the step that also takes the outcome (``transport_parts/volley.pxi``), a :class:`Single` gets its
+recorded natively, in the step that also takes the outcome (``transport_parts/batch.pxi``), a :class:`Single` gets its
 outcome in one native step, and waking twice is harmless. No coroutine is made that an interruption could leave without
 having begun, as Python would warn of it: only generators and native waiters are awaited here.
 """

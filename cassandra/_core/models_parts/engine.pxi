@@ -1,0 +1,652 @@
+# Precomputed objects, and the checks that they are still valid: the first steps of a call.
+
+
+@cython.final
+cdef class Untouched:
+    """Checks that some methods of a class and of its objects have not been replaced since this was made."""
+
+    cdef type _kind
+    cdef tuple _names
+    cdef tuple _methods
+    cdef unsigned int _state  # version of the class in which it had these methods; 0: not known
+
+    def __init__(self, type kind not None, names):
+        self._kind = kind
+        self._names = tuple([intern_name(name) for name in names])
+        self._methods = tuple([getattr(kind, name) for name in self._names])
+
+    def holds(self):
+        """True if the class still has these methods."""
+        return self.is_so()
+
+    def of(self, one):
+        """True if *one* is of exactly this class, and it and the class still have these methods."""
+        return type(one) is self._kind and self.is_of(getattr(one, "__dict__", None))
+
+    cdef bint is_of(self, own) except -1:
+        """True if an object of the class with these attributes still has the methods."""
+        if own:
+            for name in self._names:
+                if name in <dict?>own:
+                    return False
+        return self.is_so()
+
+    cdef bint is_so(self) except -1:
+        cdef Py_ssize_t at
+        if self._state != 0 and self._state == state_of_class(self._kind):
+            return True
+        for at in range(len(self._names)):
+            if getattr(self._kind, self._names[at]) is not self._methods[at]:
+                return False
+        self._state = state_of_class(self._kind)
+        return True
+
+
+cdef class _Known:
+    """The precomputed object for the keywords of a call. Immutable."""
+
+    cdef tuple names
+    cdef object found
+
+
+@cython.final
+cdef class ByNames:
+    """Precomputed objects for calls, by the names of the keywords in their order. Applications repeat the same call, so
+    the names of the last call are compared before a look-up. Under the GIL; objects that two threads add at the same
+    time are equal."""
+
+    cdef dict _known
+    cdef _Known _last
+    cdef Py_ssize_t _most
+
+    def __init__(self, Py_ssize_t most):
+        self._known = {}
+        self._most = most
+
+    cpdef find(self, dict given):
+        """Return the object that was added for these names; None if there is none."""
+        cdef PyObject* name
+        cdef PyObject* value
+        cdef Py_ssize_t step = 0, at = 0
+        cdef _Known last = self._last
+        if last is not None and len(given) == len(last.names):
+            while PyDict_Next(given, &step, &name, &value):
+                if name != GET_TUPLE(<PyObject*>last.names, at):
+                    break
+                at += 1
+            else:
+                return last.found
+        last = self._known.get(tuple(given))
+        if last is None:
+            return None
+        self._last = last
+        return last.found
+
+    def add(self, dict given not None, found):
+        """Keep *found* for these names, and return it."""
+        cdef _Known known = _Known.__new__(_Known)
+        known.names = tuple(given)
+        known.found = found
+        if len(self._known) >= self._most:
+            self._known.clear()
+        self._known[known.names] = known
+        self._last = known
+        return found
+
+
+@cython.final
+cdef class _OfClass:
+    """The objects that a class keeps for all keywords. One object, so that a thread never reads a part of another
+    thread's update."""
+
+    cdef unsigned int state  # version of the class, which no other class ever has
+    cdef ByNames known
+
+
+cdef class WorkedOut:
+    """Precomputed objects for models and the keywords of a call. A model keeps them, in its ``_shapes``, until an
+    attribute of it is set. Each has the default *keyspace* that it was computed for."""
+
+    cdef object _kind
+    cdef dict _settings
+    cdef object _work_out
+    cdef _OfClass _last  # of the last call; None: to be looked up
+
+    def __init__(self, kind, dict settings not None, work_out):
+        self._kind = kind
+        self._settings = settings
+        self._work_out = work_out
+
+    def find(self, model, dict given not None):
+        return self.found(model, given)
+
+    cdef object found(self, model, dict given):
+        cdef ByNames known = self.known_of(model)
+        found = None if known is None else known.find(given)
+        if found is None:
+            self._last = None  # another object may be kept from now on
+            return self._work_out(model, given)
+        if found is _missing:
+            return None
+        if (<Plain?>found).keyspace is not self._settings["DEFAULT_KEYSPACE"]:
+            return self._work_out(model, given)
+        return found
+
+    cdef ByNames known_of(self, model):
+        """Return the objects that *model* keeps for all keywords, or None."""
+        cdef _OfClass last = self._last
+        if last is not None and last.state == state_of_class(model):
+            return last.known
+        known = (<dict?>model._shapes).get(self._kind)
+        if known is not None and state_of_class(model) != 0:
+            last = _OfClass.__new__(_OfClass)
+            last.state = state_of_class(model)
+            last.known = known
+            self._last = last
+        return known
+
+    def keep(self, known, dict given not None, found):
+        """Keep *found* for these keywords and return it; None if there is no object for them."""
+        (<ByNames?>known).add(given, _missing if found is None else found)
+        return found
+
+# Values that are bound unmodified if they are of the expected class.
+
+
+@cython.final
+cdef class ExactKinds:
+    """Binds values unmodified if they are of exactly these classes; has the index of each."""
+
+    cdef tuple _kinds
+    cdef tuple _places
+    cdef Py_ssize_t _count
+
+    def __init__(self, kinds, places, Py_ssize_t count):
+        self._kinds = tuple(kinds)
+        self._places = tuple(places)
+        self._count = count
+        if len(self._kinds) != len(self._places) or any([not 0 <= place < count for place in self._places]):
+            raise ValueError(f"{len(self._kinds)} classes do not fit the places {self._places} of {count}")
+
+    def bound(self, dict given not None):
+        """Return a list of the bound values, None where no value was given; None if a value is of another class."""
+        return self.bound_of(given)
+
+    cdef list bound_of(self, dict given):
+        cdef Py_ssize_t at = 0, place
+        cdef list found
+        if len(given) != len(self._kinds):
+            raise ValueError(f"{len(given)} values for {len(self._kinds)} classes")
+        found = [None] * self._count
+        for value in given.values():
+            if type(value) is not self._kinds[at]:
+                return None
+            place = self._places[at]
+            found[place] = value
+            at += 1
+        return found
+
+    cpdef tuple bound_with(self, dict given, last):
+        """Return ``(bound values, values at their indexes)``: *last* is bound after these. None if a value is of
+        another class."""
+        cdef list found = self.bound_of(given)
+        if found is None:
+            return None
+        known = tuple(found)
+        found.append(last)
+        return tuple(found), known
+
+# From a shape of a statement to its request and the outcome.
+
+
+cdef class Statements:
+    """Prepared statements of one session, by shape."""
+
+    cdef readonly dict statements
+
+    def __cinit__(self):
+        self.statements = {}
+
+
+cdef class ConnectionFields:
+    """Base of connections."""
+
+    cdef public object _ready
+
+
+@cython.final
+cdef class ReadyStatements:
+    """Sends statements that are prepared in their session, by shape; a session has them under *key*."""
+
+    cdef Untouched _usual
+    cdef object _key
+    cdef dict _connections
+    cdef object _default
+    cdef dict _settings
+    cdef object _execute
+
+    def __init__(self, Untouched usual not None, key, dict connections not None, default, dict settings not None):
+        self._usual = usual
+        self._key = key
+        self._connections = connections
+        self._default = default
+        self._settings = settings
+        self._execute = settings["execute"]
+
+    def send(self, name, shape, values, row_factory=None):
+        """See ``sent``."""
+        return self.sent(name, shape, values, row_factory)
+
+    cdef object sent(self, name, shape, values, row_factory):
+        """Return the future of ``execute_async``, with rows by *row_factory*, of the statement prepared for the session
+        of the connection *name*. None if the slow path is needed: the executing function was replaced, the connection
+        is not connected, its session is not of the usual class, no statement is prepared, or only for a table that has
+        been replaced since, or the values cannot be bound."""
+        cdef Statements prepared
+        if self._settings["executed_by"] is not self._execute or not self._settings["PREPARING"]:
+            return None
+        connection = self._connections.get(name or self._default)
+        if not isinstance(connection, ConnectionFields):
+            return None
+        session = (<ConnectionFields>connection)._ready
+        prepared = self.prepared_for(session)
+        statement = None if prepared is None else prepared.statements.get(shape)
+        if statement is None:
+            return None
+        lane = (<CompiledCache?>statement._compiled).lane
+        try:
+            future = None if lane is None else request_of(lane, session, statement, values, row_factory)
+            if future is None:
+                if statement._outdated is not None:
+                    return None
+                future = session.execute_async(statement, values)
+                if row_factory is not None:
+                    future.row_factory = row_factory
+        except (TypeError, ValueError, OverflowError):
+            return None
+        return future
+
+    cdef Statements prepared_for(self, session):
+        """Return the statements of *session*; None if it is not of the usual class, or none was prepared for it."""
+        if type(session) is not self._usual._kind:
+            return None
+        kept = (<SessionFields?>session).kept_so_far()
+        if kept is not None:
+            return <Statements?>kept if self._usual.is_so() else None
+        own = session.__dict__
+        prepared = (<dict?>own).get(self._key) if self._usual.is_of(own) else None
+        if prepared is not None:
+            session.keep(prepared)
+        return prepared
+
+
+cdef class Plain:
+    """A precomputed request of a model and the keywords of a call."""
+
+    cdef readonly object model
+    cdef readonly object shape
+    cdef readonly object keyspace
+    cdef ReadyStatements _ready
+    cdef object _connection
+    cdef unsigned int _state  # version of the model with that connection; 0: not known
+
+    def __init__(self, model, shape, keyspace, ReadyStatements ready not None):
+        self.model = model
+        self.shape = shape
+        self.keyspace = keyspace
+        self._ready = ready
+
+    cdef object request(self, values, row_factory):
+        """Return the future of the request with *values*; None if the slow path is needed."""
+        cdef unsigned int state = state_of_class(self.model)
+        if state == 0 or state != self._state:
+            self._connection = self.model.__connection__
+            self._state = state_of_class(self.model)
+        return self._ready.sent(self._connection, self.shape, values, row_factory)
+
+    cdef tuple outcome(self, future):
+        """Wait for *future* and return its outcome; None if the request has to be repeated."""
+        try:
+            return outcome_of(future)
+        except Exception as error:
+            if not self._is_done_anew(error, future):
+                raise
+            return None
+
+    def _is_done_anew(self, error, future):
+        """Override. Return True if a request that ended with *error* has to be repeated, as its statement was not
+        prepared."""
+        return False
+
+# Inserts of rows whose values are bound unmodified.
+
+
+cdef class RowInsert(Plain):
+    """Inserts a row with values of some columns, which are bound unmodified, and of others that are made. Immutable."""
+
+    cdef InstanceLayout _layout
+    cdef Untouched _usual
+    cdef ExactKinds _exact
+    cdef tuple _made  # name, index among the bound values, class, factory
+    cdef tuple _left  # predicates: true if a column may be left without a value
+    cdef tuple _places  # per column, the index of its value among the bound values; None: it has none
+    cdef bint _complete
+
+    def __init__(
+        self, model, shape, keyspace, ReadyStatements ready not None, Untouched usual not None,
+        InstanceLayout layout not None, ExactKinds exact not None, made, left, places,
+    ):
+        Plain.__init__(self, model, shape, keyspace, ready)
+        self._usual = usual
+        self._layout = layout
+        self._exact = exact
+        self._made = tuple(made)
+        self._left = tuple(left)
+        self._places = tuple(places)
+        self._complete = self._places == tuple(range(exact._count))
+        taken = [place for _, place, _, _ in self._made] + [place for place in self._places if place is not None]
+        if any([not 0 <= place < exact._count for place in taken]):
+            raise ValueError(f"places {taken} are out of range for {exact._count} values")
+
+    def defaults(self):
+        """Make values for the columns that are not given; once per row, because applications may count the calls."""
+        return {name: make() for name, _, _, make in self._made}
+
+    def bound(self, dict given not None, dict made not None):
+        """Return the bound values, from *given* and *made*; None if the slow path is needed."""
+        return self.bound_of(given, made)
+
+    def send(self, dict given not None, dict made not None):
+        """Return the future of the request, and the bound values; None if the slow path is needed."""
+        bound = self.bound_of(given, made)
+        future = None if bound is None else self.request(bound, None)
+        return None if future is None else (future, bound)
+
+    def write(self, dict given not None, dict made not None):
+        """As *send*, and wait. Return the instance of the row that was written, or None."""
+        bound = self.bound_of(given, made)
+        future = None if bound is None else self.request(bound, None)
+        if future is None or self.outcome(future) is None:
+            return None
+        return self.written_of(bound)
+
+    def written(self, list bound not None):
+        """Return the instance of a row that was written."""
+        return self.written_of(bound)
+
+    cdef list bound_of(self, dict given, dict made):
+        cdef list bound = self._exact.bound_of(given) if self._usual.is_so() else None
+        if bound is None:
+            return None
+        for name, place, kind, _ in self._made:
+            value = made[name]
+            bound[<Py_ssize_t>place] = value
+            if type(value) is not kind:
+                return None
+        for may_be_left in self._left:
+            if not may_be_left():
+                return None
+        return bound
+
+    cdef object written_of(self, list bound):
+        row = tuple(bound) if self._complete else tuple([None if at is None else bound[at] for at in self._places])
+        return new_loaded(self.model, self._layout, row, ())
+
+# Updates of values of a row that are bound unmodified: one check of the instance, and the request.
+
+
+cdef struct _Slot:
+    PyTypeObject* kind  # class of the values; NULL: any
+    Py_ssize_t place  # in a row
+    Py_ssize_t bound  # index among the bound values
+
+
+cdef _Slot slot_of(kind, Py_ssize_t place, Py_ssize_t bound):
+    cdef _Slot slot
+    if kind is not None and not isinstance(kind, type):
+        raise TypeError(f"expected a class, got {kind!r}")
+    slot.kind = NULL
+    if kind is not None:
+        slot.kind = <PyTypeObject*>kind
+    slot.place = place
+    slot.bound = bound
+    return slot
+
+
+cdef class RowUpdate(Plain):
+    """Replaces the values of some columns in a row. Immutable."""
+
+    cdef readonly InstanceLayout layout  # of the row that was written
+    cdef tuple _columns
+    cdef bint _as_usual  # instances of that layout have its columns unmodified
+    cdef Untouched _usual
+    cdef vector[_Slot] _given  # per value, in the order of the names
+    cdef vector[_Slot] _key
+    cdef vector[_Slot] _others
+    cdef tuple _takes  # of the others: predicates that accept values of another class
+    cdef tuple _kinds  # keeps the classes alive
+
+    def __init__(
+        self, model, shape, keyspace, ReadyStatements ready not None, Untouched usual not None,
+        InstanceLayout layout not None, columns, given, key, others,
+    ):
+        Plain.__init__(self, model, shape, keyspace, ready)
+        self._usual = usual
+        self.layout = layout
+        self._columns = tuple(columns)
+        self._as_usual = layout.names == self._columns and not any(layout.converters)
+        given, key, others = tuple(given), tuple(key), tuple(others)
+        if sorted([bound for _, bound, _ in given]) != list(range(len(given))):
+            raise ValueError(f"invalid places among the bound values: {[bound for _, bound, _ in given]}")
+        places = [place for _, _, place in given]
+        places += [place for _, place in key] + [place for _, place, _ in others]
+        if any([not 0 <= place < len(self._columns) for place in places]):
+            raise ValueError(f"invalid places in a row of {len(self._columns)} columns: {places}")
+        self._kinds = tuple([one[0] for one in (*given, *key, *others)])
+        self._takes = tuple([takes for _, _, takes in others])
+        self._given.clear()  # __init__ may be called twice
+        self._key.clear()
+        self._others.clear()
+        for kind, bound, place in given:
+            self._given.push_back(slot_of(kind, place, bound))
+        for number, (kind, place) in enumerate(key):
+            self._key.push_back(slot_of(kind, place, len(given) + number))
+        for kind, place, _ in others:
+            self._others.push_back(slot_of(kind, place, -1))
+
+    def bound(self, Instance instance not None, dict given not None):
+        """Return ``(bound values, resulting row)``; None if the slow path is needed."""
+        cdef tuple row = self.row_of(instance)
+        cdef tuple bound = None if row is None else self.bound_of(row, given)
+        return None if bound is None else (bound, self.changed(row, bound))
+
+    def send(self, Instance instance not None, dict given not None):
+        """Return the future of the request, and the resulting row; None if the slow path is needed. Once it was sent,
+        the instance has the new values, also if the request fails."""
+        cdef tuple row = self.row_of(instance) if self._usual.is_so() else None
+        cdef tuple bound = None if row is None else self.bound_of(row, given)
+        future = None if bound is None else self.request(bound, None)
+        if future is None:
+            return None
+        instance.set_all(given)
+        return future, self.changed(row, bound)
+
+    cdef bint write(self, Instance instance, dict given) except -1:
+        """As *send*, and wait. Return True if it was written, and the instance has the new row."""
+        cdef tuple row = self.row_of(instance) if self._usual.is_so() else None
+        cdef tuple bound = None if row is None else self.bound_of(row, given)
+        future = None if bound is None else self.request(bound, None)
+        if future is None:
+            return False
+        try:
+            outcome = self.outcome(future)
+        except BaseException:
+            instance.set_all(given)
+            raise
+        if outcome is None:
+            instance.set_all(given)
+            return False
+        instance.keep(self.layout, self.changed(row, bound))
+        return True
+
+    cdef tuple row_of(self, Instance instance):
+        """Return the row as it was loaded or written; None if a value was set since."""
+        if self._as_usual and instance._layout is self.layout and not instance._shared:
+            return instance._row if instance.is_as_loaded() else None
+        found = instance.as_loaded(self._columns)
+        return None if found is None else tuple(<list>found)
+
+    cdef tuple bound_of(self, tuple row, dict given):
+        """Return the bound values, the key included; None if the slow path is needed."""
+        cdef PyObject* name
+        cdef PyObject* value
+        cdef PyObject* rows = <PyObject*>row
+        cdef _Slot slot
+        cdef Py_ssize_t at = 0, step = 0
+        cdef tuple made
+        if <size_t>len(given) != self._given.size():
+            raise ValueError(f"{len(given)} values for {self._given.size()} names")
+        for at in range(<Py_ssize_t>self._key.size()):
+            slot = self._key[at]
+            if TYPE(GET_TUPLE(rows, slot.place)) != slot.kind:
+                return None
+        for at in range(<Py_ssize_t>self._others.size()):
+            slot = self._others[at]
+            value = GET_TUPLE(rows, slot.place)
+            if TYPE(value) != slot.kind and not self._takes[at](<object>value):
+                return None
+        made = PyTuple_New(<Py_ssize_t>(self._given.size() + self._key.size()))
+        for slot in self._key:
+            set_item(made, slot.bound, GET_TUPLE(rows, slot.place))
+        at = 0
+        while PyDict_Next(given, &step, &name, &value):
+            slot = self._given[at]
+            set_item(made, slot.bound, value)  # keeps it alive while it is compared
+            if TYPE(value) != slot.kind or not <object>GET_TUPLE(rows, slot.place) != <object>value:
+                return None  # an equal value is not written; NaN is never equal
+            at += 1
+        return made
+
+    cdef tuple changed(self, tuple row, tuple bound):
+        """Return *row* with the values that were *bound* for it."""
+        cdef _Slot slot
+        cdef Py_ssize_t at
+        cdef tuple made = PyTuple_New(len(row))
+        for slot in self._given:
+            set_item(made, slot.place, GET_TUPLE(<PyObject*>bound, slot.bound))
+        for at in range(len(row)):
+            if GET_TUPLE(<PyObject*>made, at) == NULL:
+                set_item(made, at, GET_TUPLE(<PyObject*>row, at))
+        return made
+
+
+@cython.final
+cdef class RowUpdates(WorkedOut):
+    """The RowUpdate of models and names. No other component runs between its look-up and its request."""
+
+    def write(self, Instance instance not None, dict given not None):
+        return self.written(instance, given)
+
+    cdef bint written(self, Instance instance, dict given) except -1:
+        found = self.found(type(instance), given)
+        return found is not None and (<RowUpdate?>found).write(instance, given)
+
+
+# The updates of all models, called by ``Instance.update``. A Python method would cost 1,000 instructions more.
+cdef RowUpdates row_updates = None
+
+
+def set_row_updates(RowUpdates updates not None):
+    global row_updates
+    row_updates = updates
+
+# Reads of the row with some values.
+
+
+cdef class RowRead(Plain):
+    """Reads the row with some values, which are bound unmodified, and *last* after them."""
+
+    cdef readonly tuple names
+    cdef ExactKinds _exact
+    cdef object _last
+    cdef object _row_factory
+    cdef _Columns _columns
+
+    def __init__(
+        self, model, shape, keyspace, ReadyStatements ready not None, names, ExactKinds exact not None, last, row_factory
+    ):
+        Plain.__init__(self, model, shape, keyspace, ready)
+        self.names = tuple(names)
+        self._exact = exact
+        self._last = last
+        self._row_factory = row_factory
+        self._columns = _Columns.__new__(_Columns)
+        check_model(model)
+
+    def send(self, dict given not None):
+        """Return the future of a request for the row with these values, and the values as they are read; None if the
+        slow path, a query set, is needed, also to report an error."""
+        cdef tuple found = self.bound_of(given)
+        future = None if found is None else self.request(found[0], self._row_factory)
+        return None if future is None else (future, found[1])
+
+    cdef object read(self, dict given):
+        """As *send*, and wait. Return the instance, or None."""
+        cdef tuple found = self.bound_of(given)
+        cdef tuple outcome
+        future = None if found is None else self.request(found[0], self._row_factory)
+        if future is None:
+            return None
+        outcome = self.outcome(future)
+        return None if outcome is None else self.only_one_of(rows_of(outcome), (<tuple>outcome[2])[0], found[1])
+
+    def only_one(self, result, tuple known not None):
+        """Return the instance of a result of one row."""
+        return self.only_one_of(result._current_rows, result._plan, known)
+
+    cdef tuple bound_of(self, dict given):
+        cdef tuple found = self._exact.bound_with(given, self._last)
+        return self._converted(given) if found is None else found
+
+    cdef object only_one_of(self, rows, plan, tuple known):
+        cdef _Columns columns = self._columns
+        if columns.plan is not plan:
+            columns = _Columns.__new__(_Columns)
+            columns.plan = plan
+            columns.layout = self._layout_of(plan.names)
+            self._columns = columns
+        if type(rows) is list and len(<list>rows) == 1:
+            row = (<list>rows)[0]
+            if type(row) is tuple and len(<tuple>row) + len(known) == len(columns.layout.names):
+                return loaded_of(self.model, columns.layout, row, known)
+        return self._several(load_instances(self.model, columns.layout, list(rows), known), known)
+
+    def _converted(self, dict given):
+        """Override. Return ``(bound values, values as they are read)`` for values of other classes; None if the slow
+        path is needed."""
+
+    def _layout_of(self, names):
+        """Override. Return the layout of rows of columns of these names."""
+        raise NotImplementedError
+
+    def _several(self, instances, known):
+        """Override. Return the result for *instances*, which are none or several."""
+        raise NotImplementedError
+
+
+@cython.final
+cdef class _Columns:
+    """The layout of the rows of a result. One object, so that a thread never reads a part of another thread's
+    update."""
+
+    cdef object plan
+    cdef InstanceLayout layout
+
+
+@cython.final
+cdef class RowReads(WorkedOut):
+    """The RowRead of models and names. No other component runs between its look-up and its request."""
+
+    def read(self, model, dict given not None):
+        found = self.found(model, given)
+        return None if found is None else (<RowRead?>found).read(given)

@@ -1,0 +1,582 @@
+# Awaiting: the object that a task yields and waits for while it awaits a request.
+#
+# It has the methods of an asyncio future that tasks use, also tasks of other kinds of loops. It differs in how the task
+# goes on: a future has the loop call the task in the loop's next turn, which costs more than all other steps of a
+# response. Here the reader callback that takes the responses from the queue calls the tasks itself, after it has
+# processed the responses; each task in its own context, as the loop would.
+#
+# All of it happens on the loop's thread. States: *pending*; *done*, with an outcome; *cancelled*. It leaves *pending*
+# once.
+
+cdef extern from "Python.h":
+    int PyContext_Enter(object context) except -1
+    int PyContext_Exit(object context) except -1
+    object PyContext_CopyCurrent()
+
+# A task implemented in C reads the result of a future implemented in C in place. On any other object it calls a method
+# whose name it creates first, which costs as much as all other steps of the wake-up. It discards the result, because
+# its coroutine gets it from the object that it yielded. So tasks are woken with a future that is done.
+cdef const void* _wakes_task = NULL  # the wake-up method of C tasks, once one was seen; _done is set then
+cdef object _done = None
+
+
+cdef object woken_with(callback, _Awaiting awaiting):
+    """Return the argument for *callback*."""
+    cdef const void* method = method_of(callback)
+    if method == NULL:
+        return awaiting
+    if _wakes_task == NULL:
+        learn_what_wakes(method, callback)
+    return _done if method == _wakes_task else awaiting
+
+
+cdef void learn_what_wakes(const void* method, callback) noexcept:
+    global _wakes_task, _done
+    if not is_task_wakeup(method):
+        return
+    try:
+        import asyncio
+
+        if not isinstance(callback.__self__, asyncio.Task):
+            return
+        done = asyncio.Future(loop=_NoLoop())
+        done.set_result(None)
+    except Exception:  # another asyncio implementation: its tasks are called with the awaited object
+        return
+    _done = done
+    _wakes_task = method
+
+
+class _NoLoop:
+    """The loop of a future that is never awaited."""
+
+    def get_debug(self):
+        return False
+
+
+cdef enum AwaitingState:
+    AWAITING_PENDING
+    AWAITING_DONE
+    AWAITING_CANCELLED
+
+
+@cython.final
+@cython.freelist(128)
+cdef class _Awaiting:
+    """One ``await`` of a request by a task."""
+
+    cdef readonly object loop
+    cdef LoopQueue queue  # notifies the loop; None if the loop watches no descriptors
+    cdef object outcome
+    cdef object callback  # the task; nearly always the only one
+    cdef object context
+    cdef list more  # others, with their contexts
+    cdef object message
+    cdef AwaitingState state
+    cdef bint is_told  # the outcome is set; the state becomes DONE on the loop's thread
+    cdef public bint _asyncio_future_blocking
+
+    # ---- methods that tasks call
+
+    def get_loop(self):
+        return self.loop
+
+    def done(self):
+        return self.state != AWAITING_PENDING
+
+    def cancelled(self):
+        return self.state == AWAITING_CANCELLED
+
+    def add_done_callback(self, callback, *, context=None):
+        if context is None:
+            context = PyContext_CopyCurrent()
+        if self.state != AWAITING_PENDING:
+            self.loop.call_soon(callback, self, context=context)
+        elif self.callback is None:
+            self.callback = callback
+            self.context = context
+        else:
+            if self.more is None:
+                self.more = []
+            self.more.append((callback, context))
+
+    def remove_done_callback(self, callback):
+        cdef list kept = [entry for entry in self.callbacks() if entry[0] != callback]
+        cdef Py_ssize_t removed = len(self.callbacks()) - len(kept)
+        self.callback = self.context = self.more = None
+        for entry in kept:
+            self.add_done_callback(entry[0], context=entry[1])
+        return removed
+
+    def result(self):
+        if self.state == AWAITING_CANCELLED:
+            raise self.cancelled_error()
+        if self.state == AWAITING_PENDING:
+            import asyncio
+
+            raise asyncio.InvalidStateError("the request has no response yet")
+        return self.outcome
+
+    def exception(self):
+        self.result()
+        return None
+
+    def cancel(self, msg=None):
+        if self.state != AWAITING_PENDING:
+            self.call_soon()  # those that a signal handler kept from being called
+            return False
+        self.state = AWAITING_CANCELLED
+        self.message = msg
+        self.call_soon()
+        return True
+
+    cdef object cancelled_error(self):
+        import asyncio
+
+        return asyncio.CancelledError() if self.message is None else asyncio.CancelledError(self.message)
+
+    def __await__(self):
+        self._asyncio_future_blocking = True
+        yield self
+        return self.result()
+
+    # ---- methods that the request calls
+
+    def set_result(self, outcome):
+        """Set the outcome, on the loop's thread."""
+        self.keep(outcome)
+        self.settle()
+        self.call_soon()
+
+    cdef void keep(self, outcome) noexcept:
+        """Store the outcome; only the first one counts. Any thread."""
+        if not self.is_told:
+            self.is_told = True
+            self.outcome = outcome
+
+    cdef bint settle(self) noexcept:
+        """Become done if pending. Return True if callbacks have to be called now."""
+        if self.state == AWAITING_PENDING:
+            self.state = AWAITING_DONE
+        return self.state == AWAITING_DONE and self.callback is not None
+
+    cdef list callbacks(self):
+        if self.callback is None:
+            return []
+        return [(self.callback, self.context), *(self.more or ())]
+
+    cdef int call_soon(self) except -1:
+        """Call the callbacks in the loop's next turn. Repeated if a signal handler interrupts it."""
+        if self.callback is None:
+            return 0
+        if not self.loop.get_debug():
+            self.loop.call_soon(self._call_all)
+            return 0
+        for callback, context in self.callbacks():  # in debug mode the loop measures each callback
+            self.loop.call_soon(callback, self, context=context)
+        self.callback = self.context = self.more = None
+        return 0
+
+    def _call_all(self):
+        try:
+            while self.callback is not None:
+                self.call_next()
+        except BaseException:
+            self.call_soon()
+            raise
+
+    cdef int call_next(self) except -1:
+        """Call the next callback, which is removed before the call."""
+        callback, context = self.callback, self.context
+        if self.more:
+            self.callback, self.context = self.more.pop(0)
+        else:
+            self.callback = self.context = None
+        PyContext_Enter(context)
+        try:
+            callback(self if self.state == AWAITING_CANCELLED else woken_with(callback, self))
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # a task handles its own exceptions, but other callbacks may be added too
+            self.loop.call_exception_handler(
+                {"message": "A callback of an awaited request raised an exception", "exception": error}
+            )
+        finally:
+            PyContext_Exit(context)
+        return 0
+
+
+def new_awaiting(loop):
+    cdef _Awaiting awaiting = _Awaiting.__new__(_Awaiting)
+    awaiting.loop = loop
+    awaiting.queue = bridge_to(loop).queue
+    return awaiting
+
+
+@cython.final
+cdef class _Waiter:
+    """Any other object that waits for a request on a loop; it has ``get_loop``, ``done`` and ``set_result``, as an
+    asyncio future has. ``set_result`` is repeated if a signal handler interrupted it and the object is not ``done``."""
+
+    cdef object waiter
+    cdef LoopQueue queue
+    cdef object outcome
+    cdef bint was_interrupted
+
+
+cdef int go_on(LoopQueue queue) except -1:
+    """Call the waiters that were notified, on the loop's thread. A call that a signal handler interrupts is repeated if
+    the waiter is not a task."""
+    cdef list going = queue.going
+    cdef Py_ssize_t count = len(going)
+    cdef _Awaiting awaiting
+    cdef _Waiter other
+    cdef object debugged = None  # in debug mode the loop measures each callback
+    while count > 0 and going:
+        count -= 1
+        waiter = going[len(going) - 1]
+        if type(waiter) is _Awaiting:  # removed in the native step that removes its callback
+            awaiting = <_Awaiting> waiter
+            if awaiting.settle():
+                if debugged is None:
+                    debugged = bool(awaiting.loop.get_debug())
+                if not debugged and awaiting.more is None:
+                    going.pop()
+                    awaiting.call_next()
+                    continue
+                awaiting.call_soon()
+            going.pop()
+            continue
+        going.pop()
+        other = <_Waiter> waiter
+        try:
+            if not other.waiter.done():
+                other.waiter.set_result(other.outcome)
+        except BaseException:
+            if not other.was_interrupted:
+                other.was_interrupted = True
+                going.append(other)
+            raise
+    return 0
+
+# LoopQueue: completions for an asyncio loop.
+#
+# It has two kinds of entries: operations whose outcomes the loop's thread may take itself, and *told* waiters, whose
+# request ended on any thread. Any thread notifies by one append to ``told`` and a write to the descriptor, both native,
+# so that no signal handler runs between them. The loop's thread moves entries from ``told`` to ``going``, in reverse
+# order, so that removing the next one is cheap; an entry is removed when its waiter goes on. An exception of a signal
+# handler leaves the other entries there, and the descriptor readable.
+
+# A turn of the loop is not delayed for longer than this plus one response.
+cdef Nanos DRAIN_SLICE = SECOND // 100
+
+
+cdef class LoopQueue:
+    """Completions for one asyncio loop: one descriptor, readable while operations wait in it."""
+
+    cdef CLoopQueue* core
+    cdef uint32_t process  # the fork generation of the process that the loop belongs to
+    cdef list told  # waiters, _Awaiting or _Waiter, that have their outcome
+    cdef list going  # the same, used by the loop's thread; the oldest one last
+    cdef object interruption  # exception of a signal handler during drain()
+
+    def __cinit__(self):
+        self.process = fork_generation()
+        self.told = []
+        self.going = []
+        self.core = new CLoopQueue()
+        if not self.core.open():
+            raise OSError(_errno.EMFILE, "cannot create a descriptor for the completions of an event loop")
+
+    def __dealloc__(self):
+        if self.core != NULL and self.process == fork_generation():
+            close_queue(self.core)
+            self.core.release()
+
+    def fileno(self):
+        return self.core.fd()
+
+    cdef bint is_of_parent(self) noexcept:
+        return self.process != fork_generation()
+
+    cdef int tell(self, waiter, outcome, LoopQueue here) except -1:
+        """On any thread: let *waiter* go on with *outcome* on the loop's thread. *here*: this queue, if this thread is
+        draining it. No effect if the loop was closed."""
+        if type(waiter) is _Awaiting:
+            (<_Awaiting> waiter).keep(outcome)
+        else:
+            (<_Waiter> waiter).outcome = outcome
+        self.told.append(waiter)
+        if here is not self:
+            self.core.alert()
+        return 0
+
+    cdef bint next_told(self) noexcept:
+        """Move entries to ``going`` if it is empty. Return True if there is one then."""
+        if not self.going and self.told:
+            self.going, self.told = self.told, self.going
+            self.going.reverse()
+        return bool(self.going)
+
+    cdef void forget_told(self) noexcept:
+        self.told.clear()
+        self.going.clear()
+
+    def drain(self):
+        if self.is_of_parent():  # a child may run the loop of its parent, a thread of which may have had the lock
+            return
+        cdef vector[COperation*] operations
+        cdef size_t index = 0
+        cdef cbool notify = False
+        cdef Nanos deadline = monotonic_now() + DRAIN_SLICE
+        cdef _Turn turn = _Turn()
+        turn.begin()
+        self.core.take_all(operations)
+        while index < operations.size():
+            dispatch(<Operation> operations[index].self, self)
+            index += 1
+            if self.interruption is not None or monotonic_now() >= deadline:
+                break
+        while index < operations.size():  # the rest after other callbacks of the loop
+            if not self.core.push(operations[index], &notify):
+                dispatch_on_driver(<Operation> operations[index].self)
+            elif notify:
+                self.core.ring()
+            index += 1
+        interruption, self.interruption = self.interruption, None
+        try:
+            if self.next_told():
+                go_on(self)
+            if interruption is not None:
+                raise interruption
+        finally:
+            if self.going or self.told:
+                self.core.alert()
+            turn.end()
+
+    def close(self):
+        if not self.is_of_parent():
+            close_queue(self.core)
+
+
+cdef void close_queue(CLoopQueue* queue) noexcept:
+    """Have the I/O thread process the operations in the queue: the loop will not drain it."""
+    cdef vector[COperation*] operations
+    queue.close(operations)
+    for core in operations:
+        dispatch_on_driver(<Operation> core.self)
+
+# ``Bridge``: the adapter of an asyncio loop, with one completion queue and one descriptor per loop.
+#
+# ``bridges`` refers to loops weakly: with a loop that is gone its adapter and descriptor go too, and those of a loop
+# that is closed but still referenced go when the next loop gets its own. A loop without ``add_reader`` (Windows'
+# proactor) has no descriptor: its requests are concluded on the I/O thread, and each wakes the loop by itself.
+
+@cython.final
+cdef class Bridge:
+    """Delivers responses to a loop, and has the reactors to flush at the end of the loop's turn."""
+
+    cdef readonly object loop
+    cdef readonly LoopQueue queue
+    cdef readonly list unsent
+
+    def __init__(self, loop, LoopQueue queue):
+        self.loop = loop
+        self.queue = queue
+        self.unsent = []
+
+
+bridges = {}
+cdef dict _bridges = bridges
+
+
+cdef Bridge find_bridge(loop):
+    return _bridges.get(PyLong_FromVoidPtr(<void*> loop))
+
+
+cdef inline Bridge bridge_of(loop):
+    if fastcql_turn.loop == <PyObject*> loop and fastcql_turn.bridge != NULL:
+        if fastcql_turn.process == fork_generation():
+            return <Bridge> fastcql_turn.bridge
+    return find_bridge(loop)
+
+
+cdef bint waits_in_turn(reactor) except -1:
+    """True if a request submitted now is sent together with the rest of this turn of a loop. This only saves system
+    calls: a coalesced request is sent soon regardless of the loop's next steps, see cpp/transport/unsent.h."""
+    cdef Bridge bridge
+    if not _bridges:
+        return False
+    loop = loop_here()
+    if loop is None:
+        return False
+    bridge = bridge_of(loop)
+    if bridge is None:
+        return False
+    if reactor not in bridge.unsent:
+        if not bridge.unsent:
+            loop.call_soon(_send_unsent, bridge.unsent)
+        bridge.unsent.append(reactor)
+    return True
+
+
+def may_wait(ConnectionBase connection not None):
+    return waits_in_turn(connection.reactor)
+
+
+cpdef object send_waiting():
+    cdef Bridge bridge
+    if not _bridges:
+        return None
+    bridge = bridge_of(loop_here())
+    if bridge is not None and bridge.unsent:
+        _send_unsent(bridge.unsent)
+
+
+def _send_unsent(list unsent not None):
+    reactors = list(unsent)
+    unsent.clear()  # requests submitted from here on schedule another call
+    for reactor in reactors:
+        reactor.send_unsent()
+
+
+cdef inline object waiter_of(waiter):
+    return (<_Waiter> waiter).waiter if type(waiter) is _Waiter else waiter
+
+
+cdef inline LoopQueue queue_of(waiter):
+    return (<_Awaiting> waiter).queue if type(waiter) is _Awaiting else (<_Waiter> waiter).queue
+
+
+cdef bint all_have_queues(tuple waiters) noexcept:
+    """True if all of them can be notified natively."""
+    cdef LoopQueue queue
+    for waiter in waiters:
+        queue = queue_of(waiter)
+        if queue is None or queue.is_of_parent():
+            return False
+    return True
+
+
+cdef tuple tell_all(tuple waiters, outcome, LoopQueue here):
+    """Notify the waiters natively. Return those that have no queue."""
+    cdef LoopQueue queue
+    cdef tuple others = ()
+    for waiter in waiters:
+        queue = queue_of(waiter)
+        if queue is None or queue.is_of_parent():
+            others = (*others, waiter)
+        else:
+            queue.tell(waiter, outcome, here)
+    return others
+
+
+cdef bint all_of_loop(tuple waiters, LoopQueue queue) except -1:
+    for waiter in waiters:
+        if queue_of(waiter) is not queue:
+            return False
+    return True
+
+
+def resolve(waiter, value):
+    cdef LoopQueue queue
+    if type(waiter) is _Awaiting:
+        queue = (<_Awaiting> waiter).queue
+        if queue is not None and not queue.is_of_parent():  # one native step; drain() handles new entries
+            queue.tell(waiter, value, queue if fastcql_turn.loop == <PyObject*> (<_Awaiting> waiter).loop else None)
+            if (<_Awaiting> waiter).loop.is_closed():  # tested last: entries of the queue would keep the loop alive
+                close_the_closed()
+            return
+    tell(waiter, value)
+
+
+cdef int tell(waiter, value) except -1:
+    """Notify *waiter* by a call of its loop."""
+    if type(waiter) is _Waiter:
+        waiter = (<_Waiter> waiter).waiter
+    loop = (<_Awaiting> waiter).loop if type(waiter) is _Awaiting else waiter.get_loop()
+    if loop is loop_here():
+        if not waiter.done():
+            waiter.set_result(value)
+    elif not loop.is_closed():
+        try:
+            loop.call_soon_threadsafe(_set_result, waiter, value)
+        except RuntimeError:  # closed between the test and the call
+            if not loop.is_closed():
+                raise
+    return 0
+
+
+def _set_result(waiter, value):
+    if not waiter.done():
+        waiter.set_result(value)
+
+
+# ---- creation
+
+def deliver_to(loop, Operation operation not None):
+    attach_to(loop, operation)
+
+
+cdef int attach_to(loop, Operation operation) except -1:
+    cdef Bridge bridge = bridge_of(loop)
+    if bridge is None:
+        bridge = open_bridge(loop)
+    if bridge.queue is None:
+        operation.set_eager()
+    else:
+        operation.attach(bridge.queue)
+    return 0
+
+
+cpdef Bridge bridge_to(loop):
+    cdef Bridge bridge = bridge_of(loop)
+    return open_bridge(loop) if bridge is None else bridge
+
+
+cdef Bridge open_bridge(loop):
+    import contextvars
+    import weakref
+
+    key = id(loop)
+    queue = LoopQueue()
+    try:
+        # In a new context: else the context of the first request would live as long as the loop, and apply to all.
+        contextvars.Context().run(loop.add_reader, queue.fileno(), queue.drain)
+    except NotImplementedError:
+        queue = None
+    except BaseException:  # raised by a signal handler
+        loop.remove_reader(queue.fileno())
+        raise
+
+    def forget(_):
+        _bridges.pop(key, None)
+
+    bridge = Bridge(weakref.ref(loop, forget), queue)
+    _bridges[key] = bridge
+    close_the_closed()
+    return bridge
+
+
+cdef int close_the_closed() except -1:
+    """Process the operations in the queues of closed loops here: they may have waiters elsewhere."""
+    cdef Bridge bridge
+    for key, found in _bridges.copy().items():  # list() of items may collect garbage, which forgets loops
+        bridge = found
+        loop = bridge.loop()
+        if loop is not None and loop.is_closed() and _bridges.pop(key, None) is not None and bridge.queue is not None:
+            bridge.queue.close()
+            bridge.queue.forget_told()
+    return 0
+
+
+def _close_the_closed():
+    """On the I/O thread, after another thread notified waiters of a loop: the queue's entries keep a closed loop
+    alive."""
+    close_the_closed()
+
+
+cdef void look_at_loops(Reactor reactor) noexcept:
+    Py_INCREF(_close_the_closed)
+    if reactor.core.foreign() or not reactor.core.call_soon(<void*> _close_the_closed):
+        Py_DECREF(_close_the_closed)
