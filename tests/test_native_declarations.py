@@ -171,7 +171,7 @@ def test_throws_or_is_noexcept(function: Function) -> None:
 
 
 def test_sizes_of_memory_are_multiplied_by_the_helper() -> None:
-    """A product that does not fit must not become a small allocation: ``times()`` of base/sizes.h."""
+    """A product that does not fit must not become a small allocation: ``times()`` of base/bytes.h."""
     call = re.compile(r"\b(?:malloc|realloc|posix_memalign|ensure|make_unique<\w+\[\]>)\(.*[\w)] \* [\w(]")
     found = [
         f"{path.relative_to(CPP)}:{number}: {line.strip()}"

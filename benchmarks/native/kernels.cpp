@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 #include "columns/groups.h"
-#include "columns/test.h"
+#include "columns/mask.h"
 
 namespace {
 

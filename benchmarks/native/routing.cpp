@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/murmur3.h"
-#include "routing/shard.h"
+#include "routing/ring.h"
 
 namespace {
 

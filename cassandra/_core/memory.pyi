@@ -93,7 +93,7 @@ class MemoryPool:
         this object lives."""
     @property
     def _blocks(self) -> Any:
-        """Capsule ``fastcql::memory::BlockPool`` (cpp/memory/blocks.h), as ``_native``: blocks for columns."""
+        """Capsule ``fastcql::memory::BlockPool`` (cpp/memory/frames.h), as ``_native``: blocks for columns."""
     def commit(self, data: Buffer) -> int:
         """Copy *data* (any contiguous buffer, also an empty one) into a block; return its reference, a positive int.
 

@@ -70,7 +70,7 @@ cdef extern from "base/bytes.h" namespace "fastcql" nogil:
         void patch16(size_t at, uint16_t v)
         void patch32(size_t at, uint32_t v)
 
-cdef extern from "base/vint.h" namespace "fastcql" nogil:
+cdef extern from "base/bytes.h" namespace "fastcql" nogil:
     size_t read_unsigned_vint(const uint8_t* p, const uint8_t* end, uint64_t* value)
     void put_unsigned_vint(ByteBuffer& out, uint64_t value)
     int64_t zigzag_decode(uint64_t n)

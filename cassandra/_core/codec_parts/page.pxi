@@ -731,7 +731,7 @@ from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cpython.memoryview cimport PyMemoryView_FromObject
 
-cdef extern from "codec/columns.h" namespace "fastcql" nogil:
+cdef extern from "codec/arrays.h" namespace "fastcql" nogil:
     void load_numbers(const uint8_t* p, size_t n, size_t width, uint8_t* out)
 
 

@@ -416,7 +416,7 @@ cdef extern from *:
     """
     void let_go_of_owner(void*) noexcept nogil
 
-cdef extern from "ingest/lent.h" namespace "fastcql::ingest" nogil:
+cdef extern from "ingest/input.h" namespace "fastcql::ingest" nogil:
     cdef cppclass Lent:
         Lent() except +
         string name

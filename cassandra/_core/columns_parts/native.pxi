@@ -1,6 +1,6 @@
 # Cython declarations of the C++ part.
 
-cdef extern from "columns/abi.h" nogil:
+cdef extern from "columns/plan.h" nogil:
     cdef struct ArrowSchema:
         const char* format
         const char* name
@@ -21,19 +21,19 @@ cdef extern from "columns/abi.h" nogil:
         void (*release)(ArrowArrayStream*) noexcept nogil
         void* private_data
 
-cdef extern from "memory/blocks.h" namespace "fastcql::memory" nogil:
+cdef extern from "memory/frames.h" namespace "fastcql::memory" nogil:
     cdef cppclass BlockPool:
         void hold()
         void let_go()
 
-cdef extern from "columns/plain.h" namespace "fastcql::columns" nogil:
+cdef extern from "columns/buffer.h" namespace "fastcql::columns" nogil:
     BlockPool& plain_blocks "fastcql::columns::PlainBlocks::instance"()
 
 cdef extern from "memory/frames.h" namespace "fastcql::memory" nogil:
     cdef cppclass FrameBlock:
         pass
 
-cdef extern from "columns/failure.h" namespace "fastcql::columns" nogil:
+cdef extern from "columns/buffer.h" namespace "fastcql::columns" nogil:
     cdef enum class FailureKind "fastcql::columns::Failure::Kind":
         Value
         Memory
@@ -141,7 +141,7 @@ cdef extern from "columns/batch.h" namespace "fastcql::columns" nogil:
         int64_t nulls_within(int32_t column, int64_t first, int64_t rows)
         cbool load(const uint8_t* p, size_t size, Failure& failure)
 
-cdef extern from "columns/gather.h" namespace "fastcql::columns" nogil:
+cdef extern from "columns/merge.h" namespace "fastcql::columns" nogil:
     cdef cppclass Run:
         int32_t from_ "from"
         int32_t first
@@ -177,7 +177,7 @@ cdef extern from "columns/merge.h" namespace "fastcql::columns" nogil:
         int64_t known(int32_t source, const Batch& batch, int64_t first, int64_t count)
         const vector[Run]& origins()
 
-cdef extern from "columns/counters.h" namespace "fastcql::columns" nogil:
+cdef extern from "columns/buffer.h" namespace "fastcql::columns" nogil:
     cdef cppclass Count "std::atomic<int64_t>":
         int64_t load()
         int64_t fetch_add(int64_t)
@@ -265,7 +265,7 @@ cdef extern from "columns/mask.h" namespace "fastcql::columns" nogil:
         void append(const NativeMask& other) except +
         int64_t run_count()
 
-cdef extern from "columns/test.h" namespace "fastcql::columns" nogil:
+cdef extern from "columns/mask.h" namespace "fastcql::columns" nogil:
     cdef enum class What "fastcql::columns::Test::What":
         Null
         Within
@@ -339,7 +339,7 @@ cdef extern from "columns/groups.h" namespace "fastcql::columns" nogil:
         cbool load(const uint8_t* p, size_t size) except +
         const uint32_t* last_groups()
 
-cdef extern from "columns/top.h" namespace "fastcql::columns" nogil:
+cdef extern from "columns/merge.h" namespace "fastcql::columns" nogil:
     cdef struct Candidates:
         Slice slice
         const NativeMask* mask
@@ -350,7 +350,7 @@ cdef extern from "columns/top.h" namespace "fastcql::columns" nogil:
         const vector[Candidates]& sources, int32_t column, Form form, size_t count, cbool descending
     ) except +
 
-cdef extern from "columns/saved.h" namespace "fastcql::columns" nogil:
+cdef extern from "columns/batch.h" namespace "fastcql::columns" nogil:
     void save_native "fastcql::columns::save_batch"(const Batch& batch, string& out) except +
 
 cdef extern from *:

@@ -28,7 +28,7 @@ cdef extern from "ingest/target.h" namespace "fastcql::ingest" nogil:
         string text
         vector[Target] children
 
-cdef extern from "ingest/plan.h" namespace "fastcql::ingest" nogil:
+cdef extern from "ingest/rows.h" namespace "fastcql::ingest" nogil:
     cdef cppclass TargetColumn "fastcql::ingest::Column":
         Target target
         cbool is_required
@@ -48,7 +48,7 @@ cdef extern from "ingest/plan.h" namespace "fastcql::ingest" nogil:
         shared_ptr[WritePlan] plan, const ArrowSchema& schema, cbool others_are_ignored, vector[string]& problems
     ) except +
 
-cdef extern from "ingest/key_hash.h" namespace "fastcql::ingest" nogil:
+cdef extern from "ingest/rows.h" namespace "fastcql::ingest" nogil:
     cbool is_compared_by_bytes(const Target& target)
 
 cdef extern from "ingest/rows.h" namespace "fastcql::ingest" nogil:

@@ -4,7 +4,7 @@ cdef extern from "memory/frames.h" namespace "fastcql::memory" nogil:
     cdef cppclass FramePool:
         pass
 
-cdef extern from "memory/blocks.h" namespace "fastcql::memory" nogil:
+cdef extern from "memory/frames.h" namespace "fastcql::memory" nogil:
     cdef cppclass BlockPool:
         pass
 

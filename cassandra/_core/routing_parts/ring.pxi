@@ -64,7 +64,7 @@ cdef class TokenRing:
 # Shards of a ScyllaDB node: the mapping of tokens to them, and selection among objects kept per shard.
 
 
-cdef extern from "routing/shard.h" namespace "fastcql" nogil:
+cdef extern from "routing/ring.h" namespace "fastcql" nogil:
     uint32_t shard_of_token(int64_t token, uint32_t shards, uint32_t ignore_msb)
 
 

@@ -1,4 +1,4 @@
-cdef extern from "routing/route.h" namespace "fastcql" nogil:
+cdef extern from "routing/ring.h" namespace "fastcql" nogil:
     cdef cppclass RangeLists:
         RangeLists() except +
         RangeLists(size_t ranges) except +

@@ -1,4 +1,4 @@
-cdef extern from "routing/tablets_map.h" namespace "fastcql":
+cdef extern from "routing/tablet_map.h" namespace "fastcql":
     ctypedef uint32_t Replica
     Replica make_replica(uint16_t host, uint16_t shard)
     uint16_t replica_host(Replica replica)

@@ -403,7 +403,7 @@ cdef inline Bridge bridge_of(loop):
 
 cdef bint waits_in_turn(reactor) except -1:
     """True if a request submitted now is sent together with the rest of this turn of a loop. This only saves system
-    calls: a coalesced request is sent soon regardless of the loop's next steps, see cpp/transport/unsent.h."""
+    calls: a coalesced request is sent soon regardless of the loop's next steps, see cpp/transport/outbound.h."""
     cdef Bridge bridge
     if not _bridges:
         return False

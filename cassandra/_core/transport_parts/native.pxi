@@ -152,13 +152,13 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         bint empty()
         COperation* take_all()
 
-cdef extern from "transport/timers.h" namespace "fastcql" nogil:
+cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
     cdef cppclass CTimer "fastcql::Timer":
         CTimer(Nanos due, void* callback) except +
         void* take_callback()
         void release()
 
-cdef extern from "transport/socket.h" namespace "fastcql" nogil:
+cdef extern from "transport/sys.h" namespace "fastcql" nogil:
     cdef cppclass SocketAddress:
         pass
     cdef cppclass SocketOption:

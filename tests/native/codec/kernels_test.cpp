@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/vint.h"
+#include "base/bytes.h"
 #include "codec/arrays.h"
 #include "codec/civil.h"
 #include "codec/integers.h"

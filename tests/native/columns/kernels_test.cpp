@@ -9,10 +9,10 @@
 
 #include "base/bytes.h"
 #include "columns/groups.h"
-#include "columns/saved.h"
-#include "columns/sums.h"
-#include "columns/test.h"
-#include "columns/top.h"
+#include "columns/batch.h"
+#include "columns/groups.h"
+#include "columns/mask.h"
+#include "columns/merge.h"
 #include "testing.h"
 
 using namespace fastcql;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "columns/abi.h"
+#include "columns/plan.h"
 
 namespace testing {
 

@@ -5,7 +5,7 @@
 
 #include "ingest/arrays.h"
 #include "ingest/integers.h"
-#include "ingest/key_hash.h"
+#include "ingest/rows.h"
 #include "ingest/rows.h"
 #include "ingest/text.h"
 #include "testing.h"

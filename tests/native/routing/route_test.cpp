@@ -1,8 +1,8 @@
 // Lists by range, numbers by chance, and reading a map that nobody changes.
 #include <vector>
 
-#include "routing/route.h"
-#include "routing/tablets_map.h"
+#include "routing/ring.h"
+#include "routing/tablet_map.h"
 #include "testing.h"
 
 using namespace fastcql;

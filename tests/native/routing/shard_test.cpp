@@ -2,7 +2,7 @@
 #include <initializer_list>
 #include <random>
 
-#include "routing/shard.h"
+#include "routing/ring.h"
 #include "testing.h"
 
 namespace {

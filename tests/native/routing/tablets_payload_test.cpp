@@ -3,7 +3,7 @@
 #include <random>
 
 #include "base/bytes.h"
-#include "routing/tablets_map.h"
+#include "routing/tablet_map.h"
 #include "testing.h"
 
 using namespace fastcql;

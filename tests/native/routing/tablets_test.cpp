@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "routing/tablets_map.h"
+#include "routing/tablet_map.h"
 #include "testing.h"
 
 using namespace fastcql;

@@ -5,7 +5,7 @@
 
 #include "memory/pool.h"
 #include "testing.h"
-#include "transport/crc.h"
+#include "transport/segments.h"
 #include "transport/segments.h"
 
 using namespace fastcql;

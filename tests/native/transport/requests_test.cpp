@@ -5,7 +5,7 @@
 #include <set>
 
 #include "fixtures.h"
-#include "transport/timers.h"
+#include "transport/reactor.h"
 
 using namespace fixtures;
 

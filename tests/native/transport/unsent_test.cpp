@@ -3,7 +3,7 @@
 #include <new>
 
 #include "fixtures.h"
-#include "transport/unsent.h"
+#include "transport/outbound.h"
 
 using namespace fixtures;
 

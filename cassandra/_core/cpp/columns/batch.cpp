@@ -1,10 +1,10 @@
-#include "columns/batch.h"
-
 #include <cstdlib>
 #include <new>
 
+#include "columns/batch.h"
 #include "base/bytes.h"
-#include "columns/words.h"
+#include "columns/column.h"
+#include "columns/merge.h"
 
 namespace fastcql::columns {
 
@@ -332,6 +332,265 @@ bool Batch::end(Buffer& buffer) {
     if (!buffer.finish(memory_)) return false;
     bytes_ += buffer.capacity();
     return true;
+}
+
+}  // namespace fastcql::columns
+
+// Arrays of the C data interface over a finished batch.
+
+namespace fastcql::columns {
+
+namespace {
+
+// In place of an empty buffer: some consumers take a null pointer as an error.
+alignas(64) const uint8_t kNothing[64] = {};
+
+// All structures of one export. Each of them may be moved and released separately; the last one frees it.
+struct ArrayExport {
+    std::atomic<int64_t> refs;
+    Batch* batch;
+};
+
+void drop_array(ArrayExport* exported) {
+    if (exported->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    exported->batch->release();
+    std::free(exported);
+    counters().arrays.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void release_array(ArrowArray* array) {
+    for (int64_t i = 0; i < array->n_children; ++i) {
+        if (array->children[i]->release) array->children[i]->release(array->children[i]);
+    }
+    if (array->dictionary && array->dictionary->release) array->dictionary->release(array->dictionary);
+    auto* exported = static_cast<ArrayExport*>(array->private_data);
+    array->release = nullptr;
+    drop_array(exported);
+}
+
+const void* or_nothing(const Buffer& buffer) { return buffer.size() ? buffer.data() : kNothing; }
+
+int64_t buffers_of(const Type& type, int32_t pages) {
+    if (type.is_variable()) return 3;
+    if (type.kind == Kind::View) return 3 + pages;
+    return type.kind == Kind::Struct || type.kind == Kind::Vector ? 1 : 2;
+}
+
+}  // namespace
+
+int64_t Batch::nulls_within(int32_t index, int64_t first, int64_t rows) const noexcept {
+    const Column& column = columns_[index];
+    if (!column.nulls || rows == column.length) return column.nulls;
+    return rows - count_bits(column.validity.data(), first, rows);
+}
+
+// Columns begin with an offset, which consumers support; their children are exported whole.
+bool Batch::export_array(ArrowArray* out, int64_t first, int64_t rows) noexcept {
+    const size_t n = plan_.types.size();
+    size_t pointers = 1, dictionaries = 0;
+    for (const Type& type : plan_.types) {
+        pointers += static_cast<size_t>(buffers_of(type, page_count_));
+        dictionaries += type.kind == Kind::Dictionary;
+    }
+    pointers += 3 * dictionaries;
+    size_t bytes = sizeof(ArrayExport);
+    bytes = plus(bytes, times(n + dictionaries, sizeof(ArrowArray)));
+    bytes = plus(bytes, times(n, sizeof(ArrowArray*)));
+    bytes = plus(bytes, times(pointers, sizeof(void*)));
+    bytes = plus(bytes, times(static_cast<size_t>(page_count_), sizeof(int64_t)));
+    auto* exported = static_cast<ArrayExport*>(std::calloc(1, bytes));
+    if (!exported) return false;
+    auto* arrays = reinterpret_cast<ArrowArray*>(exported + 1);
+    auto* extra = arrays + n;  // values of dictionaries
+    auto** children = reinterpret_cast<ArrowArray**>(extra + dictionaries);
+    auto** buffers = const_cast<const void**>(reinterpret_cast<void**>(children + n));
+    auto* sizes = reinterpret_cast<int64_t*>(buffers + pointers);  // of pages
+    for (int32_t i = 0; i < page_count_; ++i) sizes[i] = static_cast<int64_t>(pages_[i].size);
+    retain();
+    counters().arrays.fetch_add(1, std::memory_order_relaxed);
+    exported->batch = this;
+    new (&exported->refs) std::atomic<int64_t>(static_cast<int64_t>(1 + n + dictionaries));
+    const auto set = [&](ArrowArray& array, int64_t length, int64_t nulls, int64_t count) {
+        array.length = length;
+        array.null_count = nulls;
+        array.n_buffers = count;
+        array.buffers = buffers;
+        array.release = release_array;
+        array.private_data = exported;
+        buffers += count;
+    };
+    *out = ArrowArray{};
+    set(*out, rows, 0, 1);
+    out->n_children = plan_.columns;
+    out->children = plan_.columns ? children : nullptr;
+    for (size_t i = 0; i < n; ++i) {
+        const Column& column = columns_[i];
+        const Type& type = *column.type;
+        ArrowArray& array = arrays[i];
+        set(array, column.length, column.nulls, buffers_of(type, page_count_));
+        if (type.parent < 0) {
+            array.offset = rows ? first : 0;  // consumers check empty views against empty buffers
+            array.length = rows;
+            array.null_count = nulls_within(static_cast<int32_t>(i), first, rows);
+        }
+        children[i] = &array;
+        array.n_children = type.children;
+        array.children = type.children ? children + type.first_child : nullptr;
+        array.buffers[0] = column.nulls ? column.validity.data() : nullptr;
+        if (array.n_buffers > 1) array.buffers[1] = or_nothing(column.values);
+        if (type.is_variable()) array.buffers[2] = or_nothing(column.data);
+        if (type.kind == Kind::View) {
+            for (int32_t k = 0; k < page_count_; ++k) array.buffers[2 + k] = pages_[k].data;
+            array.buffers[2 + page_count_] = page_count_ ? static_cast<const void*>(sizes) : kNothing;
+        }
+        if (type.kind == Kind::Dictionary) {
+            ArrowArray& values = *extra++;
+            set(values, column.words ? column.words->count : 0, 0, 3);
+            values.buffers[1] = column.words ? or_nothing(column.words->offsets) : kNothing;
+            values.buffers[2] = column.words ? or_nothing(column.words->data) : kNothing;
+            array.dictionary = &values;
+        }
+    }
+    return true;
+}
+
+
+namespace {
+
+void put_number(std::string& out, int64_t number) { out.append(reinterpret_cast<const char*>(&number), sizeof number); }
+
+void put_bytes(std::string& out, const uint8_t* data, size_t size) {
+    put_number(out, static_cast<int64_t>(size));
+    if (size) out.append(reinterpret_cast<const char*>(data), size);
+}
+
+void put_buffer(std::string& out, const Buffer& buffer) { put_bytes(out, buffer.data(), buffer.size()); }
+
+struct Reader {
+    const uint8_t* p;
+    const uint8_t* end;
+    Memory& memory;
+    Failure& failure;
+
+    bool number(int64_t& out) {
+        if (end - p < 8) return false;
+        std::memcpy(&out, p, 8);
+        p += 8;
+        return out >= 0;
+    }
+    bool buffer(Buffer& out) {
+        int64_t size;
+        if (!number(size) || size > end - p) return false;
+        if (size && !out.ensure(static_cast<size_t>(size), memory)) return failure.memory();
+        if (size) std::memcpy(out.data(), p, static_cast<size_t>(size));
+        out.set_size(static_cast<size_t>(size));
+        p += size;
+        return true;
+    }
+};
+
+bool are_offsets(const Buffer& offsets, int64_t count, int64_t limit) {
+    if (count == 0) return true;
+    if (offsets.size() < static_cast<size_t>(count + 1) * 4) return false;
+    const auto* at = reinterpret_cast<const int32_t*>(offsets.data());
+    if (at[0] != 0) return false;
+    for (int64_t i = 0; i < count; ++i) {
+        if (at[i + 1] < at[i]) return false;
+    }
+    return at[count] <= limit;
+}
+
+bool are_views(const Column& column, int64_t text) {
+    for (int64_t i = 0; i < column.length; ++i) {
+        int32_t size, page, at;
+        const uint8_t* view = column.values.data() + i * 16;
+        std::memcpy(&size, view, 4);
+        std::memcpy(&page, view + 8, 4);
+        std::memcpy(&at, view + 12, 4);
+        if (size < 0 || (size > 12 && (page != 0 || at < 0 || int64_t{at} + size > text))) return false;
+    }
+    return true;
+}
+
+// True if the column read is valid for its type: kernels rely on that.
+bool is_whole(const Column& column, int64_t text) {
+    const Type& type = *column.type;
+    const auto length = static_cast<size_t>(column.length);
+    if (column.nulls > column.length || (column.nulls && column.validity.size() < (length + 7) / 8)) return false;
+    if (type.kind == Kind::Boolean && column.values.size() < (length + 7) / 8) return false;
+    if (type.is_variable()) return are_offsets(column.values, column.length, static_cast<int64_t>(column.data.size()));
+    if (type.kind == Kind::List || type.kind == Kind::Map) {
+        return are_offsets(column.values, column.length, column.kids[0].length);
+    }
+    for (int32_t i = 0; i < type.children; ++i) {
+        const int64_t each = type.kind == Kind::Vector ? type.dimensions : 1;
+        if (column.kids[i].length != column.length * each) return false;
+    }
+    if (column.values.size() < length * type.width()) return false;
+    if (type.kind == Kind::View) return are_views(column, text);
+    if (type.kind != Kind::Dictionary) return true;
+    const int32_t words = column.words ? column.words->count : 0;
+    const auto* indexes = reinterpret_cast<const int32_t*>(column.values.data());
+    for (size_t i = 0; i < length; ++i) {
+        const bool there = !column.nulls || (column.validity.data()[i / 8] >> i % 8 & 1);
+        if (indexes[i] < 0 || (there ? indexes[i] >= words : indexes[i] > words)) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+void save_batch(const Batch& batch, std::string& out) {
+    put_number(out, batch.rows());
+    put_bytes(out, batch.page_count() ? batch.page(0).data : nullptr, batch.page_count() ? batch.page(0).size : 0);
+    for (size_t i = 0; i < batch.plan().types.size(); ++i) {
+        const Column& column = batch.column(static_cast<int32_t>(i));
+        put_number(out, column.length);
+        put_number(out, column.nulls);
+        put_buffer(out, column.validity);
+        put_buffer(out, column.values);
+        put_buffer(out, column.data);
+        if (column.type->kind != Kind::Dictionary) continue;
+        put_number(out, column.words ? column.words->count : 0);
+        const Buffer none;
+        put_buffer(out, column.words ? column.words->offsets : none);
+        put_buffer(out, column.words ? column.words->data : none);
+    }
+}
+
+bool Batch::load(const uint8_t* p, size_t size, Failure& failure) noexcept {
+    Reader reader{p, p + size, memory_, failure};
+    if (!reader.number(rows_) || rows_ > INT32_MAX) return false;
+    pages_ = new (std::nothrow) Viewed[1];
+    if (!pages_) return failure.memory();
+    page_count_ = 1;
+    if (!reader.buffer(pages_[0].copy)) return false;
+    pages_[0].size = pages_[0].copy.size();
+    pages_[0].data = pages_[0].copy.data();
+    for (size_t i = 0; i < plan_.types.size(); ++i) {
+        Column& column = columns_[i];
+        if (!reader.number(column.length) || column.length > INT32_MAX || !reader.number(column.nulls)) return false;
+        if (!reader.buffer(column.validity) || !reader.buffer(column.values) || !reader.buffer(column.data)) return false;
+        if (column.type->kind != Kind::Dictionary) continue;
+        Buffer offsets, words;
+        int64_t count;
+        if (!reader.number(count) || count > INT32_MAX || !reader.buffer(offsets) || !reader.buffer(words)) return false;
+        if (!are_offsets(offsets, count, static_cast<int64_t>(words.size()))) return false;
+        column.words = new (std::nothrow) Words;
+        if (!column.words) return failure.memory();
+        const auto* at = reinterpret_cast<const int32_t*>(offsets.data());
+        for (int64_t k = 0; k < count; ++k) {
+            const auto length = static_cast<size_t>(at[k + 1] - at[k]);
+            const int32_t index = column.words->index(words.data() + at[k], length, memory_);
+            if (index < 0) return failure.memory();
+            if (index != k) return false;
+        }
+    }
+    for (size_t i = 0; i < plan_.types.size(); ++i) {
+        const bool is_column = plan_.types[i].parent < 0;
+        if ((is_column && columns_[i].length != rows_) || !is_whole(columns_[i], static_cast<int64_t>(pages_[0].size))) return false;
+    }
+    return reader.p == reader.end && finish(failure);
 }
 
 }  // namespace fastcql::columns

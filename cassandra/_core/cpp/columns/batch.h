@@ -7,9 +7,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 
-#include "columns/abi.h"
 #include "columns/column.h"
+#include "columns/plan.h"
 #include "memory/frames.h"
 
 namespace fastcql::columns {
@@ -114,5 +115,14 @@ private:
     bool finished_ = false;
     size_t bytes_ = 0;
 };
+
+}  // namespace fastcql::columns
+
+// A batch as bytes, for pickles: the buffers of all types in sequence. Batch::load() reads them; views point into at
+// most one page.
+
+namespace fastcql::columns {
+
+void save_batch(const Batch& batch, std::string& out);
 
 }  // namespace fastcql::columns

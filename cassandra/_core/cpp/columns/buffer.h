@@ -1,19 +1,38 @@
+// Counts of this extension's objects in the process, for tests: columns outlive sessions, so no other counter has them.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/bytes.h"
+#include "memory/frames.h"
+
+namespace fastcql::columns {
+
+struct Counters {
+    std::atomic<int64_t> plans{0}, batches{0}, blocks{0}, arrays{0}, schemas{0}, streams{0};
+    std::atomic<int64_t> rows{0}, loans{0};  // input arrays being read; arrays over foreign memory
+};
+
+inline Counters& counters() noexcept {
+    static Counters all;
+    return all;
+}
+
+}  // namespace fastcql::columns
+
 // Growable buffers over blocks of the pool: 64-byte aligned, their blocks reference-counted, so that several buffers of
 // a page share one block and each exported array keeps the blocks that it needs.
 //
 // While it is written a buffer has one owner. A finished buffer is immutable; the last reference to its block may be
 // dropped by any thread.
-#pragma once
-
-#include <algorithm>
-#include <atomic>
-#include <cstring>
-#include <new>
-#include <utility>
-
-#include "base/sizes.h"
-#include "columns/counters.h"
-#include "memory/blocks.h"
 
 namespace fastcql::columns {
 
@@ -176,6 +195,104 @@ private:
     size_t capacity_ = 0;
     Shared* shared_ = nullptr;
     bool carved_ = false;
+};
+
+}  // namespace fastcql::columns
+
+// The error of a page that was not decoded: position and text. The caller makes an exception of it.
+
+namespace fastcql::columns {
+
+struct Failure {
+    enum class Kind : uint8_t { None, Value, Memory };
+
+    Kind kind = Kind::None;
+    int32_t column = 0;  // of the page's columns
+    int64_t row = 0;     // of the page
+    char text[240] = {};
+
+    bool happened() const { return kind != Kind::None; }
+
+    // Always returns false, for callers that return it themselves.
+    __attribute__((format(printf, 2, 3))) bool value(const char* format, ...) {
+        kind = Kind::Value;
+        va_list arguments;
+        va_start(arguments, format);
+        std::vsnprintf(text, sizeof text, format, arguments);
+        va_end(arguments);
+        return false;
+    }
+    bool memory() {
+        kind = Kind::Memory;
+        return false;
+    }
+};
+
+}  // namespace fastcql::columns
+
+// Results of a test, row by row, packed into bits: eight at a time by one multiplication, so that the test is a loop
+// without branches.
+
+namespace fastcql::columns {
+
+inline uint64_t pack64(const uint8_t* bytes) {
+    uint64_t word = 0;
+    for (int i = 0; i < 8; ++i) word |= (load_little64(bytes + i * 8) * 0x0102040810204080ULL >> 56) << (i * 8);
+    return word;
+}
+
+template <class Hit>
+void pack_rows(int64_t rows, uint64_t* out, Hit&& hit) {
+    alignas(64) uint8_t bytes[64];
+    int64_t at = 0;
+    for (; at + 64 <= rows; at += 64) {
+        for (int i = 0; i < 64; ++i) bytes[i] = static_cast<uint8_t>(hit(at + i));
+        *out++ = pack64(bytes);
+    }
+    if (at < rows) {
+        uint64_t word = 0;
+        for (int64_t i = at; i < rows; ++i) word |= uint64_t{hit(i) != 0} << (i - at);
+        *out = word;
+    }
+}
+
+}  // namespace fastcql::columns
+
+// Blocks outside of any pool, for arrays that the application owns.
+
+namespace fastcql::columns {
+
+class PlainBlocks final : public memory::BlockPool {
+public:
+    static PlainBlocks& instance() noexcept {
+        static auto* const blocks = new PlainBlocks;  // lives as long as the process
+        return *blocks;
+    }
+    bool take_block(size_t size, memory::ColumnBlock& block) override {
+        constexpr size_t kAligned = 64;
+        if (size > SIZE_MAX / 2) return false;
+        const size_t rounded = rounded_up(size, kAligned);
+        void* memory = nullptr;
+        if (posix_memalign(&memory, kAligned, rounded) != 0) return false;
+        block = {static_cast<uint8_t*>(memory), rounded, nullptr};
+        return true;
+    }
+    bool grow_block(memory::ColumnBlock& block, size_t size, size_t used) override {
+        memory::ColumnBlock larger;
+        if (size <= block.capacity) return true;
+        if (!take_block(size, larger)) return false;
+        if (used) std::memcpy(larger.data, block.data, used);
+        std::free(block.data);
+        block = larger;
+        return true;
+    }
+    void give_block(const memory::ColumnBlock& block) override { std::free(block.data); }
+    void hold() noexcept override {}
+    void let_go() noexcept override {}
+
+private:
+    PlainBlocks() = default;
+    ~PlainBlocks() = default;
 };
 
 }  // namespace fastcql::columns

@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 #include "columns/batch.h"
-#include "columns/words.h"
+#include "columns/column.h"
 
 namespace fastcql::columns {
 

@@ -1,13 +1,15 @@
 // Scalars, and code common to all types; collections are in nested.cpp.
-#include "columns/column.h"
-
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <random>
 
+#include "columns/column.h"
 #include "base/bytes.h"
-#include "base/vint.h"
+#include "codec/arrays.h"
 #include "codec/text.h"
+#include "columns/batch.h"
 #include "columns/numbers.h"
-#include "columns/words.h"
 
 namespace fastcql::columns {
 
@@ -370,6 +372,576 @@ void take_back(Column& column) {
     column.length = from;
     column.nulls = column.nulls_before;
     column.data.set_size(column.data_before);
+}
+
+}  // namespace fastcql::columns
+
+// Collections, tuples, user types and vectors. A count is accepted only if the remaining bytes can hold so many items;
+// the text of errors is that of rows.
+
+namespace fastcql::columns {
+
+namespace {
+
+constexpr size_t kShort = 16;  // texts up to this size are copied as one block
+
+}  // namespace
+
+bool Appender::count_of(Column& column, const uint8_t*& p, const uint8_t* end, int cells, int32_t& count) {
+    const char* name = column.type->cql.c_str();
+    if (end - p < 4) return failure.value("%s of %td bytes has no room for its count", name, end - p);
+    count = load_i32(p);
+    p += 4;
+    if (count < 0 || int64_t{count} * cells * 4 > end - p) {
+        return failure.value("%s claims %d items in %td bytes", name, count, end - p);
+    }
+    return true;
+}
+
+// Read one [bytes] at p; return the end of it, or null. Numbers and texts with reserved room, which are nearly all, are
+// stored here directly.
+inline const uint8_t* Appender::cell(Column& column, const uint8_t* p, const uint8_t* end) {
+    if (end - p < 4) {
+        failure.value("%s item: its length is cut off", column.type->cql.c_str());
+        return nullptr;
+    }
+    const int32_t n = load_i32(p);
+    const auto left = end - p - 4;
+    const auto length = static_cast<size_t>(column.length);
+    switch (column.type->kind) {
+        case Kind::Four:
+            if (n == 4 && left >= 4 && (length + 1) * 4 <= column.values.capacity()) {
+                load_number(p + 4, 4, column.values.data() + length * 4);
+                ++column.length;
+                return p + 8;
+            }
+            break;
+        case Kind::Eight:
+            if (n == 8 && left >= 8 && (length + 1) * 8 <= column.values.capacity()) {
+                load_number(p + 4, 8, column.values.data() + length * 8);
+                ++column.length;
+                return p + 12;
+            }
+            break;
+        case Kind::Ascii:
+        case Kind::Text:
+        case Kind::Binary: {
+            const size_t at = column.data.size();
+            const auto size = static_cast<size_t>(n);
+            const size_t room = column.data.capacity();  // offsets cannot overflow: the page fits
+            if (n >= 0 && n <= left && size <= room - at && (length + 2) * 4 <= column.values.capacity()) {
+                copy_short(column.data.data() + at, p + 4, size, left, room - at);
+                column.data.add(size);
+                offsets_of(column)[++column.length] = static_cast<int32_t>(at + size);
+                return p + 4 + n;
+            }
+            break;
+        }
+        default: break;
+    }
+    return any_cell(column, p, end);
+}
+
+const uint8_t* Appender::any_cell(Column& column, const uint8_t* p, const uint8_t* end) {
+    const int32_t n = load_i32(p);
+    p += 4;
+    if (n < 0) return append_null(column) ? p : nullptr;
+    if (n > end - p) {
+        failure.value("%s item of %d bytes where %td are left", column.type->cql.c_str(), n, end - p);
+        return nullptr;
+    }
+    return append(column, p, n) ? p + n : nullptr;
+}
+
+bool Appender::list(Column& column, const uint8_t* p, int32_t n) {
+    const uint8_t* end = p + n;
+    Column& items = column.kids[0];
+    int32_t count = 0;
+    if (!count_of(column, p, end, 1, count) || !reserve(column)) return false;
+    if (items.length + count > INT32_MAX) return failure.value("more than 2^31 items in one batch");
+    if (!reserve(items, count)) return false;
+    const Kind kind = items.type->kind;
+    if (kind == Kind::Four || kind == Kind::Eight) {
+        const int32_t width = kind == Kind::Four ? 4 : 8;
+        uint8_t* out = items.values.data() + items.length * width;
+        int32_t i = 0;
+        for (; i < count && end - p >= 4 + width && load_i32(p) == width; ++i, p += 4 + width, out += width) {
+            load_number(p + 4, static_cast<size_t>(width), out);
+        }
+        items.length += i;
+        count -= i;
+    }
+    for (int32_t i = 0; i < count; ++i) {
+        if (!(p = cell(items, p, end))) return false;
+    }
+    if (p != end) return failure.value("%s has %td bytes too many", column.type->cql.c_str(), end - p);
+    offsets_of(column)[++column.length] = static_cast<int32_t>(items.length);
+    return true;
+}
+
+// Read entries from texts to numbers (the most frequent maps) while there is room and none is null; return their
+// number. The state of both columns is held in local variables meanwhile.
+int32_t Appender::texts_to_numbers(Column& keys, Column& values, const uint8_t*& p, const uint8_t* end, int32_t count) {
+    const Kind kind = values.type->kind;
+    if (!keys.type->is_text() || (kind != Kind::Four && kind != Kind::Eight)) return 0;
+    const int32_t width = kind == Kind::Four ? 4 : 8;
+    const auto many = static_cast<size_t>(count);
+    if (keys.values.capacity() < (static_cast<size_t>(keys.length) + many + 1) * 4) return 0;
+    if (values.values.capacity() < (static_cast<size_t>(values.length) + many) * static_cast<size_t>(width)) return 0;
+    int32_t* offsets = offsets_of(keys) + keys.length + 1;
+    uint8_t* out = values.values.data() + values.length * width;
+    if (keys.data.capacity() - keys.data.size() < static_cast<size_t>(end - p) + kShort) return 0;
+    const uint8_t* begin = keys.data.data();
+    uint8_t* text = keys.data.data() + keys.data.size();
+    int32_t i = 0;
+    for (; i < count && end - p >= 8 + width; ++i, out += width) {
+        const size_t n = load32(p);  // a negative length exceeds the rest
+        const auto left = static_cast<size_t>(end - p - 4);
+        if (n > left - 4 - static_cast<size_t>(width) || load_i32(p + 4 + n) != width) break;
+        if (n <= kShort && left >= kShort) {
+            std::memcpy(text, p + 4, kShort);
+        } else {
+            std::memcpy(text, p + 4, n);
+        }
+        text += n;
+        offsets[i] = static_cast<int32_t>(text - begin);
+        load_number(p + 8 + n, static_cast<size_t>(width), out);
+        p += 8 + n + static_cast<size_t>(width);
+    }
+    keys.data.set_size(static_cast<size_t>(text - begin));
+    keys.length += i;
+    values.length += i;
+    return i;
+}
+
+// Reserve memory for the entries of all maps to come, if they are like the first one, of n bytes. This only avoids
+// repeated growth: a failed reservation is repeated when the memory is needed.
+void Appender::expect_like(Column& column, int32_t count, int32_t n) {
+    const size_t bytes = column.expected;
+    column.expected = 0;
+    const auto entries = static_cast<int64_t>(static_cast<double>(bytes) / n * count * 1.05) + 1;
+    for (int32_t i = 0; i < 2; ++i) {
+        Column& part = column.kids[0].kids[i];
+        if (!reserve(part, entries)) failure.kind = Failure::Kind::None;
+        if (!part.type->is_variable()) continue;
+        const size_t other = column.kids[0].kids[1 - i].type->width();
+        const size_t taken = static_cast<size_t>(entries) * (8 + other);
+        if (bytes > taken && part.data.size() + bytes <= INT32_MAX) {
+            (void)part.data.ensure(plus(part.data.size(), times(bytes - taken, 9) / 8 + 64), memory);
+        }
+    }
+}
+
+bool Appender::map(Column& column, const uint8_t* p, int32_t n) {
+    const uint8_t* end = p + n;
+    Column& entries = column.kids[0];
+    Column& keys = entries.kids[0];
+    Column& values = entries.kids[1];
+    int32_t count = 0;
+    if (!count_of(column, p, end, 2, count) || !reserve(column)) return false;
+    if (entries.length + count > INT32_MAX) return failure.value("more than 2^31 items in one batch");
+    const int64_t nulls = keys.nulls;
+    if (column.expected && count) expect_like(column, count, n);
+    for (int32_t i = texts_to_numbers(keys, values, p, end, count); i < count; ++i) {
+        if (!(p = cell(keys, p, end)) || !(p = cell(values, p, end))) return false;
+    }
+    if (p != end) return failure.value("%s has %td bytes too many", column.type->cql.c_str(), end - p);
+    if (keys.nulls != nulls) return failure.value("a key of %s is null", column.type->cql.c_str());
+    entries.length += count;
+    offsets_of(column)[++column.length] = static_cast<int32_t>(entries.length);
+    return true;
+}
+
+// Missing fields at the end are null; fields beyond those of the type (it was altered since) are ignored.
+bool Appender::fields(Column& column, const uint8_t* p, int32_t n) {
+    const uint8_t* end = p + n;
+    Column* kid = column.kids;
+    for (const Column* last = kid + column.type->children; kid != last; ++kid) {
+        if (p == end) {
+            if (!append_null(*kid)) return false;
+        } else if (!(p = cell(*kid, p, end))) {
+            return false;
+        }
+    }
+    ++column.length;
+    return true;
+}
+
+bool Appender::vector(Column& column, const uint8_t* p, int32_t n) {
+    const Type& type = *column.type;
+    Column& items = column.kids[0];
+    const uint8_t* end = p + n;
+    const int64_t size = items.type->element;
+    if (type.element >= 0 ? n != type.element : n < type.dimensions) {
+        return failure.value("%s cannot have %d bytes", type.cql.c_str(), n);
+    }
+    if (items.length + type.dimensions > INT32_MAX) return failure.value("more than 2^31 elements in one batch");
+    if (!reserve(items, type.dimensions)) return false;
+    const Kind kind = items.type->kind;
+    if (size > 0 && (kind == Kind::Four || kind == Kind::Eight)) {
+        const auto width = static_cast<size_t>(size);
+        load_numbers(p, static_cast<size_t>(type.dimensions), width, items.values.data() + items.length * size);
+        items.length += type.dimensions;
+        ++column.length;
+        return true;
+    }
+    for (int32_t i = 0; i < type.dimensions; ++i) {
+        uint64_t length = static_cast<uint64_t>(size);
+        if (size < 0) {
+            const size_t used = read_unsigned_vint(p, end, &length);
+            p += used;
+            if (!used || length > static_cast<uint64_t>(end - p)) {
+                return failure.value("vector element %d goes past the end of the value", i);
+            }
+        }
+        if (!append(items, p, static_cast<int32_t>(length))) return false;
+        p += length;
+    }
+    if (p != end) return failure.value("%s has %td bytes too many", type.cql.c_str(), end - p);
+    ++column.length;
+    return true;
+}
+
+}  // namespace fastcql::columns
+
+// The loop over the cells of a page. Numbers and texts of columns, which are nearly all cells, are handled in it; the
+// others, nulls included, go through Appender::append.
+
+namespace fastcql::columns {
+
+namespace {
+
+constexpr ptrdiff_t kShortText = 16;  // texts up to this size are copied as one block
+
+enum class Way : uint8_t { Four, Eight, Variable, Place, Fields, Other };
+
+// Destination of the values of a column. Values of a field are in the row of their parent value.
+struct Lane {
+    Way way;
+    uint32_t flip;       // of numbers of four bytes
+    uint32_t length;     // in wire order, the length before a number
+    uint32_t least;      // minimal wire bytes of a value, its length included
+    uint32_t run;        // number of consecutive numbers from here on; 0: not a number
+    uint32_t run_bytes;  // their bytes if none is null
+    uint8_t* values;     // at the page's first row
+    uint8_t* begin;      // of a variable column: its bytes,
+    uint8_t* data;       // the position of the next value,
+    uint8_t* limit;      // and the end of its room
+    Column* column;
+    Lane* fields;  // of a user type or tuple
+    Lane* fields_end;
+};
+
+Way way_of(const Type& type) {
+    switch (type.kind) {
+        case Kind::Four:
+        case Kind::Date: return Way::Four;
+        case Kind::Eight:
+        case Kind::Time: return Way::Eight;
+        case Kind::Text:
+        case Kind::Ascii:
+        case Kind::Binary: return Way::Variable;
+        case Kind::Place: return Way::Place;
+        case Kind::Struct: return Way::Fields;
+        default: return Way::Other;
+    }
+}
+
+// Called after the column has grown.
+void open(Lane& lane) {
+    Column& column = *lane.column;
+    const Type& type = *column.type;
+    lane.values = column.values.data();
+    if (lane.values && column.length_before) lane.values += static_cast<size_t>(column.length_before) * type.width();
+    if (lane.way == Way::Variable) {
+        lane.begin = column.data.data();
+        lane.data = lane.begin + column.data.size();
+        lane.limit = lane.begin + std::min(column.data.capacity(), size_t{INT32_MAX});
+    }
+    for (Lane* field = lane.fields; field != lane.fields_end; ++field) open(*field);
+}
+
+// Store the loop's progress in the column.
+void close(Lane& lane, int64_t row) {
+    if (lane.way == Way::Other) return;
+    lane.column->length = lane.column->length_before + row;
+    if (lane.way == Way::Variable) {
+        lane.column->data.set_size(static_cast<size_t>(lane.data - lane.begin));
+    }
+    for (Lane* field = lane.fields; field != lane.fields_end; ++field) close(*field, row);
+}
+
+// Append a value that the fast paths do not handle: check it, append it, and reopen the lane. Return its end, or null.
+const uint8_t* slowly(Lane& lane, int64_t row, const uint8_t* p, const uint8_t* end, int32_t n, Appender& appender) {
+    if (n > end - p) {
+        const Type& type = *lane.column->type;
+        if (type.parent < 0) {
+            appender.failure.value("a value of %d bytes where the response has %td left", n, end - p);
+        } else {
+            appender.failure.value("%s item of %d bytes where %td are left", type.cql.c_str(), n, end - p);
+        }
+        return nullptr;
+    }
+    close(lane, row);
+    if (!appender.append(*lane.column, p, n)) return nullptr;
+    if (lane.way != Way::Other) open(lane);
+    return n > 0 ? p + n : p;
+}
+
+// Reserve room for all rows of a page in the fields of a column; columns themselves have theirs already.
+bool make_room_for(Lane& lane, int64_t rows, Appender& appender) {
+    for (Lane* field = lane.fields; field != lane.fields_end; ++field) {
+        if (!appender.reserve(*field->column, rows) || !make_room_for(*field, rows, appender)) return false;
+    }
+    return true;
+}
+
+// A lane, and the bytes for it; null bytes after a failure.
+struct At {
+    Lane* lane;
+    const uint8_t* p;
+};
+
+At read_fields(At at, const Lane* last, int64_t row, const uint8_t* end, Appender& appender);
+
+// Read consecutive numbers, up to the length of the run.
+inline At read_numbers(At at, int64_t row, const uint8_t* end) {
+    const ptrdiff_t left = end - at.p;
+    Lane* lane = at.lane;
+    const bool all = left >= static_cast<ptrdiff_t>(lane->run_bytes);
+    const bool one = left >= static_cast<ptrdiff_t>(lane->least);
+    const Lane* const stop = lane + (all ? lane->run : one);
+    const uint8_t* p = at.p;
+    for (; lane != stop; ++lane) {
+        uint32_t length;
+        std::memcpy(&length, p, 4);
+        if (length != lane->length) break;
+        if (lane->way == Way::Four) {
+            const uint32_t v = load32(p + 4) ^ lane->flip;
+            std::memcpy(lane->values + row * 4, &v, 4);
+            p += 8;
+        } else {
+            const uint64_t v = load64(p + 4);
+            std::memcpy(lane->values + row * 8, &v, 8);
+            p += 12;
+        }
+    }
+    return {lane, p};
+}
+
+// Read a [bytes] at p that is a text with room for it; return its end. Null, with nothing done, for any other value.
+inline const uint8_t* read_text(Lane& lane, int64_t row, const uint8_t* p, const uint8_t* end, const Appender& appender) {
+    const ptrdiff_t left = end - p - 4;
+    if (left < 0) return nullptr;
+    const auto n = static_cast<ptrdiff_t>(load32(p));  // the length of a null exceeds the rest
+    if (n > left) return nullptr;
+    p += 4;
+    if (lane.way == Way::Variable) {
+        const ptrdiff_t room = lane.limit - lane.data;
+        if (n <= kShortText && left >= kShortText && room >= kShortText) {
+            std::memcpy(lane.data, p, kShortText);
+        } else if (n > room) {
+            return nullptr;
+        } else if (n) {
+            std::memcpy(lane.data, p, static_cast<size_t>(n));
+        }
+        lane.data += n;
+        const auto to = static_cast<int32_t>(lane.data - lane.begin);
+        std::memcpy(lane.values + row * 4 + 4, &to, 4);
+        return p + n;
+    }
+    if (lane.way != Way::Place) return nullptr;
+    const auto at = static_cast<int32_t>(p - 4 - appender.page);
+    std::memcpy(lane.values + row * 4, &at, 4);
+    return p + n;
+}
+
+// Read a [bytes] at p that is neither. Return its end, or null.
+const uint8_t* read_other(Lane& lane, int64_t row, const uint8_t* p, const uint8_t* end, Appender& appender) {
+    const Type& type = *lane.column->type;
+    if (end - p < 4) {
+        if (type.parent < 0) {
+            appender.failure.value("the response ends before the length of this value");
+        } else if (p == end) {
+            return slowly(lane, row, p, end, -1, appender);  // fields at the end may be missing
+        } else {
+            appender.failure.value("%s item: its length is cut off", type.cql.c_str());
+        }
+        return nullptr;
+    }
+    const int32_t n = load_i32(p);
+    if (lane.way != Way::Place || n >= 0) return slowly(lane, row, p + 4, end, n, appender);
+    const auto at = static_cast<int32_t>(p - appender.page);
+    std::memcpy(lane.values + row * 4, &at, 4);
+    return p + 4;
+}
+
+// Read the values of a row, or the fields of a value: of the lanes up to *last*. Return the end position. Fields of
+// columns are read inline, *levels* deep.
+template <int levels>
+[[gnu::always_inline]] inline At read_row(At at, const Lane* last, int64_t row, const uint8_t* end, Appender& appender) {
+    while (at.lane != last) {
+        Lane& lane = *at.lane;
+        const uint8_t* next = nullptr;
+        if (lane.run) {
+            at = read_numbers(at, row, end);
+            if (at.lane != &lane) continue;
+        } else if (lane.way == Way::Fields) {
+            const ptrdiff_t left = end - at.p - 4;
+            const ptrdiff_t n = left < 0 ? 0 : load_i32(at.p);
+            if (n > 0 && n <= left) {
+                next = at.p + 4 + n;
+                const At first{lane.fields, at.p + 4};
+                At all;
+                if constexpr (levels > 0) {
+                    all = read_row<levels - 1>(first, lane.fields_end, row, next, appender);
+                } else {
+                    all = read_fields(first, lane.fields_end, row, next, appender);
+                }
+                if (!all.p) return {&lane, nullptr};
+            }
+        } else {
+            next = read_text(lane, row, at.p, end, appender);
+        }
+        if (!next && !(next = read_other(lane, row, at.p, end, appender))) return {&lane, nullptr};
+        at = {&lane + 1, next};
+    }
+    return at;
+}
+
+// Equivalent of Appender::fields.
+At read_fields(At at, const Lane* last, int64_t row, const uint8_t* end, Appender& appender) {
+    return read_row<0>(at, last, row, end, appender);
+}
+
+bool read_cells(const Page& page, Lane* lanes, size_t count, Appender& appender) {
+    const uint8_t* p = page.data;
+    const uint8_t* end = p + page.size;
+    for (int64_t row = 0; row < page.rows; ++row) {
+        const At at = read_row<1>({lanes, p}, lanes + count, row, end, appender);
+        if (!at.p) {
+            appender.failure.column = static_cast<int32_t>(at.lane - lanes);
+            appender.failure.row = row;
+            return false;
+        }
+        p = at.p;
+    }
+    return true;
+}
+
+// Find runs of consecutive numbers, of columns or fields.
+void find_runs(Lane* first, size_t count) {
+    for (size_t i = count; i-- > 0;) {
+        Lane& lane = first[i];
+        if (lane.way != Way::Four && lane.way != Way::Eight) continue;
+        const bool on = i + 1 < count;
+        lane.run = 1 + (on ? first[i + 1].run : 0);
+        lane.run_bytes = lane.least + (on ? first[i + 1].run_bytes : 0);
+    }
+}
+
+}  // namespace
+
+bool Batch::read(const Page& page, Appender& appender) {
+    constexpr size_t kFew = 16;
+    Lane few[kFew];
+    const size_t types = plan_.types.size();
+    const auto count = static_cast<size_t>(plan_.columns);
+    Lane* many = types > kFew ? new (std::nothrow) Lane[types] : nullptr;
+    Lane* lanes = types > kFew ? many : few;
+    if (!lanes) return appender.failure.memory();
+    bool done = true;
+    for (size_t i = 0; i < types; ++i) {
+        const Type& type = plan_.types[i];
+        Lane& lane = lanes[i] = {};
+        lane.column = &columns_[i];
+        lane.way = way_of(type);
+        const uint32_t width = lane.way == Way::Four ? 4 : lane.way == Way::Eight ? 8 : 0;
+        lane.least = 4 + width;
+        lane.length = big32(width);
+        lane.flip = type.kind == Kind::Date ? 0x80000000u : 0;
+        if (lane.way != Way::Fields) continue;
+        lane.fields = lanes + type.first_child;
+        lane.fields_end = lane.fields + type.children;
+    }
+    find_runs(lanes, count);
+    for (size_t i = 0; i < types; ++i) {
+        if (lanes[i].fields) find_runs(lanes[i].fields, static_cast<size_t>(lanes[i].fields_end - lanes[i].fields));
+    }
+    for (size_t i = 0; done && i < count; ++i) {
+        done = make_room_for(lanes[i], page.rows, appender);
+        open(lanes[i]);
+    }
+    if (done) done = read_cells(page, lanes, count, appender);
+    for (size_t i = 0; done && i < count; ++i) close(lanes[i], page.rows);
+    delete[] many;
+    return done;
+}
+
+
+// Seeded with a secret of this process, so that hostile texts cannot be made to collide.
+uint64_t Words::hash(const uint8_t* p, size_t n) {
+    static const uint64_t secret = [] {
+        std::random_device random;
+        return uint64_t{random()} << 32 | random();
+    }();
+    uint64_t h = secret ^ (n * 0x9e3779b97f4a7c15ULL);
+    const auto mix = [&h](uint64_t word) {
+        const unsigned __int128 product = static_cast<unsigned __int128>(h ^ word) * 0xa0761d6478bd642fULL;
+        h = static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64) ^ secret;
+    };
+    for (; n >= 8; p += 8, n -= 8) {
+        uint64_t word;
+        std::memcpy(&word, p, 8);
+        mix(word);
+    }
+    uint64_t rest = 0;
+    if (n) std::memcpy(&rest, p, n);
+    mix(rest);
+    return h;
+}
+
+bool Words::grow() {
+    const size_t size = mask_ ? times(mask_ + 1, 2) : 64;
+    const size_t bytes = times(size, sizeof(Slot));
+    if (bytes > PTRDIFF_MAX) return false;
+    auto* slots = static_cast<Slot*>(std::malloc(bytes));
+    if (!slots) return false;
+    for (size_t i = 0; i < size; ++i) slots[i].index = -1;
+    for (size_t i = 0; slots_ && i <= mask_; ++i) {
+        if (slots_[i].index < 0) continue;
+        size_t at = slots_[i].hash & (size - 1);
+        while (slots[at].index >= 0) at = (at + 1) & (size - 1);
+        slots[at] = slots_[i];
+    }
+    std::free(slots_);
+    slots_ = slots;
+    mask_ = size - 1;
+    return true;
+}
+
+int32_t Words::index(const uint8_t* p, size_t n, Memory& memory) {
+    if (static_cast<size_t>(count) * 4 >= mask_ * 3 && !grow()) return -1;
+    const uint64_t h = hash(p, n);
+    const auto* starts = reinterpret_cast<const int32_t*>(offsets.data());
+    size_t at = h & mask_;
+    for (; slots_[at].index >= 0; at = (at + 1) & mask_) {
+        if (slots_[at].hash != h) continue;
+        const int32_t i = slots_[at].index;
+        const auto size = static_cast<size_t>(starts[i + 1] - starts[i]);
+        if (size == n && (n == 0 || std::memcmp(data.data() + starts[i], p, n) == 0)) return i;
+    }
+    if (data.size() + n > INT32_MAX || count == INT32_MAX) return -1;
+    offsets.set_size(count ? (static_cast<size_t>(count) + 1) * 4 : 0);
+    if (!offsets.ensure(times(static_cast<size_t>(count) + 2, 4), memory)) return -1;
+    if (n && !data.ensure(data.size() + n, memory)) return -1;
+    if (n) std::memcpy(data.data() + data.size(), p, n);
+    data.add(n);
+    auto* ends = reinterpret_cast<int32_t*>(offsets.data());
+    if (count == 0) ends[0] = 0;
+    ends[count + 1] = static_cast<int32_t>(data.size());
+    slots_[at] = {h, count};
+    return count++;
 }
 
 }  // namespace fastcql::columns

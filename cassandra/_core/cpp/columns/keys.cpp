@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/bytes.h"
-#include "columns/words.h"
+#include "columns/column.h"
 
 namespace fastcql::columns {
 

@@ -1,3 +1,41 @@
+// Rows of several batches of one plan as a new batch: consecutive runs of rows are copied into its buffers.
+//
+// Pure except for memory, without locks: batches are finished, so any number of threads may read them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "columns/batch.h"
+#include "columns/cells.h"
+#include "columns/keys.h"
+#include "columns/mask.h"
+
+namespace fastcql::columns {
+
+// Rows of the batch at index *from* of the caller's batches.
+struct Run {
+    int32_t from;
+    int32_t first;
+    int32_t count;
+};
+
+// The rows of *runs*, each within its batch, in their order. Null on failure; kind Value means that the values exceed
+// one batch, whose offsets have 31 bits: half of the rows may fit.
+Batch* gather(const Plan& plan, memory::BlockPool& pool, const Batch* const* batches, size_t batch_count, const Run* runs,
+              size_t run_count, Failure& failure) noexcept;
+
+// Copies n bits, from bit *from* of *in* to bit *to* of *out*, which must be zero there.
+void copy_bits(uint8_t* out, int64_t to, const uint8_t* in, int64_t from, int64_t n);
+// Sets n bits from bit *to* on.
+void set_bits(uint8_t* out, int64_t to, int64_t n);
+// Returns the number of one bits among the n bits from bit *from* on.
+int64_t count_bits(const uint8_t* bits, int64_t from, int64_t n);
+
+}  // namespace fastcql::columns
+
 // Merges the rows of many sources, each of which arrives in order, batch by batch, into one order.
 //
 // A source is *open* until its end is reported, and *hungry* when it is open and has no rows left. While no source is
@@ -10,14 +48,6 @@
 // taken.
 //
 // Belongs to one thread at a time; nothing here needs the GIL.
-#pragma once
-
-#include <cstdint>
-#include <memory>
-#include <vector>
-
-#include "columns/gather.h"
-#include "columns/keys.h"
 
 namespace fastcql::columns {
 
@@ -111,5 +141,25 @@ private:
     int64_t pending_ = 0;
     std::vector<Run> origins_;
 };
+
+}  // namespace fastcql::columns
+
+// The first rows of several slices by the values of one column: least or greatest first, nulls last, equal ones in the
+// order of slices and rows.
+
+namespace fastcql::columns {
+
+struct Candidates {
+    Slice slice;
+    const Mask* mask;  // null: all rows
+};
+
+struct Pick {
+    int32_t source;
+    int64_t row;  // of the batch
+};
+
+// Returns at most *count* of them, in their order. Throws std::bad_alloc.
+std::vector<Pick> first_rows(const std::vector<Candidates>& sources, int32_t column, Form form, size_t count, bool descending);
 
 }  // namespace fastcql::columns

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "base/sizes.h"
+#include "base/bytes.h"
 
 namespace fastcql::columns {
 

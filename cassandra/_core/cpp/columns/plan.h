@@ -1,8 +1,4 @@
-// A plan: the Arrow types of a result's columns and the conversion of CQL bytes to them. Made once, immutable, and
-// reference-counted: exported schemas keep it.
-//
-// Types are one array, each level's children side by side, so that the columns of a batch are one array of the same
-// order.
+// The structures of the Arrow C data and stream interface, as defined in its specification.
 #pragma once
 
 #include <atomic>
@@ -10,8 +6,56 @@
 #include <string>
 #include <vector>
 
-#include "columns/abi.h"
-#include "columns/counters.h"
+#include "columns/buffer.h"
+
+extern "C" {
+
+struct ArrowSchema {
+    const char* format;
+    const char* name;
+    const char* metadata;
+    int64_t flags;
+    int64_t n_children;
+    struct ArrowSchema** children;
+    struct ArrowSchema* dictionary;
+    void (*release)(struct ArrowSchema*);
+    void* private_data;
+};
+
+struct ArrowArray {
+    int64_t length;
+    int64_t null_count;
+    int64_t offset;
+    int64_t n_buffers;
+    int64_t n_children;
+    const void** buffers;
+    struct ArrowArray** children;
+    struct ArrowArray* dictionary;
+    void (*release)(struct ArrowArray*);
+    void* private_data;
+};
+
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema* out);
+    int (*get_next)(struct ArrowArrayStream*, struct ArrowArray* out);
+    const char* (*get_last_error)(struct ArrowArrayStream*);
+    void (*release)(struct ArrowArrayStream*);
+    void* private_data;
+};
+
+}  // extern "C"
+
+namespace fastcql::columns {
+
+inline constexpr int64_t kNullable = 2;  // ARROW_FLAG_NULLABLE
+
+}  // namespace fastcql::columns
+
+// A plan: the Arrow types of a result's columns and the conversion of CQL bytes to them. Made once, immutable, and
+// reference-counted: exported schemas keep it.
+//
+// Types are one array, each level's children side by side, so that the columns of a batch are one array of the same
+// order.
 
 namespace fastcql::columns {
 

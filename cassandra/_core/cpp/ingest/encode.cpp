@@ -1,10 +1,13 @@
 // Scalars, and code common to all values; collections are in nested.cpp.
-#include "ingest/encode.h"
-
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 
-#include "base/vint.h"
+#include "ingest/encode.h"
+#include "base/bytes.h"
+#include "codec/civil.h"
 #include "codec/integers.h"
+#include "columns/numbers.h"
 #include "ingest/integers.h"
 #include "ingest/text.h"
 
@@ -412,6 +415,231 @@ bool Encoder::number(const Input& input, int64_t i) {
         return no(input, i, "is not an integer");
     }
     return done();
+}
+
+}  // namespace fastcql::ingest
+
+// Collections, maps, tuples, user types and vectors.
+
+namespace fastcql::ingest {
+
+namespace {
+
+std::string item(int64_t k) { return "item " + std::to_string(k); }
+
+}  // namespace
+
+// Find the items of the child that belong to the i-th value.
+bool Encoder::items_of(const Input& input, int64_t i, int64_t& first, int64_t& count) {
+    const int64_t at = input.offset + i;
+    switch (input.layout) {
+        case Layout::Fixed:
+            first = at * input.size;
+            count = input.size;
+            return true;
+        case Layout::Ranges32:
+            first = load<int32_t>(input.values, at);
+            count = load<int32_t>(input.data, at);
+            break;
+        case Layout::Ranges64:
+            first = load<int64_t>(input.values, at);
+            count = load<int64_t>(input.data, at);
+            break;
+        default:
+            first = input.offset_at(i);
+            count = input.offset_at(i + 1);
+            if (__builtin_sub_overflow(count, first, &count)) return broken("its offsets descend");
+    }
+    if (first < 0 || count < 0 || first > input.limit || count > input.limit - first) return broken("its offsets descend");
+    return count <= INT32_MAX || trouble_.no("a collection of " + std::to_string(count) + " items is too large");
+}
+
+bool Encoder::list(const Input& input, int64_t i) {
+    int64_t first = 0, count = 0;
+    if (!items_of(input, i, first, count)) return false;
+    out_.put32(static_cast<uint32_t>(count));
+    for (int64_t k = 0; k < count; ++k) {
+        if (!cell(input.children[0], first + k, kNull)) return trouble_.in(item(k));
+    }
+    return done();
+}
+
+bool Encoder::map(const Input& input, int64_t i) {
+    int64_t first = 0, count = 0;
+    if (!items_of(input, i, first, count)) return false;
+    const Input& pairs = input.children[0];
+    out_.put32(static_cast<uint32_t>(count));
+    for (int64_t k = 0; k < count; ++k) {
+        if (pairs.is_null(first + k)) return trouble_.no("pair " + std::to_string(k) + " is null");
+        const int64_t at = pairs.offset + first + k;
+        if (!cell(pairs.children[0], at, kNull)) return trouble_.in("key " + std::to_string(k));
+        if (!cell(pairs.children[1], at, kNull)) return trouble_.in("value " + std::to_string(k));
+    }
+    return done();
+}
+
+bool Encoder::fields(const Input& input, int64_t i) {
+    for (size_t k = 0; k < input.children.size(); ++k) {
+        const Input& field = input.children[k];
+        if (!cell(field, input.offset + i, kNull)) {
+            const std::string& name = field.how->target->name;
+            return trouble_.in("field " + (name.empty() ? std::to_string(k) : "'" + name + "'"));
+        }
+    }
+    return done();
+}
+
+// Append numbers unchanged, in one loop. False, with nothing written, if the element-wise conversion is needed.
+bool Encoder::packed(const Input& items, int64_t first, int64_t count) {
+    if (items.validity || (items.way != Way::Four && items.way != Way::Eight)) return false;
+    const size_t width = items.way == Way::Four ? 4 : 8;
+    uint8_t* to = out_.extend(static_cast<size_t>(count) * width);
+    if (!to) return false;
+    for (int64_t k = 0; k < count; ++k, to += width) {
+        if (width == 4) {
+            store32(to, items.at<uint32_t>(first + k));
+        } else {
+            store64(to, items.at<uint64_t>(first + k));
+        }
+    }
+    return true;
+}
+
+bool Encoder::vector(const Input& input, int64_t i) {
+    const Target& target = *input.how->target;
+    int64_t first = 0, count = 0;
+    if (!items_of(input, i, first, count)) return false;
+    if (count != target.dimensions) {
+        return trouble_.no(std::to_string(count) + " elements, expected " + std::to_string(target.dimensions));
+    }
+    const Input& items = input.children[0];
+    const bool with_length = target.children[0].element < 0;
+    if (!with_length && packed(items, first, count)) return true;
+    for (int64_t k = 0; k < count; ++k) {
+        if (!element(items, first + k, with_length)) return trouble_.in(item(k));
+    }
+    return done();
+}
+
+// Append an element: without a prefix if its type has one size, else behind its length.
+bool Encoder::element(const Input& input, int64_t i, bool with_length) {
+    if (input.is_null(i)) return trouble_.no("the elements of a vector cannot be null");
+    if (input.way == Way::Runs) return element(input.children[0], run_of(input, i), with_length);
+    if (input.way == Way::Dictionary) {
+        int64_t index = 0;
+        return index_of(input, i, index) && element(input.children[0], index, with_length);
+    }
+    if (!with_length) return value(input, i);
+    ByteBuffer bytes;
+    if (!Encoder(bytes, trouble_).value(input, i)) return false;
+    put_unsigned_vint(out_, bytes.size());
+    out_.put(bytes.data(), bytes.size());
+    return done();
+}
+
+}  // namespace fastcql::ingest
+
+// Values in messages.
+
+namespace fastcql::ingest {
+
+namespace {
+
+constexpr size_t kShown = 80;  // bytes of text
+
+std::string number(double v) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.17g", v);
+    if (double shorter = 0; std::isfinite(v)) {
+        for (int digits = 1; digits < 17; ++digits) {
+            std::snprintf(text, sizeof text, "%.*g", digits, v);
+            if (std::sscanf(text, "%lf", &shorter) == 1 && shorter == v) break;
+            std::snprintf(text, sizeof text, "%.17g", v);
+        }
+    }
+    return text;
+}
+
+const char* name_of(int64_t unit) { return unit == 1 ? " s" : unit == 1000 ? " ms" : unit == 1000000 ? " us" : " ns"; }
+
+// In ISO notation if the year has four digits, else as a number of units.
+std::string moment(int64_t v, int64_t unit) {
+    const int64_t per_day = 86400 * unit;
+    const int64_t days = floor_div(v, per_day);
+    const int64_t rest = v % per_day < 0 ? v % per_day + per_day : v % per_day;
+    CivilTime at{};
+    if (days < -719162 || days > 2932896 || !split_timestamp(days * kDayMs, &at)) {
+        return std::to_string(v) + name_of(unit);
+    }
+    char text[64];
+    const auto seconds = static_cast<int>(rest / unit);
+    int size = std::snprintf(text, sizeof text, "%04d-%02d-%02d %02d:%02d:%02d", at.year, at.month, at.day, seconds / 3600,
+                             seconds / 60 % 60, seconds % 60);
+    std::string found(text, static_cast<size_t>(size));
+    if (rest % unit == 0) return found;
+    const int digits = unit == 1000 ? 3 : unit == 1000000 ? 6 : 9;
+    size = std::snprintf(text, sizeof text, ".%0*lld", digits, static_cast<long long>(rest % unit));
+    return found + std::string(text, static_cast<size_t>(size));
+}
+
+std::string decimal(const Input& input, int64_t i) {
+    uint64_t words[4];
+    const size_t count = words_at(input, i, words);
+    uint8_t bytes[32];
+    for (size_t k = 0; k < count; ++k) store64(bytes + 8 * k, words[count - 1 - k]);
+    std::string text(columns::text_room(sizeof bytes), '\0');
+    text.resize(columns::decimal_text(bytes, 8 * count, input.how->source->scale, text.data()));
+    return text;
+}
+
+std::string interval(const Input& input, int64_t i) {
+    const uint8_t* p = input.values + (input.offset + i) * input.width;
+    const auto part = [p](int64_t which) { return std::to_string(load<int32_t>(p, which)); };
+    switch (input.how->source->shape) {
+        case Shape::Months: return part(0) + " months";
+        case Shape::DayTime: return part(0) + " days, " + part(1) + " ms";
+        case Shape::MonthDayNano: return part(0) + " months, " + part(1) + " days, " + std::to_string(load<int64_t>(p, 1)) + " ns";
+        default: return std::to_string(load<int64_t>(p, 0)) + name_of(input.how->source->unit);
+    }
+}
+
+}  // namespace
+
+std::string shown_text(const uint8_t* p, size_t n) {
+    std::string found = "'";
+    for (size_t i = 0; i < std::min(n, kShown); ++i) {
+        char escaped[8];
+        if (p[i] >= 0x20 && p[i] != 0x7f) {
+            found += static_cast<char>(p[i]);
+        } else {
+            std::snprintf(escaped, sizeof escaped, "\\x%02x", p[i]);
+            found += escaped;
+        }
+    }
+    return found + (n > kShown ? "'..." : "'");
+}
+
+std::string shown(const Input& input, int64_t i) {
+    const Source& source = *input.how->source;
+    bool too_large = false;
+    switch (source.shape) {
+        case Shape::Integer: {
+            const int64_t v = integer_at(input, i, too_large);
+            return too_large ? std::to_string(static_cast<uint64_t>(v)) : std::to_string(v);
+        }
+        case Shape::Floating: return number(floating_at(input, i));
+        case Shape::Date:
+            return input.width == 4 ? moment(int64_t{input.at<int32_t>(i)} * 86400, 1) : moment(input.at<int64_t>(i), 1000);
+        case Shape::Timestamp: return moment(input.at<int64_t>(i), source.unit);
+        case Shape::Time:
+            return (input.width == 4 ? std::to_string(input.at<int32_t>(i)) : std::to_string(input.at<int64_t>(i))) + name_of(source.unit);
+        case Shape::Decimal: return decimal(input, i);
+        case Shape::Elapsed:
+        case Shape::Months:
+        case Shape::DayTime:
+        case Shape::MonthDayNano: return interval(input, i);
+        default: return "a value of " + source.text();
+    }
 }
 
 }  // namespace fastcql::ingest

@@ -1,13 +1,81 @@
-// The rows of an Arrow array as bound values. It owns the array and releases it; used by one thread at a time.
+// Hashes of values that are equal whenever the server compares the values as equal, even if their bytes differ.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/row_source.h"
+#include "columns/plan.h"
 #include "ingest/encode.h"
-#include "ingest/plan.h"
+#include "ingest/source.h"
+#include "ingest/target.h"
+
+namespace fastcql::ingest {
+
+// Hash of a wire value of *target*, without its length. Servers compare 1.0 and 1.00, all NaN, and sets and maps in any
+// order of their items as equal. Different values have different hashes with high probability, except maps of equal
+// keys and custom types, which only the server can compare: each of these two groups has one hash. Throws
+// std::bad_alloc.
+uint64_t key_hash(const Target& target, const uint8_t* p, size_t n);
+
+// True if values of a type are equal only if their bytes are, so that any hash of the bytes is sufficient.
+bool is_compared_by_bytes(const Target& target) noexcept;
+
+}  // namespace fastcql::ingest
+
+// The target types of rows, and the conversion of rows of one Arrow schema to them. Both are made once and then
+// read-only; readers of rows hold references to them.
+
+namespace fastcql::ingest {
+
+struct Column {
+    Target target;
+    bool is_required = false;  // part of the primary key: never null
+};
+
+// A column of the clustering key.
+struct Clustering {
+    int32_t column = 0;
+    bool by_bytes = false;  // values are equal only if their bytes are
+};
+
+struct Plan {
+    std::vector<Column> columns;  // in the order of the statement's markers
+    std::vector<int32_t> key;     // indexes of the partition key columns, in the key's order
+    std::vector<Clustering> clustering;  // in the order of the markers
+    bool has_tokens = true;
+    bool nulls_are_unset = true;
+};
+
+class Reading {
+public:
+    // Null if the rows do not fit, with all reasons in *problems*. *others_are_ignored*: columns that the plan lacks
+    // are not an error. Columns that only the plan has are left unset.
+    static std::shared_ptr<const Reading> make(
+        const std::shared_ptr<const Plan>& plan, const ArrowSchema& schema, bool others_are_ignored,
+        std::vector<std::string>& problems
+    );
+    // True if it was made from the same types and names.
+    bool is_of(const ArrowSchema& schema) const;
+
+    const Plan& plan() const { return *plan_; }
+    // The row as a struct, with one child per column of the plan.
+    const Conversion& row() const { return row_; }
+
+private:
+    bool find_columns(bool others_are_ignored, std::vector<std::string>& problems);
+
+    std::shared_ptr<const Plan> plan_;
+    Source source_;
+    Conversion row_;
+};
+
+}  // namespace fastcql::ingest
+
+// The rows of an Arrow array as bound values. It owns the array and releases it; used by one thread at a time.
 
 namespace fastcql::ingest {
 

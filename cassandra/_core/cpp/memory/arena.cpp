@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "memory/poison.h"
+#include "memory/entries.h"
 
 namespace fastcql::memory {
 

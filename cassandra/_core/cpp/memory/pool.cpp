@@ -1,11 +1,12 @@
-#include "memory/pool.h"
-
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <pthread.h>
 
-#include <chrono>
-#include <cstring>
-
+#include "memory/pool.h"
 #include "memory/arena.h"
+#include "memory/entries.h"
 
 namespace fastcql::memory {
 
@@ -304,6 +305,160 @@ bool Pool::drop(int64_t ref) noexcept {
     }
     memory_came_back();
     return true;
+}
+
+}  // namespace fastcql::memory
+
+// Blocks for columns: entries that stay WRITING until they are given back.
+
+namespace fastcql::memory {
+
+bool Pool::take_block(size_t size, ColumnBlock& block) {
+    if (Entry* entry = begin(size)) {
+        block.data = entry->data;
+        block.capacity = capacity(entry);
+        block.handle = entry;
+        return true;
+    }
+    if (size > SIZE_MAX / 2) return false;
+    const size_t rounded = rounded_up(size, kAlignment);
+    void* memory = nullptr;
+    if (posix_memalign(&memory, kAlignment, rounded) != 0) return false;
+    count_overflow(static_cast<int64_t>(rounded));
+    block.data = static_cast<uint8_t*>(memory);
+    block.capacity = rounded;
+    block.handle = nullptr;
+    return true;
+}
+
+bool Pool::grow_block(ColumnBlock& block, size_t size, size_t used) {
+    if (size <= block.capacity) return true;
+    if (auto* entry = static_cast<Entry*>(block.handle); entry && resize(entry, size, used, true)) {
+        block.data = entry->data;
+        block.capacity = capacity(entry);
+        return true;
+    }
+    ColumnBlock larger;
+    if (!take_block(size, larger)) return false;
+    if (used) std::memcpy(larger.data, block.data, used);
+    give_block(block);
+    block = larger;
+    return true;
+}
+
+void Pool::give_block(const ColumnBlock& block) {
+    if (block.handle) {
+        abandon(static_cast<Entry*>(block.handle));
+    } else {
+        count_overflow(-static_cast<int64_t>(block.capacity));
+        std::free(block.data);
+    }
+}
+
+}  // namespace fastcql::memory
+
+// Reducing a pool's memory, and its statistics.
+
+namespace fastcql::memory {
+
+size_t Pool::trim() noexcept {
+    trims_.fetch_add(1, std::memory_order_relaxed);  // arenas trim at their next turn
+    const Guard guard(lock_);
+    return heap_.trim() + ranges_.trim();
+}
+
+bool Pool::wants_trim(uint32_t& seen) const {
+    const uint32_t asked = trims_.load(std::memory_order_relaxed);
+    if (asked == seen) return false;
+    seen = asked;
+    return true;
+}
+
+size_t Pool::compact(size_t max_bytes) noexcept {
+    size_t moved = 0;
+    for (uint32_t index = 0; index < kClasses; ++index) {
+        while (true) {
+            const Guard guard(lock_);  // for one block: other threads run in between
+            Slab* slab = heap_.sparsest(index);
+            if (!slab || slab->used > slab->blocks / 2 || moved + slab->block_bytes > max_bytes) break;
+            const size_t bytes = evacuate_one(slab);
+            if (!bytes) break;
+            moved += bytes;
+        }
+    }
+    return moved;
+}
+
+// Move one movable block out of *slab*, which is freed with its last block; return the bytes moved.
+size_t Pool::evacuate_one(Slab* slab) {
+    const size_t bytes = slab->block_bytes;
+    for (uint32_t block = 0; block < slab->fresh; ++block) {
+        Entry& entry = entries_.at(slab->owners[block]);
+        if (entry.slab != slab || entry.block != block) continue;  // freed since
+        if (entry.state != State::Live || entry.held()) continue;
+        const SlabBlock target = heap_.allocate_beside(slab);
+        if (!target.data) return 0;
+        std::memcpy(target.data, entry.data, bytes);
+        target.slab->owners[target.block] = entry.index;
+        entry.data = target.data;
+        entry.slab = target.slab;
+        entry.block = target.block;
+        ++evacuated_;
+        heap_.free(slab, block);
+        return bytes;
+    }
+    return 0;
+}
+
+Stats Pool::stats() noexcept {
+    const int64_t at = now();
+    const Guard guard(lock_);
+    Stats stats{};
+    stats.in_use = budget_.in_use();
+    stats.retained = std::max<int64_t>(0, budget_.held() - stats.in_use);
+    stats.peak = budget_.peak();
+    stats.overflow_bytes = overflow_.load(std::memory_order_relaxed);
+    stats.commits = commits_;
+    stats.reads = reads_;
+    stats.releases = releases_;
+    stats.failed = failed_;
+    stats.slabs = budget_.slabs();
+    stats.evacuated = evacuated_;
+    for (uint32_t index = 0; index < entries_.size(); ++index) {
+        const Entry& entry = entries_.at(index);
+        if (entry.state == State::Free || !entry.pins) continue;
+        stats.pinned += static_cast<int64_t>(capacity(&entry));
+        if (entry.pinned_since) stats.oldest_pin = std::max(stats.oldest_pin, at - entry.pinned_since);
+    }
+    add_frames(stats, at);
+    return stats;
+}
+
+double Pool::fragmentation() const noexcept {
+    const auto held = static_cast<double>(budget_.held());
+    return held > 0 ? std::max(0.0, 1.0 - static_cast<double>(budget_.in_use()) / held) : 0.0;
+}
+
+std::vector<Segment> Pool::segments() {
+    std::vector<Segment> found;
+    uint32_t index = 0;
+    while (true) {  // in steps: no allocation under the lock
+        constexpr uint32_t kStep = 512;
+        Segment step[kStep];
+        size_t count = 0;
+        bool more = false;
+        {
+            const Guard guard(lock_);
+            for (; index < entries_.size() && count < kStep; ++index) {
+                const Entry& entry = entries_.at(index);
+                if (entry.state != State::Live) continue;
+                step[count++] = {entry.ref(), entry.length, capacity(&entry), entry.pins, entry.latches};
+            }
+            more = index < entries_.size();
+        }
+        found.insert(found.end(), step, step + count);
+        if (!more) return found;
+    }
 }
 
 }  // namespace fastcql::memory

@@ -18,11 +18,11 @@
 #include <mutex>
 #include <vector>
 
-#include "memory/blocks.h"
-#include "memory/budget.h"
+#include "memory/frames.h"
+#include "memory/entries.h"
 #include "memory/entries.h"
 #include "memory/frames.h"
-#include "memory/lock.h"
+#include "memory/entries.h"
 #include "memory/ranges.h"
 #include "memory/slabs.h"
 

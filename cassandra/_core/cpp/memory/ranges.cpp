@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <new>
 
-#include "memory/size_class.h"
+#include "memory/entries.h"
 #include "memory/slabs.h"
 
 namespace fastcql::memory {

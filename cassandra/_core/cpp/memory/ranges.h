@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "memory/budget.h"
+#include "memory/entries.h"
 
 namespace fastcql::memory {
 

@@ -7,8 +7,8 @@
 #include <initializer_list>
 #include <new>
 
-#include "base/sizes.h"
-#include "memory/poison.h"
+#include "base/bytes.h"
+#include "memory/entries.h"
 
 namespace fastcql::memory {
 

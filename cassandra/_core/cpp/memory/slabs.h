@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "memory/budget.h"
-#include "memory/size_class.h"
+#include "memory/entries.h"
+#include "memory/entries.h"
 
 namespace fastcql::memory {
 

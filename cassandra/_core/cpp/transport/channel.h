@@ -38,9 +38,9 @@
 #include "transport/limits.h"
 #include "transport/reason.h"
 #include "transport/refs.h"
-#include "transport/socket.h"
+#include "transport/sys.h"
 #include "transport/streams.h"
-#include "transport/write_queue.h"
+#include "transport/outbound.h"
 
 namespace fastcql {
 

@@ -1,12 +1,13 @@
 // Reactor: creation, its thread, commands from other threads, stopping. The loop itself is in reactor_turn.cpp.
-#include "transport/reactor.h"
-
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <unistd.h>
 #include <utility>
+
+#include "transport/reactor.h"
 
 namespace fastcql {
 
@@ -254,6 +255,357 @@ void Reactor::finish_stop() {
     for (void* callback : callbacks) runtime_->drop_object(callback);
     drop_references();
     runtime_->leave(token);
+}
+
+}  // namespace fastcql
+
+// One turn of the reactor, see reactor.h.
+
+namespace fastcql {
+
+namespace {
+
+// References of operations without waiters are dropped by the next thread that submits a request, or after this time by
+// the reactor itself; at once if there are very many.
+constexpr Nanos kDropDelay = 50 * kMillisecond;
+constexpr size_t kDropsAtOnce = 4096;
+// Rounds of runtime callbacks in a turn, so that callbacks which schedule callbacks do not starve the sockets.
+constexpr int kRuntimeRounds = 16;
+
+}  // namespace
+
+// By the I/O thread.
+void Reactor::run_turn() {
+    current_ = this;  // the thread runs only this reactor
+    poll(kNever, nullptr, 0);
+    run_native();
+    run_runtime();
+    if (foreign()) return;
+    notify();
+    flush_dirty();
+    if (stopping_.load(std::memory_order_acquire)) finish_stop();
+    end_turn();
+    current_ = nullptr;
+}
+
+// False if a signal interrupted it.
+bool Reactor::poll(Nanos limit, const Operation* operation, uint32_t ticket) {
+    const Nanos deadline = std::min(limit, announce_sleep());
+    const bool signalled = operation && operation->signalled(ticket);
+    const bool calm = poller_->wait(signalled ? 0 : deadline, events_);
+    sleeping_.store(false, std::memory_order_relaxed);
+    wakeups_.fetch_add(1, std::memory_order_relaxed);
+    return calm;
+}
+
+void Reactor::run_native() {
+    run_commands();
+    run_events();
+    run_due();
+    if (stopping_.load(std::memory_order_acquire) && role_.is_io()) begin_stop();
+    notify();
+    flush_dirty();
+}
+
+// From here until the wait ends other threads ring the bell. Returns the time at which the wait must end.
+Nanos Reactor::announce_sleep() {
+    sleeping_.store(true, std::memory_order_seq_cst);
+    const bool busy = has_commands_.load(std::memory_order_seq_cst) ||
+                      stopping_.load(std::memory_order_seq_cst) || !runtime_tasks_.empty() || !filter_tasks_.empty() ||
+                      !dirty_.empty() || full_batches_ > 0 || intake_.news();
+    if (busy) return 0;
+    if (!drops.empty() && drop_due_ == kNever) drop_due_ = monotonic_now() + kDropDelay;
+    return next_due();
+}
+
+void Reactor::end_turn() {
+    buried_.clear();
+    std::string warning = intake_.turn();
+    if (warning.empty()) return;
+    RuntimeTask& task = runtime_tasks_.emplace_back();
+    task.kind = RuntimeTask::Kind::Warn;
+    task.text = std::move(warning);
+}
+
+void Reactor::run_commands() {
+    if (!has_commands_.load(std::memory_order_acquire)) return;
+    Channel* attended;
+    {
+        std::lock_guard<std::mutex> guard(commands_mutex_);
+        running_commands_.swap(commands_);
+        attended = std::exchange(attended_, nullptr);
+        has_commands_.store(false, std::memory_order_relaxed);
+    }
+    for (Command& command : running_commands_) run_command(command);
+    running_commands_.clear();
+    while (attended) {
+        const Ref<Channel> channel = Ref<Channel>::adopt(attended);
+        attended = attended->next_attended;
+        channel->on_attention();
+    }
+}
+
+void Reactor::run_command(Command& command) {
+    switch (command.kind) {
+        case Command::Kind::Open:
+            command.channel->registry_index = channels_.size();
+            channels_.push_back(command.channel);
+            // A submit must not fail for lack of memory after the request was queued.
+            for (auto* list : {&dirty_, &flushing_}) list->reserve(channels_.capacity());
+            for (auto* list : {&filter_tasks_, &running_filters_}) list->reserve(2 * channels_.capacity());
+            channel_count_.fetch_add(1, std::memory_order_relaxed);
+            command.channel->start(command.step);
+            break;
+        case Command::Kind::Timer:
+            timers_.add(command.timer->due, command.timer);
+            break;
+        case Command::Kind::Call: {
+            RuntimeTask& task = runtime_tasks_.emplace_back();
+            task.kind = RuntimeTask::Kind::Call;
+            task.object = command.object;
+            break;
+        }
+        case Command::Kind::Dispatch:
+            schedule_dispatch(static_cast<Operation*>(command.object));
+            break;
+    }
+}
+
+void Reactor::run_events() {
+    for (const ReadyEvent& event : events_) {
+        if (event.data) {
+            static_cast<Channel*>(event.data)->on_ready(event.ready);
+        } else {
+            bell_.silence();
+        }
+    }
+}
+
+// Deadlines are checked after all input was read: not after a full batch of events, as there may be more. Bounded, as
+// peers may go on sending; by then each had its turn.
+void Reactor::run_due() {
+    send(unsent_.tick());
+    if (events_.size() >= Poller::kBatch && ++full_batches_ <= channels_.size() / Poller::kBatch + 1) return;
+    full_batches_ = 0;
+    const Nanos due = std::min(timers_.next_due(), scans_.next_due());
+    if (due != kNever) {
+        const Nanos now = monotonic_now();
+        while (Ref<Timer> timer = timers_.pop(now)) {
+            RuntimeTask& task = runtime_tasks_.emplace_back();
+            task.kind = RuntimeTask::Kind::Timer;
+            task.timer = std::move(timer);
+        }
+        while (const Ref<Channel> channel = scans_.pop(now)) channel->on_scan(now);
+    }
+    timer_count_.store(static_cast<int64_t>(timers_.size()), std::memory_order_relaxed);
+}
+
+bool Reactor::drops_due() const {
+    return !drops.empty() &&
+           (drops.size() >= kDropsAtOnce || (drop_due_ != kNever && monotonic_now() >= drop_due_));
+}
+
+// Runs all tasks of filters and compressors; by any role holder.
+// Inside the runtime lock.
+void Reactor::run_filter_tasks() {
+    for (int round = 0; round < kRuntimeRounds && !filter_tasks_.empty(); ++round) {
+        running_filters_.swap(filter_tasks_);
+        for (RuntimeTask& task : running_filters_) run_runtime_task(task);
+        running_filters_.clear();
+    }
+}
+
+void Reactor::run_runtime() {
+    if (runtime_tasks_.empty() && filter_tasks_.empty() && !drops_due()) {
+        if (drops.empty()) drop_due_ = kNever;
+        return;
+    }
+    void* token;
+    if (!runtime_->enter(&token)) {
+        // The objects of the tasks belong to the runtime, which shuts down.
+        for (RuntimeTask& task : runtime_tasks_) static_cast<void>(task.closing.release());
+        runtime_tasks_.clear();
+        filter_tasks_.clear();
+        return;
+    }
+    runtime_entries_.fetch_add(1, std::memory_order_relaxed);
+    run_filter_tasks();
+    for (int round = 0; round < kRuntimeRounds && !runtime_tasks_.empty(); ++round) {
+        running_tasks_.swap(runtime_tasks_);
+        for (RuntimeTask& task : running_tasks_) {
+            run_runtime_task(task);
+            if (foreign()) {  // the callback forked, and this is the child: the other tasks are the parent's
+                runtime_->leave(token);
+                return;
+            }
+        }
+        running_tasks_.clear();
+        run_commands();  // commands of the callbacks
+        run_filter_tasks();
+    }
+    drop_references();
+    runtime_->leave(token);
+}
+
+void Reactor::run_runtime_task(RuntimeTask& task) {
+    switch (task.kind) {
+        case RuntimeTask::Kind::Dispatch:
+            runtime_->dispatch(static_cast<Operation*>(task.object));
+            break;
+        case RuntimeTask::Kind::Call:
+            runtime_->call(task.object);
+            break;
+        case RuntimeTask::Kind::Timer:
+            if (void* callback = task.timer->take_callback()) runtime_->call(callback);
+            break;
+        case RuntimeTask::Kind::Connected:
+            if (!task.channel->closed()) {
+                if (auto reason = Ref<Reason>::adopt(runtime_->connected(*task.channel)))
+                    task.channel->close(std::move(reason));
+            }
+            break;
+        case RuntimeTask::Kind::Event:
+            if (!task.channel->closed()) {
+                auto reason = Ref<Reason>::adopt(runtime_->event(*task.channel, task.frame));
+                if (reason) task.channel->close(std::move(reason));
+            }
+            break;
+        case RuntimeTask::Kind::Input:
+            task.channel->listed_runtime_input = false;
+            task.channel->runtime_input();
+            break;
+        case RuntimeTask::Kind::Flush:
+            task.channel->listed_runtime_flush = false;
+            task.channel->runtime_flush();
+            break;
+        case RuntimeTask::Kind::Closed:
+            task.channel->runtime_closed(*task.closing);
+            task.closing.reset();
+            break;
+        case RuntimeTask::Kind::Quiet:
+            if (!task.channel->closed()) runtime_->quiet(*task.channel);
+            break;
+        case RuntimeTask::Kind::Warn:
+            runtime_->warn(task.text.c_str());
+            break;
+    }
+}
+
+void Reactor::flush_dirty() {
+    while (!dirty_.empty()) {
+        flushing_.swap(dirty_);
+        for (const Ref<Channel>& channel : flushing_) {
+            channel->listed_dirty = false;
+            if (!channel->closed()) channel->flush();
+        }
+        flushing_.clear();
+    }
+}
+
+// Once for all outcomes of the turn: a waiter for many requests takes them together.
+void Reactor::notify() {
+    for (std::atomic<uint32_t>* sleeper : sleepers_) unpark_all(sleeper);
+    sleepers_.clear();
+    for (const Ref<LoopQueue>& queue : touched_queues_) queue->ring();
+    touched_queues_.clear();
+}
+
+// Inside the runtime lock.
+void Reactor::drop_references() {
+    drop_due_ = kNever;
+    if (Operation* list = drops.take_all()) runtime_->drop_operations(list);
+}
+
+void Reactor::deliver(Operation* operation, Outcome&& outcome) {
+    Ref<LoopQueue> queue;
+    std::atomic<uint32_t>* sleeper = nullptr;
+    const Next next = operation->deliver(std::move(outcome), &queue, &sleeper);
+    if (sleeper) sleepers_.push_back(sleeper);
+    switch (next) {
+        case Next::Nothing:
+            break;
+        case Next::Drop:
+            drops.push(operation);
+            break;
+        case Next::Enqueue: {
+            bool notify = false;
+            if (!queue->push(operation, &notify)) {
+                schedule_dispatch(operation);
+            } else if (notify) {
+                touched_queues_.push_back(std::move(queue));
+            }
+            break;
+        }
+        case Next::Dispatch:
+            schedule_dispatch(operation);
+            break;
+    }
+}
+
+void Reactor::schedule_dispatch(Operation* operation) {
+    RuntimeTask& task = runtime_tasks_.emplace_back();
+    task.kind = RuntimeTask::Kind::Dispatch;
+    task.object = operation;
+}
+
+void Reactor::runtime_connected(Channel& channel) {
+    RuntimeTask& task = runtime_tasks_.emplace_back();
+    task.kind = RuntimeTask::Kind::Connected;
+    task.channel = Ref<Channel>(&channel);
+}
+
+void Reactor::runtime_event(Channel& channel, Frame&& frame) {
+    RuntimeTask& task = runtime_tasks_.emplace_back();
+    task.kind = RuntimeTask::Kind::Event;
+    task.channel = Ref<Channel>(&channel);
+    task.frame = std::move(frame);
+}
+
+void Reactor::runtime_input(Channel& channel) {
+    if (std::exchange(channel.listed_runtime_input, true)) return;
+    RuntimeTask& task = filter_tasks_.emplace_back();
+    task.kind = RuntimeTask::Kind::Input;
+    task.channel = Ref<Channel>(&channel);
+}
+
+void Reactor::runtime_quiet(Channel& channel) {
+    RuntimeTask& task = runtime_tasks_.emplace_back();
+    task.kind = RuntimeTask::Kind::Quiet;
+    task.channel = Ref<Channel>(&channel);
+}
+
+void Reactor::runtime_closed(Channel& channel, std::unique_ptr<ChannelClosing> closing) {
+    RuntimeTask& task = runtime_tasks_.emplace_back();
+    task.kind = RuntimeTask::Kind::Closed;
+    task.channel = Ref<Channel>(&channel);
+    task.closing = std::move(closing);
+}
+
+void Reactor::mark_dirty(Channel& channel) {
+    if (channel.needs_runtime_output() && channel.state() == Channel::State::Open) {
+        if (std::exchange(channel.listed_runtime_flush, true)) return;
+        RuntimeTask& task = filter_tasks_.emplace_back();
+        task.kind = RuntimeTask::Kind::Flush;
+        task.channel = Ref<Channel>(&channel);
+        return;
+    }
+    if (!std::exchange(channel.listed_dirty, true)) dirty_.push_back(Ref<Channel>(&channel));
+}
+
+void Reactor::arm_scan(Channel& channel, Nanos due) {
+    if (channel.rearm(due)) scans_.add(due, Ref<Channel>(&channel));
+}
+
+void Reactor::forget(Channel& channel) {
+    scans_.erase(&channel);
+    const size_t index = channel.registry_index;
+    buried_.push_back(std::move(channels_[index]));
+    if (index + 1 != channels_.size()) {
+        channels_[index] = std::move(channels_.back());
+        channels_[index]->registry_index = index;
+    }
+    channels_.pop_back();
+    channel_count_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace fastcql

@@ -1,11 +1,263 @@
-#include "transport/sys.h"
-
+#include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstddef>
+#include <cstring>
 #include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/un.h>
 #include <unistd.h>
+#include <unordered_map>
+
+#include "transport/sys.h"
+
+#ifdef __linux__
+#include <sys/epoll.h>
+#endif
+
+namespace fastcql {
+
+int wait_milliseconds(Nanos deadline) {
+    if (deadline == kNever) return -1;
+    const Nanos left = deadline - monotonic_now();
+    if (left <= 0) return 0;
+    return static_cast<int>(std::min<Nanos>((left + kMillisecond - 1) / kMillisecond, INT_MAX));
+}
+
+namespace {
+
+#ifdef __linux__
+
+class EpollPoller final : public Poller {
+public:
+    EpollPoller() : fd_(epoll_create1(EPOLL_CLOEXEC)) {}
+    ~EpollPoller() override {
+        if (fd_ >= 0) ::close(fd_);
+    }
+    bool valid() const { return fd_ >= 0; }
+    const char* name() const override { return "epoll"; }
+
+    bool add(int fd, uint32_t interest, void* data) override {
+        return control(EPOLL_CTL_ADD, fd, interest, data);
+    }
+    void modify(int fd, uint32_t interest, void* data) override {
+        control(EPOLL_CTL_MOD, fd, interest, data);
+    }
+    void remove(int fd) override { control(EPOLL_CTL_DEL, fd, 0, nullptr); }
+
+    bool wait(Nanos deadline, std::vector<ReadyEvent>& events) override {
+        events.clear();
+        epoll_event ready[kBatch];
+        const int count = epoll_wait(fd_, ready, static_cast<int>(kBatch), wait_milliseconds(deadline));
+        for (int i = 0; i < count; ++i) {
+            uint32_t flags = 0;
+            if (ready[i].events & EPOLLIN) flags |= kReadable;
+            if (ready[i].events & EPOLLOUT) flags |= kWritable;
+            if (ready[i].events & (EPOLLERR | EPOLLHUP)) flags |= kBroken;
+            events.push_back({ready[i].data.ptr, flags});
+        }
+        return count >= 0;
+    }
+
+private:
+    bool control(int operation, int fd, uint32_t interest, void* data) {
+        epoll_event event{};
+        if (interest & kReadable) event.events |= EPOLLIN;
+        if (interest & kWritable) event.events |= EPOLLOUT;
+        event.data.ptr = data;
+        return epoll_ctl(fd_, operation, fd, &event) == 0;
+    }
+
+    const int fd_;
+};
+
+#endif
+
+class PollPoller final : public Poller {
+public:
+    const char* name() const override { return "poll"; }
+
+    bool add(int fd, uint32_t interest, void* data) override {
+        index_[fd] = fds_.size();
+        fds_.push_back({fd, flags_of(interest), 0});
+        data_.push_back(data);
+        return true;
+    }
+    void modify(int fd, uint32_t interest, void*) override {
+        const auto found = index_.find(fd);
+        if (found != index_.end()) fds_[found->second].events = flags_of(interest);
+    }
+    void remove(int fd) override {
+        const auto found = index_.find(fd);
+        if (found == index_.end()) return;
+        const size_t hole = found->second;
+        index_.erase(found);
+        if (hole + 1 != fds_.size()) {
+            fds_[hole] = fds_.back();
+            data_[hole] = data_.back();
+            index_[fds_[hole].fd] = hole;
+        }
+        fds_.pop_back();
+        data_.pop_back();
+    }
+
+    bool wait(Nanos deadline, std::vector<ReadyEvent>& events) override {
+        events.clear();
+        const int count = ::poll(fds_.data(), static_cast<nfds_t>(fds_.size()), wait_milliseconds(deadline));
+        int left = count;
+        for (size_t i = 0; left > 0 && i < fds_.size(); ++i) {
+            const short got = fds_[i].revents;
+            if (got == 0) continue;
+            --left;
+            uint32_t flags = 0;
+            if (got & POLLIN) flags |= kReadable;
+            if (got & POLLOUT) flags |= kWritable;
+            if (got & (POLLERR | POLLHUP | POLLNVAL)) flags |= kBroken;
+            events.push_back({data_[i], flags});
+        }
+        return count >= 0;
+    }
+
+private:
+    static short flags_of(uint32_t interest) {
+        return static_cast<short>((interest & kReadable ? POLLIN : 0) | (interest & kWritable ? POLLOUT : 0));
+    }
+
+    std::vector<pollfd> fds_;
+    std::vector<void*> data_;
+    std::unordered_map<int, size_t> index_;
+};
+
+}  // namespace
+
+std::unique_ptr<Poller> make_poller(const char* backend) {
+    const bool any = std::strcmp(backend, "auto") == 0;
+#ifdef __linux__
+    if (any || std::strcmp(backend, "epoll") == 0) {
+        auto poller = std::make_unique<EpollPoller>();
+        if (!poller->valid()) return nullptr;
+        return poller;
+    }
+#endif
+    if (any || std::strcmp(backend, "poll") == 0) return std::make_unique<PollPoller>();
+    errno = EINVAL;
+    return nullptr;
+}
+
+
+namespace {
+
+int new_socket(int family) {
+#ifdef SOCK_NONBLOCK
+    return ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+#else
+    const int fd = ::socket(family, SOCK_STREAM, 0);
+    if (fd >= 0) {
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+        const int on = 1;
+        setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+    }
+    return fd;
+#endif
+}
+
+}  // namespace
+
+bool parse_address(int family, const char* host, int port, SocketAddress* address) noexcept {
+    addrinfo hints{};
+    hints.ai_family = family;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+    addrinfo* found = nullptr;
+    if (getaddrinfo(host, std::to_string(port).c_str(), &hints, &found) != 0) return false;
+    std::memcpy(&address->storage, found->ai_addr, found->ai_addrlen);
+    address->length = found->ai_addrlen;
+    freeaddrinfo(found);
+    return true;
+}
+
+bool parse_unix_path(const std::string& path, SocketAddress* address) {
+    auto* un = reinterpret_cast<sockaddr_un*>(&address->storage);
+    if (path.empty() || path.size() >= sizeof un->sun_path) return false;
+    un->sun_family = AF_UNIX;
+    std::memcpy(un->sun_path, path.data(), path.size());
+    const bool abstract = path[0] == '\0';
+    address->length =
+        static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + (abstract ? 0 : 1));
+    return true;
+}
+
+bool describe_address(const SocketAddress& address, std::string* host, int* port) {
+    if (address.storage.ss_family == AF_UNIX) {
+        const auto* un = reinterpret_cast<const sockaddr_un*>(&address.storage);
+        const size_t start = offsetof(sockaddr_un, sun_path);
+        size_t size = address.length > start ? address.length - start : 0;
+        if (size > 0 && un->sun_path[0] != '\0') size = strnlen(un->sun_path, size);
+        host->assign(un->sun_path, size);
+        return false;
+    }
+    char name[NI_MAXHOST], service[NI_MAXSERV];
+    const int error = getnameinfo(address.get(), address.length, name, sizeof name, service, sizeof service,
+                                  NI_NUMERICHOST | NI_NUMERICSERV);
+    if (error != 0) return false;
+    *host = name;
+    *port = std::stoi(service);
+    return true;
+}
+
+ConnectStep start_connect(const ConnectSpec& spec) {
+    ConnectStep step;
+    const auto failed = [&step](const char* operation) {
+        step.error = errno;
+        step.operation = operation;
+        if (step.fd >= 0) ::close(step.fd);
+        step.fd = -1;
+        return step;
+    };
+    step.fd = new_socket(spec.family);
+    if (step.fd < 0) return failed("socket");
+    if (spec.family != AF_UNIX) {
+        const int on = 1;
+        setsockopt(step.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
+    for (const SocketOption& option : spec.options) {
+        const auto size = static_cast<socklen_t>(option.value.size());
+        if (setsockopt(step.fd, option.level, option.name, option.value.data(), size) != 0)
+            return failed("setsockopt");
+    }
+    if (spec.local.length > 0 && ::bind(step.fd, spec.local.get(), spec.local.length) != 0)
+        return failed("bind");
+    // An interrupted connect continues by itself, like one in progress.
+    const int result = ::connect(step.fd, spec.address.get(), spec.address.length);
+    if (result != 0 && errno != EINPROGRESS && errno != EINTR) return failed("connect");
+    return step;
+}
+
+int finish_connect(int fd) {
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
+    if (error != 0) return error;
+    // The kernel may assign a port in the ephemeral range without a listener to the connecting socket itself, which is
+    // then connected to itself.
+    sockaddr_storage local{}, remote{};
+    socklen_t local_size = sizeof local, remote_size = sizeof remote;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&remote), &remote_size) != 0) return errno;
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&local), &local_size) == 0 &&
+        local.ss_family != AF_UNIX && local_size == remote_size &&
+        std::memcmp(&local, &remote, local_size) == 0) {
+        return ECONNREFUSED;
+    }
+    return 0;
+}
+
+}  // namespace fastcql
 
 #if defined(__linux__) && !defined(FASTCQL_NO_FUTEX)
 #define FASTCQL_FUTEX 1

@@ -4,6 +4,12 @@
 #include <atomic>
 #include <cstdint>
 #include <ctime>
+#include <memory>
+#include <string>
+#include <sys/socket.h>
+#include <vector>
+
+#include "transport/segments.h"
 
 namespace fastcql {
 
@@ -69,5 +75,85 @@ private:
 
 // Changes in every forked child, so that objects can detect that their thread stayed in the parent.
 uint32_t fork_generation() noexcept;
+
+}  // namespace fastcql
+
+// Readiness of descriptors: epoll on Linux, poll(2) everywhere.
+
+namespace fastcql {
+
+enum Readiness : uint32_t { kReadable = 1, kWritable = 2, kBroken = 4 };
+
+struct ReadyEvent {
+    void* data;
+    uint32_t ready;
+};
+
+// Used by the holder of the reactor's role only. Level-triggered: unconsumed readiness is reported again, so that no
+// call is needed to find that there is nothing more to read.
+class Poller {
+public:
+    static constexpr size_t kBatch = 128;  // upper bound of events reported by one wait
+
+    virtual ~Poller() = default;
+    virtual const char* name() const = 0;
+    // On failure returns false and sets errno.
+    virtual bool add(int fd, uint32_t interest, void* data) = 0;
+    virtual void modify(int fd, uint32_t interest, void* data) = 0;
+    virtual void remove(int fd) = 0;
+    // Waits until *deadline* at most. *events* is replaced. False if a signal ended the wait.
+    virtual bool wait(Nanos deadline, std::vector<ReadyEvent>& events) = 0;
+};
+
+// *backend* is "epoll", "poll" or "auto"; null if the system does not support it (errno: EINVAL) or refuses.
+std::unique_ptr<Poller> make_poller(const char* backend);
+
+// Milliseconds to wait from now until *deadline*, rounded up so that a timer is never early; -1: for ever.
+int wait_milliseconds(Nanos deadline);
+
+}  // namespace fastcql
+
+// Sockets of channels: addresses, and the first non-blocking steps.
+
+namespace fastcql {
+
+struct SocketAddress {
+    sockaddr_storage storage{};
+    socklen_t length = 0;
+    const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
+// Parses a numeric address; false if it is not one of *family* (AF_INET, AF_INET6; scope ids are supported).
+bool parse_address(int family, const char* host, int port, SocketAddress* address) noexcept;
+// False if the path is too long. A leading NUL is Linux's abstract name space.
+bool parse_unix_path(const std::string& path, SocketAddress* address);
+
+// Returns host and port in numeric form, or false and a path.
+bool describe_address(const SocketAddress& address, std::string* host, int* port);
+
+struct SocketOption {
+    int level;
+    int name;
+    Buffer value;
+};
+
+struct ConnectSpec {
+    int family = 0;
+    SocketAddress address;
+    SocketAddress local;  // length 0: any
+    std::vector<SocketOption> options;
+    Nanos timeout = kNever;
+};
+
+struct ConnectStep {
+    int fd = -1;
+    int error = 0;  // errno of *operation*; fd is -1 then
+    const char* operation = "";
+};
+
+// Non-blocking, close-on-exec, TCP_NODELAY, options, bind, connect.
+ConnectStep start_connect(const ConnectSpec& spec);
+// After the socket became writable: 0 or errno.
+int finish_connect(int fd);
 
 }  // namespace fastcql

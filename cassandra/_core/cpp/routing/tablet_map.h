@@ -1,18 +1,45 @@
-// The tablets of all tables, and their hosts. Names and host ids are bytes here; no code here depends on Python.
-//
-// Guarded by its owner: the GIL, which every caller holds. No call releases it or runs foreign code, so each call is
-// atomic for other threads, and a replaced snapshot is freed at once: it has no readers. (Readers without the GIL would
-// have to announce to writers which snapshot they read. There are none, and no lock is quicker than that.)
+// A tablet as described by a ScyllaDB server: the values of the custom payload keys tablets-routing-v1,
+// tuple<bigint, bigint, list<tuple<uuid, int>>>, and tablets-routing-v2, which has the version as a fourth bigint.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "routing/tablets_payload.h"
-#include "routing/tablets_snapshot.h"
+#include "routing/tablets.h"
+
+namespace fastcql {
+
+using HostId = std::array<uint8_t, 16>;
+
+struct PayloadReplica {
+    HostId host;
+    uint16_t shard;
+};
+
+struct TabletPayload {
+    int64_t first = 0;
+    int64_t last = 0;
+    int64_t version = 0;
+    bool has_version = false;
+    std::vector<PayloadReplica> replicas;
+};
+
+// Return null, or the error in the bytes. Throws bad_alloc.
+const char* parse_tablet(const uint8_t* data, size_t size, TabletPayload& parsed);
+
+}  // namespace fastcql
+
+// The tablets of all tables, and their hosts. Names and host ids are bytes here; no code here depends on Python.
+//
+// Guarded by its owner: the GIL, which every caller holds. No call releases it or runs foreign code, so each call is
+// atomic for other threads, and a replaced snapshot is freed at once: it has no readers. (Readers without the GIL would
+// have to announce to writers which snapshot they read. There are none, and no lock is quicker than that.)
 
 namespace fastcql {
 

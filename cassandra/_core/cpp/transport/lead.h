@@ -28,8 +28,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "transport/outbound.h"
 #include "transport/sys.h"
-#include "transport/unsent.h"
 
 namespace fastcql {
 
