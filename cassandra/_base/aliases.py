@@ -1,11 +1,9 @@
-"""Compatibility aliases: names that a public module has only because old programs import them from there (L0).
+"""Compatibility aliases: names that public modules and classes have only because old programs use them (L0).
 
-They are resolved on access, so that other programs do not import the modules that define them.
-
-Tables of compatibility aliases: the attributes that public classes get, and the modules that define them (L0).
-
-See ``lending.py``. A facade names the classes that a program finds through it; a class that two facades name gets its
-aliases once.
+Aliases are resolved on access, so that other programs do not import the modules that define them. Functions of the
+first section add names to modules, those of the second one to classes, and :func:`lend_to` adds the attributes that the
+tables of the last section list for a class. A facade passes the classes that a program finds through it to
+:func:`lend_to`; a class that two facades name is passed by one of them.
 """
 
 from __future__ import annotations
@@ -17,6 +15,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
+
+#: Maximum depth of nested mocks of one name.
+NESTED = 16
+
+
+# ---- names of modules
 
 
 def lend(borrower: str, names: Mapping[str, str]) -> None:
@@ -35,6 +39,18 @@ def lend(borrower: str, names: Mapping[str, str]) -> None:
     module.__dict__["__getattr__"] = _looking_up(module, homes)
 
 
+def _looking_up(module: Any, homes: Mapping[str, tuple[str, str]]) -> Callable[[str], Any]:
+    def find(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+        home, there = homes[name]
+        value = getattr(importlib.import_module(home), there)
+        module.__dict__[name] = value
+        return value
+
+    return find
+
+
 def lend_submodules(package: str) -> None:
     """Make public submodules attributes of *package* even if they are not imported: old programs rely on modules that
     import one another."""
@@ -49,10 +65,6 @@ def lend_submodules(package: str) -> None:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     sys.modules[package].__dict__["__getattr__"] = find
-
-
-#: Maximum depth of nested mocks of one name.
-NESTED = 16
 
 
 def share(borrower: str, names: Mapping[str, str]) -> None:
@@ -120,16 +132,7 @@ class _Facade(ModuleType):
             setattr(importlib.import_module(home), there, self._earlier[name].pop())
 
 
-def _looking_up(module: Any, homes: Mapping[str, tuple[str, str]]) -> Callable[[str], Any]:
-    def find(name: str) -> Any:
-        if name not in homes:
-            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
-        home, there = homes[name]
-        value = getattr(importlib.import_module(home), there)
-        module.__dict__[name] = value
-        return value
-
-    return find
+# ---- attributes of classes
 
 
 def lend_attributes(borrower: type, home: str, names: str) -> None:
@@ -244,24 +247,23 @@ class _LentAttribute:
             instance.__dict__[self._name] = value
 
 
-# ---- lent
+# ---- aliases of each class
 
-_SESSIONS, _POLICIES = "cassandra._compat.attributes", "cassandra._compat.attributes"
-_SCHEMA, _STATEMENTS = "cassandra._compat.attributes", "cassandra._compat.attributes"
-_CONNECTIONS = "cassandra._compat.connection"
+_HOME, _CONNECTIONS = "cassandra._compat.attributes", "cassandra._compat.connection"
 
+#: The module that defines the aliases of each class, and their names.
 _ATTRIBUTES = {
-    "Cluster": (_SESSIONS, """
+    "Cluster": (_HOME, """
         _config_mode _default_load_balancing_policy _default_retry_policy _is_setup _listeners _prepared_statements
         _user_types
     """),
-    "ControlConnection": (_SESSIONS, "_connection"),
-    "ResponseFuture": (_SESSIONS, """
+    "ControlConnection": (_HOME, "_connection"),
+    "ResponseFuture": (_HOME, """
         _col_names _col_types _connection _continuous_paging_session _current_host _event _host _load_balancer
         _protocol_handler _query_retries _query_traces _req_id _set_final_exception _set_final_result
         _spec_execution_plan _time_remaining
     """),
-    "Session": (_SESSIONS, """
+    "Session": (_HOME, """
         _create_response_future _default_consistency_level _default_serial_consistency_level _default_timeout
         _load_balancer _lock _maybe_get_execution_profile _metrics _profile_manager _request_init_callbacks _row_factory
         execute_concurrent execute_concurrent_async execute_concurrent_with_args
@@ -276,24 +278,24 @@ _ATTRIBUTES = {
     """),
     "AsyncoreConnection": (_CONNECTIONS, "add_channel"),
     "HostConnection": (_CONNECTIONS, "_connections _keyspace"),
-    "LoadBalancingPolicy": (_POLICIES, "_hosts_lock"),
-    "RoundRobinPolicy": (_POLICIES, "_live_hosts _position"),
-    "DCAwareRoundRobinPolicy": (_POLICIES, "_dc _dc_live_hosts _position"),
-    "RackAwareRoundRobinPolicy": (_POLICIES, "_dc _dc_live_hosts _live_hosts _position _rack"),
-    "Metadata": (_SCHEMA, """
+    "LoadBalancingPolicy": (_HOME, "_hosts_lock"),
+    "RoundRobinPolicy": (_HOME, "_live_hosts _position"),
+    "DCAwareRoundRobinPolicy": (_HOME, "_dc _dc_live_hosts _position"),
+    "RackAwareRoundRobinPolicy": (_HOME, "_dc _dc_live_hosts _live_hosts _position _rack"),
+    "Metadata": (_HOME, """
         _drop_aggregate _drop_function _drop_keyspace _drop_table _drop_type _get_host_by_address _hosts _hosts_lock
         _update_aggregate _update_function _update_keyspace _update_table _update_type
     """),
-    "KeyspaceMetadata": (_SCHEMA, """
+    "KeyspaceMetadata": (_HOME, """
         _add_table_metadata _add_view_metadata _consistency_mode _drop_table_metadata _exc_info
     """),
-    "TableMetadata": (_SCHEMA, "_all_as_cql _exc_info _property_string"),
-    "ColumnMetadata": (_SCHEMA, "_cass_type"),
-    "Statement": (_STATEMENTS, """
+    "TableMetadata": (_HOME, "_all_as_cql _exc_info _property_string"),
+    "ColumnMetadata": (_HOME, "_cass_type"),
+    "Statement": (_HOME, """
         _del_routing_key _del_serial_consistency_level _get_routing_key _get_serial_consistency_level _key_parts_packed
         _set_routing_key _set_serial_consistency_level
     """),
-    "PreparedStatement": (_STATEMENTS, "_result_metadata_and_id _routing_key_index_set"),
+    "PreparedStatement": (_HOME, "_result_metadata_and_id _routing_key_index_set"),
 }  # fmt: skip
 
 #: Attributes that every instance sets: None in the class, so that mocks made from the class have them.

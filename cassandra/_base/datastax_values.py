@@ -1,6 +1,6 @@
-"""Date ranges of DataStax servers: bounds with a precision, in milliseconds (L0).
+"""Values of types that only DataStax servers have: date ranges, and geometric values with their well-known text (L0).
 
-Geometric values of DataStax servers and their well-known text (L0).
+The bounds of a date range are in milliseconds and have a precision.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import total_ordering
 from typing import Any, ClassVar
 
-from cassandra._base.temporal import datetime_from_ms_timestamp, ms_timestamp_from_datetime
-
 from .objects import public
+from .temporal import datetime_from_ms_timestamp, ms_timestamp_from_datetime
+
+# ---- date ranges
 
 _FORMATS = {
     "YEAR": "%Y",
@@ -239,7 +240,7 @@ def _rounded(value: Any, to: Callable[[int, str], int]) -> DateRangeBound:
         return bound
 
 
-# ---- geometry
+# ---- geometric values
 
 _NUMBER = r"([-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity))"
 # Patterns are compiled at first use, as few applications use these types. ``re`` caches them.
@@ -396,7 +397,7 @@ def _match(pattern: str, text: str) -> re.Match[str]:
     return match
 
 
-def _coords(text: str, whole: str) -> tuple[tuple[float, ...], ...]:
+def _coords(text: str, whole: str) -> Coords:
     """Parse points; raise ValueError if one has fewer than two coordinates."""
     points = tuple(_numbers(point, whole) for point in text.split(",") if point.strip())
     if any(len(point) < 2 for point in points):

@@ -1,11 +1,8 @@
-"""Context attributes of request errors: host, shard, attempts, time, possible execution (L0).
+"""Exceptions of the driver: of requests as raised to the caller, of connections, pools, the cluster and results (L0).
 
-The roots of the exception tree get these attributes from :func:`request_error`. A mixin would be shorter but
-would appear in ``__bases__``, which are the same as in scylla-driver.
-
-Exceptions of connections, pools, the cluster and results (L0).
-
-Exceptions of the ``cassandra`` module: errors of requests as raised to the caller (L0).
+The roots of the exception tree get context attributes (host, shard, attempts, time, possible execution) from
+:func:`request_error`. A mixin would be shorter but would appear in ``__bases__``, which are the same as in
+scylla-driver.
 """
 
 from __future__ import annotations
@@ -15,12 +12,14 @@ from enum import Enum
 from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra._base.constants import WriteType, consistency_value_to_name
-
+from .constants import WriteType, consistency_value_to_name
 from .logs import printable
 from .objects import public
 
 E = TypeVar("E", bound=BaseException)
+
+
+# ---- context of an error
 
 if TYPE_CHECKING:
 
@@ -138,7 +137,7 @@ def _restore(cls: type[E], args: tuple[Any, ...], state: dict[str, Any]) -> E:
     return error
 
 
-# ---- errors_connection
+# ---- connections, pools, the cluster and results
 
 
 @public("cassandra.connection")
@@ -258,13 +257,13 @@ class InternalError(Exception):
     """An unexpected state inside the driver."""
 
 
-# ---- errors_driver
+# ---- requests, as raised to the caller
 
 
 @public("cassandra")
 @request_error
 class DriverException(RequestError):
-    """Base of the exceptions of this module.
+    """Base of the exceptions of the module ``cassandra``.
 
     The text of an error that a server has sent is one printable line: control characters in the server's message are
     escaped, and it is cut after 4096 characters. ``server_message`` is the unmodified message of the server; None for

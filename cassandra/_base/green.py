@@ -16,7 +16,7 @@ A real thread wakes it in any case.
 A gevent hub ends with LoopExit when nothing is left that could wake it. So the loop is *held* while a greenlet is
 parked or a callback is outstanding, and not otherwise: an idle session does not keep a program from ending.
 
-Records that these threads log are handled in the thread of a hub: ``log_relay.py``.
+Records that driver threads log are handled in the thread of a hub: ``logs.py``.
 
 A greenlet that is killed, or timed out by its own library, leaves its wait by the exception: a later ``release`` has no
 effect.
@@ -278,7 +278,7 @@ def leave_to_parent() -> None:
         loop.close()
 
 
-# ---- waiting
+# ---- waits of a greenlet
 
 
 class Sleeper:
@@ -361,7 +361,7 @@ def sleep(seconds: float) -> None:
         Sleeper(loop).acquire(seconds)
 
 
-# ---- callbacks
+# ---- callbacks of programs
 
 
 class Callbacks:

@@ -4,7 +4,7 @@ L0. Caller threads wait; driver threads change state. A *driver thread* is the I
 that the driver starts; every other thread is a *caller thread*. Each lock of the driver is of one of two kinds:
 
 * A *driver lock* guards state that driver threads change. Only driver threads acquire it. A caller thread that needs
-  such a change submits a command and waits for it (``commands.py``).
+  such a change submits a command and waits for it (``threads.py``).
 * A *caller lock* guards state of caller threads, such as an object that is created on first use. The I/O thread does
   not acquire it, and no thread acquires it while it holds a driver lock. State that it guards changes by one
   assignment, as a signal handler may raise between any two bytecodes of a caller.

@@ -1,13 +1,16 @@
-"""Relay of log records: records of driver threads are handled by another thread (L0).
+"""Loggers of the driver (L0).
 
-A log handler of the program holds its lock while it emits a record. A caller thread may be interrupted there by a
-signal handler that executes a request, or the log handler itself executes one. If the I/O thread had to wait for that
-lock, the request would never end. So a driver thread never handles a record: it appends the arguments of the record,
-the time and the thread to ``_waiting``, and another thread makes and handles the record. Records of one thread, and of
-driver threads among each other, keep their order; records of callers are handled at once, by the caller.
+Each message is one printable line, regardless of text from servers. Records of driver threads are handled by another
+thread.
 
-* Usually that other thread is a worker of ``threads.py``, started when a record is logged and free when all records
-  are handled.
+*Relay.* A log handler of the program holds its lock while it emits a record. A caller thread may be interrupted there
+by a signal handler that executes a request, or the log handler itself executes one. If the I/O thread had to wait for
+that lock, the request would never end. So a driver thread never handles a record: it appends the arguments of the
+record, the time and the thread to ``_waiting``, and another thread makes and handles the record. Records of one thread,
+and of driver threads among each other, keep their order; records of callers are handled at once, by the caller.
+
+* Usually that other thread is a worker of ``threads.py``, started when a record is logged and free when all records are
+  handled.
 * In a process that gevent or eventlet has patched it is the thread of a hub, in a greenlet of its own: there the locks
   of ``logging`` are for greenlets (``green.py``).
 
@@ -16,15 +19,10 @@ the records of its call. Records left at the end of the process are handled then
 parent.
 
 State: any driver thread appends to ``_waiting``, and threads that handle records empty it. ``_right`` holds one item
-while no thread handles records; the thread that pops it handles them. There is no lock, as garbage collection may run
-a ``__del__`` that logs at any point. No record is left behind: a thread appends its record before it tries to pop,
-and the handling thread checks ``_waiting`` again after it has put the item back. The level of a logger is read
-without its cache, which a lock of ``logging`` guards.
-
-Escaping of text from a server for a log or a terminal (L0).
-
-Loggers of the driver (L0). Each message is one printable line, regardless of text from servers. Records of driver
-threads are handled by another thread: ``log_relay.py``.
+while no thread handles records; the thread that pops it handles them. There is no lock, as garbage collection may run a
+``__del__`` that logs at any point. No record is left behind: a thread appends its record before it tries to pop, and
+the handling thread checks ``_waiting`` again after it has put the item back. The level of a logger is read without its
+cache, which a lock of ``logging`` guards.
 """
 
 from __future__ import annotations
@@ -39,6 +37,8 @@ from _thread import get_ident
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
+
+# ---- relay of records
 
 #: Maximum number of queued records; more are queued only if a handler is blocked for long. The oldest are dropped.
 MOST = 10_000
@@ -165,7 +165,7 @@ def _at_exit() -> None:
     handle_all()
 
 
-# ---- printable
+# ---- printable text
 
 _ELLIPSIS = "…"
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -218,9 +218,7 @@ def _cut(text: str, room: int) -> str:
     return "".join(kept)
 
 
-# ---- logs
-
-__all__ = ["get_logger", "log_each", "log_server_warnings"]
+# ---- loggers and messages
 
 _WARNINGS = 5  # logged for one response
 _LINES = 50  # of one kind, logged for one reading of a server's tables

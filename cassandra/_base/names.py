@@ -1,6 +1,4 @@
-"""Identification of user functions and aggregates: name and argument types (L0).
-
-Quoting of CQL names and values (L0).
+"""CQL names and values as text: quoting, literals, and signatures of user functions and aggregates (L0).
 
 The keyword tables are the union of those of Apache Cassandra 5.0, ScyllaDB and DSE, whose keywords scylla-driver
 quotes: needless quotes do not change a name, missing quotes are a syntax error.
@@ -17,42 +15,7 @@ from uuid import UUID
 
 from .objects import public
 
-
-@public("cassandra")
-class SignatureDescriptor:
-    """A name with the CQL types of its arguments."""
-
-    def __init__(self, name: str, argument_types: Iterable[str]) -> None:
-        self.name = name
-        self.argument_types = argument_types
-
-    @property
-    def signature(self) -> str:
-        """``name(type,type)``, the key of the function in keyspace metadata."""
-        return self.format_signature(self.name, self.argument_types)
-
-    @staticmethod
-    def format_signature(name: str, argument_types: Iterable[str]) -> str:
-        return f"{name}({','.join(argument_types)})"
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name}, {self.argument_types})"
-
-
-@public("cassandra")
-class UserFunctionDescriptor(SignatureDescriptor):
-    """Identifies a user function for metadata refreshes and look-ups.
-
-    ``name`` and ``argument_types`` are the arguments of the constructor.
-    """
-
-
-@public("cassandra")
-class UserAggregateDescriptor(SignatureDescriptor):
-    """Identifies a user aggregate for metadata refreshes and look-ups."""
-
-
-# ---- names
+# ---- quoting and literals
 
 
 def _words(text: str) -> set[str]:
@@ -88,6 +51,15 @@ cql_keywords_unreserved: set[str] = _words("""
 cql_keywords: set[str] = cql_keywords_reserved | cql_keywords_unreserved
 
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+
+#: Methods of the base classes, which write the content of a subclass that overrides ``__str__`` or ``__repr__``.
+_SCALARS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
+    (int, int.__repr__),
+    (float, float.__repr__),
+    (Decimal, Decimal.__str__),
+    (UUID, UUID.__str__),
+    ((bytes, bytearray, memoryview), lambda value: "0x" + memoryview(value).hex()),
+)
 
 
 @public("cassandra.metadata")
@@ -184,17 +156,44 @@ def cql_quote(term: Any) -> str:
     raise TypeError(f"no CQL literal is known for {type(term).__qualname__}")
 
 
-#: Methods of the base classes, which write the content of a subclass that overrides ``__str__`` or ``__repr__``.
-_SCALARS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
-    (int, int.__repr__),
-    (float, float.__repr__),
-    (Decimal, Decimal.__str__),
-    (UUID, UUID.__str__),
-    ((bytes, bytearray, memoryview), lambda value: "0x" + memoryview(value).hex()),
-)
-
-
 @public("cassandra.metadata")
 def trim_if_startswith(s: str, prefix: str) -> str:
     """Return *s* without *prefix*."""
     return s.removeprefix(prefix)
+
+
+# ---- user functions and aggregates
+
+
+@public("cassandra")
+class SignatureDescriptor:
+    """A name with the CQL types of its arguments."""
+
+    def __init__(self, name: str, argument_types: Iterable[str]) -> None:
+        self.name = name
+        self.argument_types = argument_types
+
+    @property
+    def signature(self) -> str:
+        """``name(type,type)``, the key of the function in keyspace metadata."""
+        return self.format_signature(self.name, self.argument_types)
+
+    @staticmethod
+    def format_signature(name: str, argument_types: Iterable[str]) -> str:
+        return f"{name}({','.join(argument_types)})"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name}, {self.argument_types})"
+
+
+@public("cassandra")
+class UserFunctionDescriptor(SignatureDescriptor):
+    """Identifies a user function for metadata refreshes and look-ups.
+
+    ``name`` and ``argument_types`` are the arguments of the constructor.
+    """
+
+
+@public("cassandra")
+class UserAggregateDescriptor(SignatureDescriptor):
+    """Identifies a user aggregate for metadata refreshes and look-ups."""

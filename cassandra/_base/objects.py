@@ -1,6 +1,6 @@
-"""Copying and pickling of objects that hold state which cannot be copied: locks, counts, a cluster (L0).
+"""Attributes of private classes that users see: the module they are imported from, and the state that copies have (L0).
 
-Set ``__module__`` of private classes and functions to the public module that users import them from.
+Objects may hold state that cannot be copied or pickled: locks, counts, a cluster.
 """
 
 from __future__ import annotations
@@ -10,7 +10,20 @@ from typing import Any, NoReturn, TypeVar
 
 from .real import threading
 
+T = TypeVar("T")
+
 _LOCKS = {type(make()): make for make in (threading.Lock, threading.RLock)}
+
+
+def public(module: str) -> Callable[[T], T]:
+    """Return a decorator that sets ``__module__`` to *module*, as shown by repr and docs and used by pickle."""
+
+    def stamp(obj: T) -> T:
+        target: Any = obj
+        target.__module__ = module
+        return obj
+
+    return stamp
 
 
 def not_copied(why: str) -> Callable[..., NoReturn]:
@@ -62,19 +75,3 @@ class _Shared:
 
     def __reduce__(self) -> tuple[type[_Shared], tuple[None]]:
         return _Shared, (None,)
-
-
-# ---- public
-
-T = TypeVar("T")
-
-
-def public(module: str) -> Callable[[T], T]:
-    """Return a decorator that sets ``__module__`` to *module*, as shown by repr and docs and used by pickle."""
-
-    def stamp(obj: T) -> T:
-        target: Any = obj
-        target.__module__ = module
-        return obj
-
-    return stamp

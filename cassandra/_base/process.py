@@ -22,9 +22,8 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from time import monotonic
 from typing import Any, TypeVar
 
-from cassandra._base.logs import get_logger
-
 from .errors import ConnectionShutdown
+from .logs import get_logger
 from .real import Future, green, new_gate, threading
 
 T = TypeVar("T")

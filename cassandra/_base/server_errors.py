@@ -1,16 +1,16 @@
-"""The root of all protocol messages. It lives in L0 because error messages are exceptions.
+"""ERROR messages of the protocol, and the root of all protocol messages (L0).
 
-ERROR messages of the protocol. They are exceptions; messages with details are converted to public ones (L0).
+The root is in this layer because error messages are exceptions. Messages with details are converted to the public
+exceptions of ``errors.py``.
 
 ``ERROR_CLASSES`` is the only table from server code to class. Each class declares in ``info_fields`` the layout of the
 rest of its body (kinds are below) and in ``to_exception`` the public exception. ``_wire/messages/responses.py`` decodes
 the body.
 
-Kinds: ``consistency`` (short), ``int``, ``short``, ``string``, ``string_list``, ``short_bytes``, ``bool``
-(byte), ``write_type`` (string, as :class:`WriteType` value or the string itself if unknown), ``op_type``
-(byte, as :class:`OperationType`), ``failures`` (int; from protocol 5 a map of address to code, stored as
-``error_code_map``, with its size as ``failures``), ``contentions`` (short, protocol 5, only if write_type
-is CAS and bytes are left).
+Kinds: ``consistency`` (short), ``int``, ``short``, ``string``, ``string_list``, ``short_bytes``, ``bool`` (byte),
+``write_type`` (string, as :class:`WriteType` value or the string itself if unknown), ``op_type`` (byte, as
+:class:`OperationType`), ``failures`` (int; from protocol 5 a map of address to code, stored as ``error_code_map``, with
+its size as ``failures``), ``contentions`` (short, protocol 5, only if write_type is CAS and bytes are left).
 """
 
 from __future__ import annotations
@@ -18,12 +18,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
-from cassandra._base.constants import Opcode
-
 from . import errors as driver
+from .constants import Opcode
 from .errors import RequestError, request_error
 from .logs import printable
 from .objects import public
+
+E = TypeVar("E", bound=driver.DriverException)
+
+InfoFields = tuple[tuple[str, str], ...]
+
+_RESPONSES: InfoFields = (
+    ("consistency", "consistency"),
+    ("received_responses", "int"),
+    ("required_responses", "int"),
+)
+
+
+# ---- the root of messages
 
 
 @public("cassandra.protocol")
@@ -69,17 +81,7 @@ def _fields(message: _MessageType) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in values if value is not None and value is not False]
 
 
-# ---- errors_messages
-
-E = TypeVar("E", bound=driver.DriverException)
-
-InfoFields = tuple[tuple[str, str], ...]
-
-_RESPONSES: InfoFields = (
-    ("consistency", "consistency"),
-    ("received_responses", "int"),
-    ("required_responses", "int"),
-)
+# ---- error messages
 
 
 @public("cassandra.protocol")

@@ -1,30 +1,28 @@
-"""Worker threads for calls that may block: as many as there are calls in progress, none without calls.
+"""Worker threads for calls that may block, and commands: calls that run there while the caller thread waits (L0).
 
-L0. Used for commands of callers (``commands.py``) and for log records of driver threads.
-Each thread runs one call after another. A call never waits for another one to end: when all threads are busy, one more
-is started. A thread that is idle for ``IDLE_LIMIT`` seconds ends, or at once when the last cluster is shut down
-(:func:`end_idle`).
+*Workers* run commands of callers and handle log records of driver threads. There are as many as calls in progress, and
+none without calls. Each thread runs one call after another. A call never waits for another one to end: when all threads
+are busy, one more is started. A thread that is idle for ``IDLE_LIMIT`` seconds ends, or at once when the last cluster
+is shut down (:func:`end_idle`).
 
 State: ``_calls`` and ``_idle``, both changed by atomic operations only, so any thread may submit, also in a signal
 handler or in a ``__del__`` at any point of another submission. No lost wake-ups: a submitter publishes its call and
 then checks for an idle thread; a thread publishes that it is idle and then checks for calls. An exception between the
 two steps of a submitter (Ctrl-C) leaves a call that the next idle thread takes.
 
-Commands: calls that run on a driver thread while the caller thread waits.
-
-L0. A caller thread may be interrupted between any two bytecodes by a signal handler, which may raise, or use the driver
-itself. State that requests depend on is therefore changed by driver threads, where no handler runs. A public call that
-changes such state (connect, prepare, shut down, refresh metadata...) submits itself as a command::
+*Commands.* A caller thread may be interrupted between any two bytecodes by a signal handler, which may raise, or use
+the driver itself. State that requests depend on is therefore changed by driver threads, where no handler runs. A public
+call that changes such state (connect, prepare, shut down, refresh metadata...) submits itself as a command::
 
     return run(self._prepare, query)
 
-* It runs on a thread of ``threads.py``. There are as many threads as commands in progress: no command waits for
-  another one to get its thread. On a driver thread (a listener, a callback, another command) it runs directly.
+* It runs on a worker: no command waits for another one to get its thread. On a driver thread (a listener, a callback,
+  another command) it runs directly.
 * It has the caller's context variables. Its exception is raised in the caller, with its traceback.
 * The wait is one native wait, fork-safe (:class:`~cassandra._base.process.Bell`); a greenlet waits with its hub.
 * If the wait is interrupted, the command continues. *undo* is then called with its result, on a driver thread, as no
   caller receives it: ``connect`` shuts down the session.
-* Its log records are handled before the call returns, within a time limit (``log_relay.py``).
+* Its log records are handled before the call returns, within a time limit (``logs.py``).
 * Where no thread can be started (the interpreter exits, or the process is out of threads) the caller runs it.
 
 The result has one receiver: ``_end`` is set once, by the atomic ``dict.setdefault``, to "done" by the command or to
@@ -46,6 +44,14 @@ from .locks import CALLER, IO, WORKER, enter_driver_thread, thread_kind
 from .logs import flush, get_logger
 from .process import Bell, catch_up, in_child
 from .real import green, start_bare_thread, threading
+
+log = get_logger("cassandra.cluster")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+# ---- worker threads
 
 IDLE_LIMIT = 1.0
 
@@ -201,12 +207,7 @@ if green is None:
     logs.begin(_name, lambda: logs.call_thread(start))
 
 
-# ---- commands
-
-log = get_logger("cassandra.cluster")
-
-P = ParamSpec("P")
-T = TypeVar("T")
+# ---- commands of callers
 
 
 def run(fn: Callable[..., T], *args: Any, undo: Callable[[T], object] | None = None) -> T:

@@ -1,13 +1,12 @@
-"""Adapters for registered classes whose user type was altered after the class was written (L0).
+"""Python classes of rows and user types: named tuples, and adapters of classes that programs have registered (L0).
 
-A class is called with the fields of the type as keyword arguments. It has no parameter for a field that was added, and
-a parameter with the old name of a field that was renamed. In both cases reads must not fail.
+*Registered classes.* A class is called with the fields of the user type as keyword arguments. If the type was altered
+after the class was written, the class has no parameter for a field that was added, and a parameter with the old name of
+a field that was renamed. In both cases reads must not fail.
 
-Named tuple classes for rows and user types, cached by their column or field names (L0).
-
-CQL allows any name in quotes, Python does not: names are cleaned or, if the result is not usable, replaced by the
-position (``field_3_``); a repeated name gets underscores, from the 17th occurrence its position. Rows are pickled with
-the names, so that they can be sent between processes.
+*Named tuples* are cached by their column or field names. CQL allows any name in quotes, Python does not: names are
+cleaned or, if the result is not usable, replaced by the position (``field_3_``); a repeated name gets underscores, from
+the 17th occurrence its position. Rows are pickled with the names, so that they can be sent between processes.
 """
 
 from __future__ import annotations
@@ -21,9 +20,12 @@ from keyword import iskeyword
 from string import ascii_letters, digits
 from typing import Any
 
-from cassandra._base.logs import get_logger
+from .logs import get_logger
 
-cluster_log = get_logger("cassandra.cluster")
+cluster_log, query_log = get_logger("cassandra.cluster"), get_logger("cassandra.query")
+
+
+# ---- registered classes
 
 _MOST_LOGGED = 1024
 
@@ -88,15 +90,13 @@ def _log_once(make: Any, type_name: str, left_out: tuple[str, ...], missing: tup
     cluster_log.warning("The class registered for the user type %s does not match it: %s", type_name, "; ".join(lacks))
 
 
-# ---- tuples
+# ---- named tuples
 
 _UNDERSCORES = 15  # at most, to make a repeated name unique
 _NAMED = 10  # columns that a warning lists
 _BYTES_KEPT = 64 << 20  # limit for the classes in a cache
 _BYTES_OF_CLASS = 2000
 _BYTES_OF_FIELD = 500
-
-query_log = get_logger("cassandra.query")
 
 _LEADING_JUNK = r"[^a-zA-Z0-9]+"  # patterns are compiled at first use
 _JUNK = r"[^a-zA-Z0-9]"

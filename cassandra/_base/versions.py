@@ -1,6 +1,6 @@
-"""Checks of durations that programs pass: timeouts, waits and delays in seconds (L0).
+"""Server versions, other helpers of ``cassandra.util``, and checks of durations that programs pass (L0).
 
-Server versions and small helpers of ``cassandra.util`` (L0).
+Durations are timeouts, waits and delays in seconds.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from functools import total_ordering
 from numbers import Real
 from typing import Any
 
-from cassandra._base.logs import get_logger
-
+from .logs import get_logger
 from .objects import public
+
+log = get_logger("cassandra.util")
 
 
 def seconds(name: str, value: Any, *, optional: bool = True, negative: bool = False, zero: bool = True) -> Any:
@@ -35,11 +36,6 @@ def request_timeout(value: Any) -> float | None:
     if (kind is float or kind is int) and value == value:  # the common case
         return value  # type: ignore[no-any-return]
     return seconds("timeout", value, negative=True)  # type: ignore[no-any-return]
-
-
-# ---- versions
-
-log = get_logger("cassandra.util")
 
 
 @public("cassandra.util")

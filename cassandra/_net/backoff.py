@@ -1,10 +1,10 @@
-"""Delays of a reconnection schedule (L3). The schedule is user code: it may raise, end, or return invalid values.
+"""Delays of a reconnection schedule, and the log level of failures that repeat (L3). No lock.
 
-Used by one thread at a time, without a lock held, since the schedule may call any code.
+The schedule is user code: it may raise, end, or return invalid values. It is used by one thread at a time, without a
+lock held, since it may call any code.
 
-Log rate limit: a repeated failure is logged when it starts or changes, and then once a minute (L3).
-
-Used without a lock; two threads at the same time may log one line more.
+A repeated failure is logged when it starts or changes, and then once a minute; two threads at the same time may log one
+line more.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from cassandra._base.logs import get_logger
 log = get_logger("cassandra.connection")
 
 FALLBACK_DELAY = 1.0  # replaces a missing or invalid delay
+AGAIN = 60.0  # seconds between two lines about the same failure
 
 
 class Delays:
@@ -52,11 +53,6 @@ class Delays:
         """Return the next delay; an ended schedule repeats its last one. For callers that retry without end."""
         delay = self.next()
         return self._last if delay is None else delay
-
-
-# ---- repeated
-
-AGAIN = 60.0  # seconds between two lines about the same failure
 
 
 class Repeated:

@@ -40,18 +40,17 @@ from cassandra._base.process import Bell
 from cassandra._base.server_errors import ErrorMessage
 from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
 from cassandra._core.transport import DRIVER, Channel, ConnectionBase, Failure, Frame, Limit, Operation, Reactor
-from cassandra._net.endpoint import EndPoint
-from cassandra._net.exchange import Exchange, failure_error, guarded
-from cassandra._net.opening import Awaited, Opening
 from cassandra._wire.handlers import compressed
 from cassandra._wire.messages.reading import as_context, uses_metadata_ids
 from cassandra._wire.messages.requests import HEADER_SIZE, RegisterMessage
 from cassandra._wire.messages.responses import EventMessage, ResultMessage, decode_response
 
 from .compression import Compression
-from .exchange import worn_at
+from .endpoint import EndPoint
+from .exchange import Exchange, failure_error, guarded, worn_at
 from .features import Dialect, ProtocolFeatures, dialect_of
 from .handshake import Negotiated, use_keyspace
+from .opening import Awaited, Opening
 from .options import ConnectionOptions
 
 __all__ = ["Connection", "failure_error"]
@@ -77,7 +76,7 @@ class Connection(ConnectionBase):
     features: ProtocolFeatures
     keyspace: str | None = None
     last_error: BaseException | None = None
-    is_silent: bool = False  # silence.py owns this
+    is_silent: bool = False  # health.py owns this
     compression: Compression | None = None
     _most_plain_bytes = MOST_BEFORE_LOG_IN  # limit of a decompressed body
     cql_version: str | None = None

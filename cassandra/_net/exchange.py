@@ -1,11 +1,9 @@
-"""One control-plane request: an operation with a callback, and the exceptions for its failures (L3).
+"""One control-plane request: an operation with a callback, and the exceptions for its failures; limits of pools (L3).
 
-Limits on requests in flight, as pools use them (L3). The counting is native, see cpp/transport/limits.h.
-
-A connection accepts ``ConnectionOptions.max_requests`` at a time. All connections of a pool share the limit of the
-pool, which is within its parent, the limit of the session. An orphaned request counts until its late response arrives
-or its connection closes: the server may still be processing it. The driver's own requests (heartbeats, USE) are not
-limited.
+Limits on requests in flight are counted natively, see cpp/transport/limits.h. A connection accepts
+``ConnectionOptions.max_requests`` at a time. All connections of a pool share the limit of the pool, which is within its
+parent, the limit of the session. An orphaned request counts until its late response arrives or its connection closes:
+the server may still be processing it. The driver's own requests (heartbeats, USE) are not limited.
 """
 
 from __future__ import annotations
@@ -86,9 +84,6 @@ def run_blocking(call: Callable[[], Any], deliver: Callable[[Any, BaseException 
         threading.Thread(target=run, name="fastcql-blocking", daemon=True).start()
     except RuntimeError as error:  # out of threads
         deliver(None, error)
-
-
-# ---- limits
 
 
 class RoomSignal(Operation):

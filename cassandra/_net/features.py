@@ -1,10 +1,10 @@
-"""Shards of a ScyllaDB node: its announced sharding, and connections to a given shard (L3).
+"""Features that a server announces in SUPPORTED and a connection negotiates (L3; ``cassandra.protocol_features``).
 
-A node announces the shard of a connection and the mapping of tokens to shards in SUPPORTED. A connection to its
-shard-aware port is assigned to the shard that the client's own port selects: ``port % shards``. An :class:`Aim` is a
-target shard, used by ``opening.py``. This module has no state.
+*Shards* of a ScyllaDB node: a node announces the shard of a connection and the mapping of tokens to shards. A
+connection to its shard-aware port is assigned to the shard that the client's own port selects: ``port % shards``. An
+:class:`Aim` is a target shard, used by ``opening.py``.
 
-Features announced in SUPPORTED and negotiated for a connection (L3; ``cassandra.protocol_features``).
+There is no state except the cache of dialects.
 """
 
 from __future__ import annotations
@@ -20,9 +20,25 @@ from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
 from cassandra._core.routing import ShardingInfo, ShardPicker
 
-__all__ = ["Aim", "ShardAwarePortGenerator", "ShardChoice", "ShardPicker", "ShardingInfo", "number_of"]
+__all__ = [
+    "Aim",
+    "DefaultShardAwarePortGenerator",
+    "Dialect",
+    "LwtInfo",
+    "ProtocolFeatures",
+    "ShardAwarePortGenerator",
+    "ShardChoice",
+    "ShardPicker",
+    "ShardingInfo",
+    "dialect_of",
+    "parse_sharding",
+    "supported_versions",
+]
 
 log = get_logger("cassandra.protocol_features")
+
+
+# ---- shards of a node
 
 BIASED_TOKEN_ROUND_ROBIN: Final = "biased-token-round-robin"
 MURMUR3_PARTITIONER: Final = "Murmur3Partitioner"  # the package name before it differs between versions
@@ -118,7 +134,7 @@ class Aim:
         return islice(DefaultShardAwarePortGenerator.generate(self.shard, self.shards_count), LOCAL_PORTS)
 
 
-# ---- features
+# ---- features of a connection
 
 Supported = Mapping[str, list[str]]
 
@@ -129,6 +145,10 @@ LWT_ADD_METADATA_MARK: Final = "SCYLLA_LWT_ADD_METADATA_MARK"
 LWT_OPTIMIZATION_META_BIT_MASK: Final = "LWT_OPTIMIZATION_META_BIT_MASK"
 FLAGS: Final = 0xFFFFFFFF  # flags of prepared metadata have 32 bits
 USE_METADATA_ID: Final = "SCYLLA_USE_METADATA_ID"
+_PROTOCOL_VERSION = "([0-9]{1,3})/v[0-9]{1,3}(-beta)?"  # such as 5/v5 and 6/v6-beta
+
+Dialect = tuple[int, bool, bool]
+_dialects: dict[Dialect, Dialect] = {}
 
 
 @public("cassandra.lwt_info")
@@ -255,12 +275,6 @@ def supported_versions(supported: Supported) -> dict[int, bool] | None:
         if match is not None:
             listed[int(match[1])] = match[2] is not None
     return listed
-
-
-_PROTOCOL_VERSION = "([0-9]{1,3})/v[0-9]{1,3}(-beta)?"  # such as 5/v5 and 6/v6-beta
-
-Dialect = tuple[int, bool, bool]
-_dialects: dict[Dialect, Dialect] = {}
 
 
 def dialect_of(version: int, metadata_ids: bool, version_blocks: bool) -> Dialect:

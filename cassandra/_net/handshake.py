@@ -1,8 +1,4 @@
-"""Start of a connection: the handshake without I/O, authentication, compression, negotiated features and options.
-
-Application information in STARTUP (L3; public module ``cassandra.application_info``).
-
-The handshake of a connection, without I/O (L3).
+"""The handshake of a connection, without I/O, and the information about the application in STARTUP (L3).
 
 ``handshake`` is a generator: it yields requests, receives the decoded responses, and returns a ``Negotiated``::
 
@@ -18,6 +14,8 @@ function that may block and pass its result).
 
 A version that the server rejects raises :class:`VersionRefused`; ``next_version`` returns the one to try on a new
 connection.
+
+:class:`ApplicationInfo` is part of the public module ``cassandra.application_info``.
 """
 
 from __future__ import annotations
@@ -34,7 +32,6 @@ from cassandra._base.names import escape_name
 from cassandra._base.objects import public
 from cassandra._base.server_errors import BadCredentials, ErrorMessage, ProtocolException
 from cassandra._base.version import RELEASE
-from cassandra._net.endpoint import EndPoint
 from cassandra._wire.messages.requests import (
     AuthChallengeMessage,
     AuthenticateMessage,
@@ -49,11 +46,24 @@ from cassandra._wire.messages.responses import ReadyMessage, ResultMessage, Supp
 
 from . import compression
 from .auth import INLINE_PROVIDERS, Authenticator
+from .endpoint import EndPoint
 from .features import ProtocolFeatures, supported_versions
 from .options import DEFAULT_CQL_VERSION, ConnectionOptions
 from .trust import MAX_CHALLENGES
 
-# ---- application
+DRIVER_NAME = "fastcql"
+DRIVER_VERSION = RELEASE
+
+Steps = Generator[Any, Any, "Negotiated"]
+
+_LONGEST_TEXT = 4096  # characters of an error message that are parsed
+# The digits are limited and must not follow another digit: linear in the length of the text for any content.
+_LISTED_VERSION = r"(?<![0-9])([0-9]{1,3})/v[0-9]{1,3}(?![0-9]|-beta)"
+_MAX_VERSION = 127  # a version has seven bits
+_VERSION_BOUNDS = r"lowest supported version is ([0-9]{1,9}) and the greatest is ([0-9]{1,9})"
+
+
+# ---- application information
 
 
 @public("cassandra.application_info")
@@ -100,18 +110,7 @@ class ApplicationInfo(ApplicationInfoBase):
             options["CLIENT_ID"] = self.client_id
 
 
-# ---- handshake
-
-DRIVER_NAME = "fastcql"
-DRIVER_VERSION = RELEASE
-
-Steps = Generator[Any, Any, "Negotiated"]
-
-_LONGEST_TEXT = 4096  # characters of an error message that are parsed
-# The digits are limited and must not follow another digit: linear in the length of the text for any content.
-_LISTED_VERSION = r"(?<![0-9])([0-9]{1,3})/v[0-9]{1,3}(?![0-9]|-beta)"
-_MAX_VERSION = 127  # a version has seven bits
-_VERSION_BOUNDS = r"lowest supported version is ([0-9]{1,9}) and the greatest is ([0-9]{1,9})"
+# ---- steps of the handshake
 
 
 class Negotiated:

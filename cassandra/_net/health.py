@@ -1,13 +1,14 @@
-"""Heartbeats: check idle connections and close dead ones (L3). One :class:`Heartbeat` per cluster.
+"""Checks of connections: heartbeats on idle ones, and detection of silent ones and of suspect hosts (L3).
 
-A timer on the I/O thread sends OPTIONS on every connection that received nothing for an interval. A timeout or an error
-makes the connection defunct; its pool and its owner are notified as for any lost connection. A connection that has
-requests in flight and receives nothing is detected much sooner, by ``silence.py``.
+Everything here runs on the I/O thread, started by channels, timers and responses. There is no cost on the request path
+while hosts respond.
 
-Detection of silent connections and of hosts that they make suspects (L3).
+*Heartbeats*: one :class:`Heartbeat` per cluster. A timer sends OPTIONS on every connection that received nothing for an
+interval. A timeout or an error makes the connection defunct; its pool and its owner are notified as for any lost
+connection.
 
-One :class:`HostWatch` per host, over the pools of all sessions. Everything here runs on the I/O thread, started by
-channels, timers and responses.
+*Silence*: one :class:`HostWatch` per host, over the pools of all sessions. A connection that has requests in flight and
+receives nothing is detected much sooner than by a heartbeat.
 
 A node that was stopped, or whose network was cut, neither closes nor refuses connections: requests to it would time out
 one after the other. States of a connection that accepts requests::
@@ -17,7 +18,7 @@ one after the other. States of a connection that accepts requests::
                 not taken for a silent one
                 -> answering: data was received; silent: nothing was received for GRACE while this process was running,
                 and the peer has accepted no data of an upload either
-    silent      its pool opens a standby connection (``pool/relief.py``), which replaces it: after a network cut, old
+    silent      its pool opens a standby connection (``pool.py``), which replaces it: after a network cut, old
                 connections retransmit lost packets only after seconds. Requests that may run twice are also sent to
                 other hosts
                 -> answering: data was received; closed: nothing was received for the pool's ``silence_limit``. The
@@ -27,8 +28,6 @@ A host is a *suspect* (``Host.is_suspect``) while one of its connections is sile
 has received data meanwhile: then only the connection is dead, not the host. Query plans use this flag. A hanging shard
 of ScyllaDB makes its whole host a suspect: the other shards repeatedly wait for it, and other replicas have the same
 rows. If all hosts are suspects, plans are the same as without suspects.
-
-There is no cost on the request path while hosts respond.
 """
 
 from __future__ import annotations
@@ -42,13 +41,16 @@ from typing import Any, Protocol
 from cassandra._base.errors import ConnectionException, ConnectionShutdown, OperationTimedOut, ProtocolError
 from cassandra._base.logs import get_logger
 from cassandra._core.transport import Reactor, Timer
-from cassandra._net.connection import Connection
-from cassandra._net.exchange import guarded
 from cassandra._wire.messages.requests import OptionsMessage
 from cassandra._wire.messages.responses import SupportedMessage
 
-connection_log = get_logger("cassandra.connection")
+from .connection import Connection
+from .exchange import guarded
 
+connection_log, pool_log = get_logger("cassandra.connection"), get_logger("cassandra.pool")
+
+
+# ---- heartbeats of idle connections
 
 LOOKS = 8  # checks per interval: a connection is probed after one idle interval, not after two
 
@@ -123,9 +125,7 @@ class Heartbeat:
         connection.defunct(error)
 
 
-# ---- silence
-
-pool_log = get_logger("cassandra.pool")
+# ---- silent connections and suspect hosts
 
 QUIET = 0.1  # seconds
 GRACE = 0.2
@@ -173,7 +173,7 @@ class HostWatch:
         if self._silent.pop(connection, None) is not None:
             self._judge()
 
-    # ---- probing
+    # ---- probes of a connection
 
     def _quiet(self, connection: Connection) -> None:
         if connection not in self._owners or connection in self._asked or connection in self._silent:
@@ -218,7 +218,7 @@ class HostWatch:
             self._end(connection, since)
         self._judge()
 
-    # ---- silence
+    # ---- silence of a connection
 
     def _begin(self, connection: Connection, since: float) -> None:
         self._silent[connection] = since

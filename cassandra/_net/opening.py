@@ -29,9 +29,9 @@ from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell
 from cassandra._base.real import socket
 from cassandra._core.transport import Failure, Frame, Reactor
-from cassandra._net.endpoint import EndPoint, SocketAddress, needs_look_up, socket_addresses
-from cassandra._net.exchange import Exchange, failure_error, guarded, run_blocking
 
+from .endpoint import EndPoint, SocketAddress, needs_look_up, socket_addresses
+from .exchange import Exchange, failure_error, guarded, run_blocking
 from .features import PORT_IS_TAKEN, supported_versions
 from .handshake import (
     Blocking,
@@ -45,8 +45,7 @@ from .handshake import (
 from .options import ConnectionOptions
 
 if TYPE_CHECKING:
-    from cassandra._net.connection import Connection
-
+    from .connection import Connection
     from .tls import TlsFilter
 
 log = get_logger("cassandra.connection")

@@ -1,21 +1,29 @@
-"""The connections of one session to one node.
+"""The connections of one session to one host (L3; public path ``cassandra.pool.HostConnection``).
 
-:class:`~.pool.HostPool` owns and selects them; ``slots.py`` maps shards to connections, ``filling.py`` schedules the
-opening of missing ones, ``sharding.py`` has the sharding of a node, ``relief.py`` opens standby connections for silent
-ones, ``following.py`` sends USE on all of them, ``state.py`` reports their state.
+:class:`HostPool` opens, selects and closes connections. Its components are ``pool_slots.py``, which maps shards to
+connections, :class:`Filling`, which schedules the opening of missing ones, and :class:`Relief`, which opens standby
+connections for silent ones. A host without shards (Apache Cassandra) has one connection.
 
-Opens the missing connections of a pool, one per shard of its host (L3). Owned by one pool, whose lock guards it.
+*States*: new; ``open`` is called once; then open until ``close``. In an open pool every missing connection is being
+opened or waits for the time of its next attempt. This depends on no other component, so a pool that is not closed
+always recovers. The pool ignores the up/down state of its host: the owner of the pools closes those of down hosts.
 
-Every shard that needs a connection (see ``slots.py``) is in one of these states, or ``look`` is about to change it to
-one::
+*Threads.* ``_taking`` and ``picks`` are replaced, never changed, and may differ by one version for a moment; ``pick``
+and the reports of the state read them without a lock. Everything else is guarded by ``_lock``, a driver lock, except
+``Filling._delays`` and :class:`Relief`, which only the I/O thread uses, and ``Filling.blocked_until``, which any thread
+uses. Callers only select connections; they schedule the replacement of a worn connection on the I/O thread. So an
+interrupted caller leaves nothing half opened or half replaced. No foreign code is called with the lock held.
+
+*Missing connections.* Every shard that needs a connection (see ``pool_slots.py``) is in one of these states, or
+``Filling.look`` is about to change it to one::
 
     opening   a connection is being opened; the number of concurrent attempts is limited (``LANES``). Each attempt
               starts after a random delay, so that clients do not connect all at once
     put off   the last attempt failed; the shard waits for the next delay of its own reconnection schedule
 
 ``look`` starts the attempts that can be started. It is called whenever a connection is lost, marked for replacement or
-added, and at the end of every attempt. So a pool that is not closed always recovers. A pool without any connection
-needs just one, of any shard, and opens it without the random delay.
+added, and at the end of every attempt. So a lost connection is reopened, at once and then by the reconnection schedule.
+A pool without any connection needs just one, of any shard, and opens it without the random delay.
 
 A target shard is reached through the shard-aware port. If there is no such port, or it is *blocked*, connections go to
 the plain port, and the server chooses the shard: connections are opened until all shards are covered. The port is
@@ -23,42 +31,17 @@ blocked for ten minutes if a connection to it fails or leads to another shard th
 an address translation. A failure at the plain port unblocks it, because then the host has failed. Connections to
 another shard than the target are kept: they cover the shard that they lead to.
 
-``_delays`` is used by the I/O thread only, ``blocked_until`` by any thread; everything else is guarded by the pool's
-lock, and no foreign code is called with the lock held.
+*Silent connections* are detected by ``health.py``, which also marks the host as a suspect. While a connection of the
+pool is silent, an attempt for its shard starts about every second, even if the previous one is still running: TCP
+retransmits lost packets only after seconds. The first successful one replaces the silent connection, and then the other
+shards are tried at once. A node that refuses connections is not silent: its process has ended, and the silent
+connections are closed.
 
-USE on every connection of a pool (L3). Runs on driver threads.
+*Replacement.* A connection with too many orphaned streams is replaced: new requests go to the new one, and the old one
+closes when its requests in flight are completed. The pool never sends a request twice.
 
-Opens standby connections for silent ones (L3). Owned by one pool; used by the I/O thread only.
-
-While a connection of the pool is silent, an attempt for its shard starts about every second, even if the previous one
-is still running: TCP retransmits lost packets only after seconds. The first successful one replaces the silent
-connection, and then the other shards are tried at once. A node that refuses connections is not silent: its process has
-ended, and the silent connections are closed.
-
-State of a pool for users, metrics and error texts (L3). Reads only, without a lock.
-
-The connections of one session to one host (L3; public path ``cassandra.pool.HostConnection``).
-
-Components: ``slots.py`` maps shards to connections, ``filling.py`` schedules the opening of missing ones, and this
-class opens, selects and closes connections. A host without shards (Apache Cassandra) has one connection.
-
-States: new; ``open`` is called once; then open until ``close``. In an open pool every missing connection is being
-opened or waits for the time of its next attempt. This depends on no other component, so a pool that is not closed
-always recovers. The pool ignores the up/down state of its host: the owner of the pools closes those of down hosts.
-``_taking`` and ``picks`` are replaced, never changed, and may differ by one version for a moment; ``pick`` reads them
-without a lock. Everything else is guarded by ``_lock``, a driver lock. Callers only select connections; they schedule
-the replacement of a worn connection on the I/O thread. So an interrupted caller leaves nothing half opened or half
-replaced. No foreign code is called with the lock held.
-
-A silent connection is replaced by a standby connection (``relief.py``). ``silence.py`` detects silence and has its
-consequences for the host.
-
-A lost connection is reopened, at once and then by the reconnection schedule. A connection with too many orphaned
-streams is replaced: new requests go to the new one, and the old one closes when its requests in flight are completed.
-The pool never sends a request twice.
-
-``keyspace`` is the keyspace of every connection. A connection joins only after it uses this keyspace, and one that
-cannot follow a change is closed: a request must not run in the previous keyspace.
+*Keyspace.* ``keyspace`` is the keyspace of every connection. A connection joins only after it uses this keyspace, and
+one that cannot follow a change is closed: a request must not run in the previous keyspace.
 """
 
 from __future__ import annotations
@@ -68,7 +51,6 @@ import random
 from collections.abc import Callable, Iterable
 from functools import partial
 from operator import attrgetter
-from random import uniform
 from time import monotonic, time
 from typing import Any, Final
 
@@ -81,20 +63,17 @@ from cassandra._base.objects import public
 from cassandra._core.codec import TypeContext
 from cassandra._core.routing import PoolFields, murmur3_token
 from cassandra._core.transport import ChannelGroup, Limit, Picks, Reactor, Timer
-from cassandra._net.client_routes import ClientRoutesEndPoint
-from cassandra._net.connection import Connection
-from cassandra._net.endpoint import DefaultEndPoint
-from cassandra._net.exchange import guarded
-from cassandra._net.opening import Opening
 
 from .backoff import Delays, Repeated
-from .exchange import RoomSignal
+from .client_routes import ClientRoutesEndPoint
+from .connection import Connection
+from .endpoint import DefaultEndPoint
+from .exchange import RoomSignal, guarded
 from .features import Aim, ShardChoice, ShardingInfo
 from .health import watch_of
+from .opening import Opening
 from .options import ConnectionOptions
 from .pool_slots import ANY, Joined, SlotChange, Slots
-
-# ---- filling
 
 log = get_logger("cassandra.pool")
 
@@ -103,6 +82,14 @@ SPREAD = 0.05  # maximum random delay of an attempt in seconds
 BLOCKED = 600.0
 OWN_PORTS = (DefaultEndPoint, ClientRoutesEndPoint)  # others may lead to a proxy, without a shard-aware port
 RESHARDED: Final = -2  # key of the schedule for a host that reports another sharding each time
+PAUSE = (0.75, 1.25)  # seconds between the starts of two attempts for a silent connection
+TOLD_APART = 4  # maximum number of connections listed in error texts; for more, only a sum is given
+SILENCE_LIMIT = 20.0
+DRAIN_CHECK = 0.25
+DRAIN_LIMIT = 300.0  # a retired connection is closed after this, even with requests in flight
+
+
+# ---- opening of missing connections
 
 
 class Arrival:
@@ -271,7 +258,7 @@ class Filling:
             self._opening.discard(shard)
         self.look()
 
-    # ---- later
+    # ---- delayed attempts
 
     def _put_off_until_later(self, shard: int, error: BaseException | None) -> None:
         pool = self._pool
@@ -312,45 +299,11 @@ class Filling:
         return self._delays.setdefault(key, Delays(self._new_schedule)).next_or_last()
 
 
-# ---- following
-
-
-def follow(pool: HostPool, errors: list[BaseException], on_done: Callable[[list[BaseException]], None]) -> None:
-    """Make every connection use the pool's keyspace, also with concurrent calls: when the last of them ends, all
-    connections use the keyspace that was set last."""
-    keyspace, waiting = pool.keyspace, pool._taking
-    if not waiting:
-        guarded(on_done, errors)
-        return
-    left = len(waiting)
-    lock = driver_lock("follow")
-
-    def used(connection: Connection, error: BaseException | None) -> None:
-        nonlocal left
-        if error is not None:
-            connection.defunct(error)
-        with lock:
-            if error is not None and not isinstance(error, ConnectionShutdown):
-                errors.append(error)
-            left -= 1
-            last = left == 0
-        if last and any(not one.is_closed and one.keyspace != pool.keyspace for one in pool._taking):
-            follow(pool, errors, on_done)
-        elif last:
-            guarded(on_done, errors)
-
-    for connection in waiting:
-        connection.set_keyspace_async(keyspace, used)
-
-
-# ---- relief
-
-
-PAUSE = (0.75, 1.25)  # seconds between the starts of two attempts
+# ---- standby connections for silent ones
 
 
 class Relief:
-    """Opens standby connections for one pool."""
+    """Opens standby connections for one pool. I/O thread only."""
 
     def __init__(self, pool: HostPool) -> None:
         self._pool = pool
@@ -382,7 +335,7 @@ class Relief:
             return
         silent = self._silent[0]
         pool._connect(self._ended, pool._filling.aim_beside(silent))
-        pool._later(uniform(*PAUSE), self._attempt)
+        pool._later(random.uniform(*PAUSE), self._attempt)
 
     def _ended(self, arrival: Arrival) -> None:
         pool, error = self._pool, arrival.error
@@ -399,56 +352,7 @@ class Relief:
                 connection.defunct(error)
 
 
-# ---- state
-
-TOLD_APART = 4  # maximum number of connections listed in error texts; for more, only a sum is given
-
-
-def state_of(pool: HostPool) -> dict[str, Any]:
-    """Return connections and requests in flight, for users and metrics. Lists have an entry per connection. For a host
-    with shards there are also the shard of each connection and the number of shards. ``orphan_requests`` are sets of
-    the right size, not of stream ids."""
-    connections, sharding = pool._taking, pool._slots.sharding
-    state = {
-        "shutdown": pool.is_shutdown,
-        "open_count": pool.open_count,
-        "in_flights": [connection.in_flight for connection in connections],
-        "orphan_requests": [set(range(connection.orphaned)) for connection in connections],
-        "orphaned_requests": [connection.orphaned for connection in connections],
-        "retired_count": len(pool._slots.retired),
-        "keyspace": pool.keyspace,
-        "last_error": pool._last_error,
-    }
-    if sharding is not None:
-        state["shards_count"] = sharding.shards_count
-        state["shards"] = [connection.shard for connection in connections]
-    return state
-
-
-def load_of(pool: HostPool) -> str:
-    """Return the requests in flight and the limits as text, for errors."""
-    connections = pool._taking
-    texts = [connection.load() for connection in connections] or ["no connection is open"]
-    if len(connections) > TOLD_APART:
-        allowed = sum(one.channel.max_requests for one in connections if one.channel is not None)
-        busy = sum(connection.in_flight for connection in connections)
-        texts = [f"{busy} of {allowed} requests in flight on the connections to {len(connections)} shards"]
-        if pool.orphaned:
-            texts[0] += f", {pool.orphaned} of them orphaned (no response yet)"
-    retired = tuple(pool._slots.retired)
-    if retired:
-        texts.append(f"{sum(one.in_flight for one in retired)} on connections that are being replaced")
-    if pool.limit is not None and not pool._shares_limit:
-        texts.append(f"{pool.limit.in_flight} of {pool.limit.maximum} to the host")
-    return ", ".join(texts)
-
-
-# ---- pool
-
-
-SILENCE_LIMIT = 20.0
-DRAIN_CHECK = 0.25
-DRAIN_LIMIT = 300.0  # a retired connection is closed after this, even with requests in flight
+# ---- the pool
 
 
 @public("cassandra.pool")
@@ -512,7 +416,7 @@ class HostPool(PoolFields):
         self._last_error: BaseException | None = None
         self._told = Repeated()
 
-    # ---- opening
+    # ---- opening connections
 
     @threads.command
     def open(self, on_done: Callable[[BaseException | None], None]) -> None:
@@ -644,7 +548,7 @@ class HostPool(PoolFields):
         """Open missing connections without their delay, because the host may accept connections now."""
         self._filling.try_now()
 
-    # ---- requests
+    # ---- selection for requests
 
     def pick(self, token: int | None = None, shard: int | None = None) -> Connection:
         """Return a live connection: to *shard*, else to the shard that owns *token*, else to any in rotation. If that
@@ -735,7 +639,7 @@ class HostPool(PoolFields):
         self._changed()
 
     def _attempt_failed(self, error: BaseException, delay: float) -> None:
-        """Log and report a failed attempt. Called by ``filling.py``."""
+        """Log and report a failed attempt. Called by :class:`Filling`."""
         level = self._told.level(logging.INFO, error)
         log.log(level, "Could not reconnect to %s (%s); next attempt in %.1f s", self.host, error, delay)
         with self._lock:
@@ -748,7 +652,7 @@ class HostPool(PoolFields):
             guarded(self._on_defunct, self.host, error)
 
     def on_silent(self, connection: Connection, since: float) -> None:
-        """Open a standby connection for the silent *connection*. Called by ``silence.py``, as the next two."""
+        """Open a standby connection for the silent *connection*. Called by ``health.py``, as the next two."""
         self._relief.begin(connection)
 
     def on_heard(self, connection: Connection) -> None:
@@ -800,7 +704,7 @@ class HostPool(PoolFields):
         if late:
             timer.cancel()
 
-    # ---- keyspace
+    # ---- the keyspace
 
     @threads.command
     def set_keyspace(self, keyspace: str, on_done: Callable[[list[BaseException]], None]) -> None:
@@ -808,7 +712,34 @@ class HostPool(PoolFields):
         errors. A connection that cannot use it is closed and reopened by the schedule; a lost one is not an error."""
         with self._lock:
             self.keyspace = keyspace
-        follow(self, [], on_done)
+        self._follow_keyspace([], on_done)
+
+    def _follow_keyspace(self, errors: list[BaseException], on_done: Callable[[list[BaseException]], None]) -> None:
+        """Make every connection use the pool's keyspace, also with concurrent calls: when the last of them ends, all
+        connections use the keyspace that was set last. On driver threads."""
+        keyspace, waiting = self.keyspace, self._taking
+        if not waiting:
+            guarded(on_done, errors)
+            return
+        left = len(waiting)
+        lock = driver_lock("follow")
+
+        def used(connection: Connection, error: BaseException | None) -> None:
+            nonlocal left
+            if error is not None:
+                connection.defunct(error)
+            with lock:
+                if error is not None and not isinstance(error, ConnectionShutdown):
+                    errors.append(error)
+                left -= 1
+                last = left == 0
+            if last and any(not one.is_closed and one.keyspace != self.keyspace for one in self._taking):
+                self._follow_keyspace(errors, on_done)
+            elif last:
+                guarded(on_done, errors)
+
+        for connection in waiting:
+            connection.set_keyspace_async(keyspace, used)
 
     # ---- the end
 
@@ -845,7 +776,7 @@ class HostPool(PoolFields):
 
     shutdown = close
 
-    # ---- state
+    # ---- reports of the state
 
     open_count: Attribute[int] = Attribute("_slots", Slots)
     shard: Attribute[int | None] = Attribute("_slots", Slots)
@@ -854,14 +785,43 @@ class HostPool(PoolFields):
     waiting: Attribute[int] = Attribute("_slots", Slots)
 
     def state(self) -> dict[str, Any]:
-        """Return connections and requests in flight, for users and metrics."""
-        return state_of(self)
+        """Return connections and requests in flight, for users and metrics. Lists have an entry per connection. For a
+        host with shards there are also the shard of each connection and the number of shards. ``orphan_requests`` are
+        sets of the right size, not of stream ids."""
+        connections, sharding = self._taking, self._slots.sharding
+        state = {
+            "shutdown": self.is_shutdown,
+            "open_count": self.open_count,
+            "in_flights": [connection.in_flight for connection in connections],
+            "orphan_requests": [set(range(connection.orphaned)) for connection in connections],
+            "orphaned_requests": [connection.orphaned for connection in connections],
+            "retired_count": len(self._slots.retired),
+            "keyspace": self.keyspace,
+            "last_error": self._last_error,
+        }
+        if sharding is not None:
+            state["shards_count"] = sharding.shards_count
+            state["shards"] = [connection.shard for connection in connections]
+        return state
 
     get_state = state
 
     def load(self) -> str:
         """Return the requests in flight and the limits as text, for errors."""
-        return load_of(self)
+        connections = self._taking
+        texts = [connection.load() for connection in connections] or ["no connection is open"]
+        if len(connections) > TOLD_APART:
+            allowed = sum(one.channel.max_requests for one in connections if one.channel is not None)
+            busy = sum(connection.in_flight for connection in connections)
+            texts = [f"{busy} of {allowed} requests in flight on the connections to {len(connections)} shards"]
+            if self.orphaned:
+                texts[0] += f", {self.orphaned} of them orphaned (no response yet)"
+        retired = tuple(self._slots.retired)
+        if retired:
+            texts.append(f"{sum(one.in_flight for one in retired)} on connections that are being replaced")
+        if self.limit is not None and not self._shares_limit:
+            texts.append(f"{self.limit.in_flight} of {self.limit.maximum} to the host")
+        return ", ".join(texts)
 
     def __repr__(self) -> str:
         return f"<HostConnection {self.host}: {self.open_count} open, {self.in_flight} in flight>"

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from cassandra._base.objects import public
-from cassandra._net.connection import Connection
+
+from .connection import Connection
 
 
 @public("cassandra.io.asyncioreactor")

@@ -16,14 +16,14 @@ from cassandra._base.process import renew
 from cassandra._base.threads import command
 from cassandra._base.versions import seconds
 from cassandra._core.transport import Reactor
-from cassandra._net.opening import Awaited
 
 from .auth import Authenticator, AuthProvider
+from .opening import Awaited
 from .options import MAX_REQUESTS, ConnectionOptions
 
 if TYPE_CHECKING:
-    from cassandra._net.connection import Connection
-    from cassandra._net.endpoint import EndPoint
+    from .connection import Connection
+    from .endpoint import EndPoint
 
 #: Keyword arguments of scylla-driver's connections and the options they map to. Its other arguments are ignored.
 _OPTIONS = {

@@ -1,17 +1,13 @@
-"""TLS: the byte filter of a connection over ``ssl.MemoryBIO``, contexts from users' options, session resumption.
+"""TLS: contexts made of users' options, and the byte filter of a connection over memory BIOs (L3).
 
-TLS contexts: every SSLContext of the driver is made here, and nowhere else (L3).
+*Contexts.* Every SSLContext of the driver is made here, and nowhere else. The checks depend on the trusted authorities.
+A certificate of a public authority, such as those of the system, proves only a name, so the name is checked. A
+certificate of a private authority (``ca_certs``) proves by itself that its owner belongs to the cluster; names are
+checked if the options require it. A context passed by a program is used as it is: it is neither copied nor changed.
 
-The checks depend on the trusted authorities. A certificate of a public authority, such as those of the system, proves
-only a name, so the name is checked. A certificate of a private authority (``ca_certs``) proves by itself that its owner
-belongs to the cluster; names are checked if the options require it. A context passed by a program is used as it is: it
-is neither copied nor changed.
-
-TLS over memory BIOs: a filter between the native channel and plaintext frames (L3).
-
-The channel sends and receives bytes, the filter encrypts and decrypts them without access to the socket. OpenSSL checks
-certificates and host name as configured in the context. The filter also translates OpenSSL's errors into ones that name
-a likely cause.
+*Filter.* It is between the native channel and plaintext frames: the channel sends and receives bytes, the filter
+encrypts and decrypts them without access to the socket. OpenSSL checks certificates and host name as configured in the
+context. The filter offers sessions for resumption, and translates OpenSSL's errors into ones that name a likely cause.
 """
 
 from __future__ import annotations
@@ -28,14 +24,15 @@ from typing import Any, Final
 from cassandra._base.errors import ConnectionException
 from cassandra._base.logs import get_logger
 from cassandra._core.transport import TlsRecords
-from cassandra._net.endpoint import EndPoint
 
+from .endpoint import EndPoint
 from .options import ConnectionOptions
 from .tls_sessions import SSLSessionCache
 
-# ---- context
-
 log = get_logger("cassandra.connection")
+
+
+# ---- contexts of options
 
 _CONTEXT_OPTIONS: Final = {
     "ca_certs",
@@ -253,7 +250,7 @@ def _warn(text: str) -> None:
     log.warning("%s", text)
 
 
-# ---- tls
+# ---- filter of a connection
 
 _ADDRESS_MISMATCH: Final = 64  # X509_V_ERR_IP_ADDRESS_MISMATCH
 _NOT_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_MESSAGE", "PACKET_LENGTH_TOO_LONG"}
@@ -264,8 +261,8 @@ def make_filter(options: ConnectionOptions, endpoint: EndPoint) -> TlsFilter | N
     context = options.tls_context_for(endpoint)
     if context is None:
         return None
-    merged = {**(options.ssl_options or {}), **(endpoint.ssl_options or {})}
-    return TlsFilter(context, endpoint, merged.get("server_hostname"), options.ssl_session_cache)
+    given = {**(options.ssl_options or {}), **(endpoint.ssl_options or {})}
+    return TlsFilter(context, endpoint, given.get("server_hostname"), options.ssl_session_cache)
 
 
 class TlsFilter(TlsRecords):

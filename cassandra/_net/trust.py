@@ -1,12 +1,12 @@
-"""Addresses that a cluster may connect to (L3; ``Cluster(allowed_addresses=)``).
+"""Servers that a cluster trusts: addresses that it may connect to, and servers that it sends credentials to (L3).
 
-Nodes announce each other's addresses, and the driver sends the password to the server at such an address. With this
-list, an announced address is used only if it is in one of the networks or is reached by one of the names.
+*Addresses* (``Cluster(allowed_addresses=)``). Nodes announce each other's addresses, and the driver sends the password
+to the server at such an address. With this list, an announced address is used only if it is in one of the networks or
+is reached by one of the names.
 
-Policy for sending credentials to servers; one per cluster (L3; ``Cluster(allowed_authenticators=)``).
-
-A server announces its log-in method by the class of its authenticator. A hostile server can announce any class, and a
-password that was sent by mistake is disclosed. Each warning is logged once per policy.
+*Credentials* (``Cluster(allowed_authenticators=)``), by one :class:`LoginPolicy` per cluster. A server announces its
+log-in method by the class of its authenticator. A hostile server can announce any class, and a password that was sent
+by mistake is disclosed. Each warning is logged once per policy.
 """
 
 from __future__ import annotations
@@ -18,9 +18,14 @@ from typing import Any
 from cassandra._base.errors import AuthenticationFailed, ConnectionException
 from cassandra._base.logs import get_logger
 from cassandra._base.real import socket
-from cassandra._net.endpoint import EndPoint, SocketAddress, is_local
 
 from .auth import Authenticator, TransitionalModePlainTextAuthProvider, sends_password
+from .endpoint import EndPoint, SocketAddress, is_local
+
+log = get_logger("cassandra.auth")
+
+
+# ---- allowed addresses
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -120,9 +125,7 @@ def _address(text: str) -> Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-# ---- login
-
-log = get_logger("cassandra.auth")
+# ---- log-in policy
 
 ANY = "*"
 

@@ -1,17 +1,9 @@
-"""The hosts of the cluster and their ring, at one moment (L4).
+"""``cluster.metadata`` and the state of the cluster as one immutable value: hosts, ring, schema, tablets (L4).
 
-ClusterState: the state of the cluster as one immutable value (L4).
-
-Writers (the control connection, through :class:`~cassandra._routing.metadata.Metadata`) make a new state and
-publish it by one assignment. Readers read the state once and see hosts, ring and replicas of the same moment, without a
-lock. Keyspaces may be newer: they and their dict are objects that programs hold, and follow changes
-(``schema/live.py``).
-
-Metadata (``cluster.metadata``): the public view of the cluster, and the publication of its changes (L4).
-
-The only writer of :class:`~ClusterState`. Every method below that changes something
-makes a new state from the current one and publishes it under a lock. Readers read :attr:`Metadata.state` once and use
-that state.
+:class:`Metadata` is the only writer. Each of its methods that changes something makes a new :class:`ClusterState` from
+the current one and publishes it under a lock, by one assignment. The control connection calls them. Readers read
+:attr:`Metadata.state` once and see hosts, ring and replicas of the same moment, without a lock. Keyspaces may be newer:
+they and their dict are objects that programs hold, and follow changes (``schema/update.py``).
 """
 
 from __future__ import annotations
@@ -31,7 +23,7 @@ from cassandra._routing.schema.update import carry_on, updated
 
 from .replication import TokenMap, _ReplicationStrategy, finder_for
 from .ring import ReplicaMap, Ring
-from .tablets import Tablets, TabletUpkeep
+from .tablets import Tablet, Tablets, TabletUpkeep
 from .token_ranges import TokenRange, token_ranges
 from .tokens import MAX_LONG, MIN_LONG, Murmur3Token, Token, token_class_of
 
@@ -39,7 +31,16 @@ if TYPE_CHECKING:
     from cassandra._routing.schema.model import KeyspaceMetadata
 
     from .host import Host
-    from .tablets import Tablet
+
+log = get_logger("cassandra.metadata")
+
+UNSPECIFIED = frozenset(("0.0.0.0", "::"))
+
+#: Hosts with their tokens as text, as in the system tables.
+TokensByHost = Mapping["Host", Iterable[str]]
+
+
+# ---- hosts and ring
 
 
 class Topology:
@@ -73,9 +74,7 @@ class Topology:
         return Topology(hosts, self.ring, self.partitioner)
 
 
-# ---- snapshot
-
-UNSPECIFIED = frozenset(("0.0.0.0", "::"))
+# ---- snapshot of the cluster
 
 
 class ClusterState:
@@ -176,12 +175,7 @@ def _told_address(host: Host) -> str | None:
 EMPTY = ClusterState(Topology(), {})
 
 
-# ---- metadata
-
-log = get_logger("cassandra.metadata")
-
-#: Hosts with their tokens as text, as in the system tables.
-TokensByHost = Mapping["Host", Iterable[str]]
+# ---- published metadata
 
 
 class TopologyChange:
@@ -219,7 +213,7 @@ class Metadata(MetadataFields):
 
     __reduce__ = not_copied("it follows its cluster; its keyspaces, tables and hosts can be")
 
-    # ------------------------------------------------------------------ reading
+    # ---- reading the state
 
     @property
     def keyspaces(self) -> Mapping[str, KeyspaceMetadata]:
@@ -306,7 +300,7 @@ class Metadata(MetadataFields):
         """Return the statements that create all keyspaces with their contents."""
         return "\n\n".join(keyspace.export_as_string() for keyspace in self.keyspaces.values())
 
-    # ------------------------------------------------------------------ hosts
+    # ---- changes of hosts and ring
 
     @command
     def add_or_return_host(self, host: Host) -> tuple[Host, bool]:
@@ -375,7 +369,7 @@ class Metadata(MetadataFields):
             tuple(host for host in before.hosts if id(host) not in kept),
         )
 
-    # ------------------------------------------------------------------ schema
+    # ---- changes of the schema
 
     def schema_target(self, event: Mapping[str, Any]) -> SchemaTarget:
         """Return the part of the schema to read after a schema change event. An unknown keyspace is read completely."""
@@ -403,7 +397,7 @@ class Metadata(MetadataFields):
         with self._lock:
             self._upkeep.not_read(self._tablets, target)
 
-    # ------------------------------------------------------------------ publishing
+    # ---- publishing a state
 
     @staticmethod
     def _known(topology: Topology, host: Host) -> Host | None:

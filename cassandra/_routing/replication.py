@@ -1,7 +1,6 @@
-"""Replication strategies: the hosts that hold a range of the ring (L4). The rules are those of the server's
-``locator`` package.
+"""Replication strategies: the hosts that hold a range of the ring, and :class:`TokenMap`, their public view (L4).
 
-TokenMap: the public view of the ring and its replicas (L4). The driver itself routes by ``ring.ReplicaMap``.
+The rules are those of the server's ``locator`` package. The driver itself routes by ``ring.ReplicaMap``.
 """
 
 from __future__ import annotations
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from .metadata import ClusterState
 
 log = get_logger("cassandra.metadata")
+
+# ---- replication strategies
 
 REPLICATION_STRATEGY_CLASS_PREFIX = "org.apache.cassandra.locator."
 
@@ -332,7 +333,7 @@ def _replication_literal(name: str, options: Mapping[str, str]) -> str:
     return map_literal({"class": name, **options})
 
 
-# ---- tokenmap
+# ---- public view of ring and replicas
 
 
 @public("cassandra.metadata")

@@ -1,13 +1,10 @@
-"""Python interface of tablets, over the native map, and removal of tablets outdated by changes of schema or hosts.
+"""Tablets: the hosts and shards that hold a range of a ScyllaDB table, and removal of outdated ones (L4).
 
-Tablets: the hosts and shards that hold a range of a ScyllaDB table (L4). The map itself is native.
+The map itself is native. A read of one table sees its state at one moment; see ``cpp/routing/tablet_map.h``.
 
-A read of one table sees its state at one moment; see the head of ``tablets_map.h``.
-
-Removal of tablets that may be outdated after a change of schema or hosts (L4).
-
-A wrong tablet costs a hop and is corrected by the response; a tablet of a dropped table would stay forever. Tables are
-distinguished by their ids, because a table that was dropped and recreated has the same name.
+Tablets may be outdated after a change of schema or hosts. A wrong tablet costs a hop and is corrected by the response;
+a tablet of a dropped table would stay forever. Tables are distinguished by their ids, because a table that was dropped
+and recreated has the same name.
 """
 
 from __future__ import annotations
@@ -27,12 +24,10 @@ if TYPE_CHECKING:
 
     from .metadata import Topology
 
-
-# ---- tablets
-
 __all__ = ["Tablet", "Tablets", "choose_tablet_version_block", "random_tablet_version_block"]
 
 TableKey = tuple[str, str]
+Keyspaces = Mapping[str, "KeyspaceMetadata"]
 
 
 @public("cassandra.tablets")
@@ -91,9 +86,7 @@ def random_tablet_version_block() -> int:
     return getrandbits(8)
 
 
-# ---- upkeep
-
-Keyspaces = Mapping[str, "KeyspaceMetadata"]
+# ---- removal of outdated tablets
 
 
 class TabletUpkeep:

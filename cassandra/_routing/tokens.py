@@ -1,8 +1,6 @@
-"""Tokens, the ring of their owners, and placement of replicas: Murmur3 and the other partitioners.
+"""Tokens of the partitioners as Python objects, and parts of murmur3 for ``cassandra.murmur3`` (L4).
 
-Parts of murmur3 for the public module ``cassandra.murmur3`` (L4). Tokens are computed by the native engine.
-
-Tokens of the partitioners, as Python objects (L4). For users; requests are routed by plain integers.
+They are for users: the native engine computes tokens, and requests are routed by plain integers.
 """
 
 from __future__ import annotations
@@ -17,55 +15,15 @@ from cassandra._core.routing import murmur3_token
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-
-# ---- murmur3
-
-INT64_MAX = (1 << 63) - 1
-INT64_MIN = -(1 << 63)
+INT64_MAX = MAX_LONG = (1 << 63) - 1
+INT64_MIN = MIN_LONG = -(1 << 63)
 INT64_OVF_OFFSET = 1 << 63
 INT64_OVF_DIV = 1 << 64
 
 _MASK = INT64_OVF_DIV - 1
 
 
-@public("cassandra.murmur3")
-def truncate_int64(x: int) -> int:
-    """Return *x* wrapped around to a signed 64-bit number."""
-    return (x + INT64_OVF_OFFSET) % INT64_OVF_DIV - INT64_OVF_OFFSET
-
-
-@public("cassandra.murmur3")
-def rotl64(x: int, r: int) -> int:
-    """Return the 64 bits of *x* rotated left by *r*."""
-    bits = x & _MASK
-    return (bits << r | bits >> (64 - r)) & _MASK
-
-
-@public("cassandra.murmur3")
-def fmix(k: int) -> int:
-    """Return the final mix of a 64-bit half."""
-    k ^= (k & _MASK) >> 33
-    k = truncate_int64(k * 0xFF51AFD7ED558CCD)
-    k ^= (k & _MASK) >> 33
-    k = truncate_int64(k * 0xC4CEB9FE1A85EC53)
-    return k ^ (k & _MASK) >> 33
-
-
-@public("cassandra.murmur3")
-def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Return the 64-bit words of the whole 16-byte blocks of *data*, the signed bytes of the rest, and the length."""
-    whole = len(data) // 16 * 16
-    return (
-        struct.unpack(f"<{whole // 8}q", data[:whole]),
-        struct.unpack(f"{len(data) - whole}b", data[whole:]),
-        len(data),
-    )
-
-
-# ---- tokens
-
-MIN_LONG = -(1 << 63)
-MAX_LONG = (1 << 63) - 1
+# ---- tokens of the partitioners
 
 
 @public("cassandra.metadata")
@@ -172,3 +130,40 @@ def token_class_of(partitioner: str | None) -> type[Token] | None:
     """Return the token class for a partitioner's class name; None for an unknown one (then requests are not routed by
     token)."""
     return _BY_PARTITIONER.get((partitioner or "").rpartition(".")[2])
+
+
+# ---- parts of murmur3
+
+
+@public("cassandra.murmur3")
+def truncate_int64(x: int) -> int:
+    """Return *x* wrapped around to a signed 64-bit number."""
+    return (x + INT64_OVF_OFFSET) % INT64_OVF_DIV - INT64_OVF_OFFSET
+
+
+@public("cassandra.murmur3")
+def rotl64(x: int, r: int) -> int:
+    """Return the 64 bits of *x* rotated left by *r*."""
+    bits = x & _MASK
+    return (bits << r | bits >> (64 - r)) & _MASK
+
+
+@public("cassandra.murmur3")
+def fmix(k: int) -> int:
+    """Return the final mix of a 64-bit half."""
+    k ^= (k & _MASK) >> 33
+    k = truncate_int64(k * 0xFF51AFD7ED558CCD)
+    k ^= (k & _MASK) >> 33
+    k = truncate_int64(k * 0xC4CEB9FE1A85EC53)
+    return k ^ (k & _MASK) >> 33
+
+
+@public("cassandra.murmur3")
+def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Return the 64-bit words of the whole 16-byte blocks of *data*, the signed bytes of the rest, and the length."""
+    whole = len(data) // 16 * 16
+    return (
+        struct.unpack(f"<{whole // 8}q", data[:whole]),
+        struct.unpack(f"{len(data) - whole}b", data[whole:]),
+        len(data),
+    )

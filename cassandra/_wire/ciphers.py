@@ -1,14 +1,14 @@
-"""AES-256 for columns (L2): ``cassandra.column_encryption.policies``. Needs ``cryptography``.
+"""Encryption of columns with AES-256 and AES-SIV (L2; ``cassandra.column_encryption.policies``).
 
-The stored bytes are the initialisation vector, 16 bytes, and then the value in CBC mode with PKCS7 padding, as with
-scylla-driver and cassandra-driver. Each policy has one vector, so that equal values of a column are equal in the
-database, and an encrypted column can be a key or be compared in conditions. The guide's page on encryption describes
-the information that this reveals; ``_wire/ciphers.py`` is for new tables.
+Needs the package ``cryptography``.
 
-AES-SIV for columns (L2): ``cassandra.column_encryption.policies``. Needs ``cryptography``.
+*AES-256.* The stored bytes are the initialisation vector, 16 bytes, and then the value in CBC mode with PKCS7 padding,
+as with scylla-driver and cassandra-driver. Each policy has one vector, so that equal values of a column are equal in
+the database, and an encrypted column can be a key or be compared in conditions. The guide's page on encryption
+describes the information that this reveals.
 
-Authenticated: bytes that were changed, or moved to another column, table or keyspace, are not decrypted. Layout of a
-stored value, without length prefixes:
+*AES-SIV* is for new tables, and authenticated: bytes that were changed, or moved to another column, table or keyspace,
+are not decrypted. Layout of a stored value, without length prefixes:
 
     4 bytes    ``8f 66 71 01``: this format
     4 bytes    id of the key, which does not reveal the key
@@ -56,12 +56,41 @@ AES256_BLOCK_SIZE_BYTES = AES256_BLOCK_SIZE // 8
 AES256_KEY_SIZE = 256
 AES256_KEY_SIZE_BYTES = AES256_KEY_SIZE // 8
 
-KEPT = 128  # cached ciphers
-
 
 def refuse_pickling(what: str) -> NoReturn:
     """Raise TypeError, as *what* holds keys."""
     raise TypeError(f"{what} holds keys and cannot be pickled: create it where it is used, with keys from a safe place")
+
+
+def as_bytes(what: str, given: Any) -> bytes:
+    """Return a copy of *given*, bytes or a buffer. Raise TypeError for a str."""
+    if isinstance(given, str):
+        raise TypeError(f"{what} must be bytes, not str")
+    return bytes(given)
+
+
+def type_named(name: str) -> type[_CassandraType]:
+    """Return the class of a CQL type without parameters. Raise ValueError for other names."""
+    kind = registry.cqltypes.get(name) if isinstance(name, str) else None
+    try:
+        if kind is not None:
+            kind.codec()  # raises for types that need parameters
+            return kind
+    except NotImplementedError:
+        pass
+    raise ValueError(f"Type {name!r} is not a supported type: it must be the CQL name of a type without parameters")
+
+
+def _check_given(coldesc: Any, key: Any, type: Any) -> None:
+    """Raise ValueError if an argument of ``add_column`` is None."""
+    for name, value in (("ColDesc", coldesc), ("Key", key), ("Type", type)):
+        if value is None:
+            raise ValueError(f"{name} supplied to add_column cannot be None")
+
+
+# ---- AES-256 in CBC mode
+
+KEPT = 128  # cached ciphers
 
 
 @public("cassandra.column_encryption.policies")
@@ -109,12 +138,7 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
 
     def add_column(self, coldesc: ColDesc, key: bytes, type: str) -> None:  # type: ignore[override]
         """Encrypt that column, a blob in the database, with *key*; its values are of the CQL *type*, such as "text"."""
-        if coldesc is None:
-            raise ValueError("ColDesc supplied to add_column cannot be None")
-        if key is None:
-            raise ValueError("Key supplied to add_column cannot be None")
-        if type is None:
-            raise ValueError("Type supplied to add_column cannot be None")
+        _check_given(coldesc, key, type)
         if len(key) != AES256_KEY_SIZE_BYTES:
             raise ValueError(
                 "AES256 column encryption policy expects a 256-bit encryption key, "
@@ -199,26 +223,7 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
         return f"<{type(self).__name__} of {columns or 'no columns'}>"
 
 
-def as_bytes(what: str, given: Any) -> bytes:
-    """Return a copy of *given*, bytes or a buffer. Raise TypeError for a str."""
-    if isinstance(given, str):
-        raise TypeError(f"{what} must be bytes, not str")
-    return bytes(given)
-
-
-def type_named(name: str) -> type[_CassandraType]:
-    """Return the class of a CQL type without parameters. Raise ValueError for other names."""
-    kind = registry.cqltypes.get(name) if isinstance(name, str) else None
-    try:
-        if kind is not None:
-            kind.codec()  # raises for types that need parameters
-            return kind
-    except NotImplementedError:
-        pass
-    raise ValueError(f"Type {name!r} is not a supported type: it must be the CQL name of a type without parameters")
-
-
-# ---- siv
+# ---- AES-SIV
 
 FORMAT = b"\x8ffq\x01"
 DETERMINISTIC, RANDOMISED = b"\0", b"\1"
@@ -277,12 +282,7 @@ class AESSIVColumnEncryptionPolicy(ColumnEncryptionPolicy):
         Raise ValueError for keys that are not 32 bytes and types that are unknown or have parameters, and TypeError for
         keys that are text.
         """
-        if coldesc is None:
-            raise ValueError("ColDesc supplied to add_column cannot be None")
-        if key is None:
-            raise ValueError("Key supplied to add_column cannot be None")
-        if type is None:
-            raise ValueError("Type supplied to add_column cannot be None")
+        _check_given(coldesc, key, type)
         ciphers = [_cipher(one) for one in (key, *old_keys)]
         keys = dict(reversed(ciphers))  # the first of equal keys stays
         self._columns[ColDesc(*coldesc)] = _Column(type_named(type), bool(deterministic), ciphers[0][0], keys)

@@ -37,7 +37,7 @@ class Frames:
         self._pa: Any = import_module("pyarrow")
         self._as_text = frozenset(option.removesuffix("s") for option in as_text)
 
-    # ---- pandas
+    # ---- frames of pandas
 
     def to_pandas(self, table: Any) -> Any:
         """Return a ``pandas.DataFrame`` of a ``pyarrow.Table``."""
@@ -148,7 +148,7 @@ class Frames:
         values: Values = array.to_pylist()
         return values if make is None else [None if value is None else make(value) for value in values]
 
-    # ---- Polars
+    # ---- frames of Polars
 
     def for_polars(self, table: Any) -> tuple[Any, dict[str, Values]]:
         """Return *table* with types that Polars has, and the values of other columns as Python objects."""
@@ -230,7 +230,7 @@ class _DoesNotFit(Exception):
     """The library has no type for a number."""
 
 
-# ---- types
+# ---- types of fields
 
 
 def _cql(field: Any) -> str:
@@ -256,7 +256,7 @@ def _nullable(pyarrow: Any, pandas: Any) -> dict[Any, Any]:
     }
 
 
-# ---- values
+# ---- conversion of values
 
 
 def _date(days: int) -> datetime.date | Date:

@@ -1,16 +1,11 @@
-"""Pages as columns: one NumPy array per column of a result (L2).
-
-For :class:`~cassandra.protocol.NumpyProtocolHandler`: numbers are the same as in Arrow columns, in memory of the
-application; other values are objects as in rows. NumPy itself is imported with the first page.
-
-Protocol handlers: extension point for the encoding and decoding of messages (L2).
+"""Protocol handlers: extension point for the encoding and decoding of messages, and for pages of another form (L2).
 
 A session with the standard handler never calls it: it encodes and decodes natively. A user's subclass is called for
 every request and response of its session, in the thread that receives the response.
 
-Protocol handlers that convert a page to a form other than a list of rows (L2).
-
-Imported on first use of one of the names: most programs need neither them nor the extension for columns.
+Two subclasses convert a page to a form other than a list of rows: rows decoded on demand, and one NumPy array per
+column. Numbers in arrays are the same as in Arrow columns, in memory of the application; other values are objects as in
+rows. NumPy itself is imported with the first page.
 """
 
 from __future__ import annotations
@@ -37,7 +32,6 @@ from cassandra._core.codec import (
 )
 from cassandra._core.columns import ColumnPlan, decode_arrays
 from cassandra._core.transport import Frame
-from cassandra._wire.encryption import context_by, policy_of, resolver, result_plan_by
 from cassandra._wire.messages.reading import as_columns, as_context, as_plan, as_user_types, uses_metadata_ids
 from cassandra._wire.messages.requests import HEADER_SIZE, AuthChallengeMessage, AuthenticateMessage, AuthSuccessMessage
 from cassandra._wire.messages.responses import (
@@ -49,93 +43,11 @@ from cassandra._wire.messages.responses import (
     read_prefix,
     set_prefix,
 )
-from cassandra._wire.rows import lazy_rows
 
-_DTYPES = {
-    TypeId.SMALLINT: "int16",
-    TypeId.INT: "int32",
-    TypeId.BIGINT: "int64",
-    TypeId.COUNTER: "int64",
-    TypeId.FLOAT: "float32",
-    TypeId.DOUBLE: "float64",
-}
-_VECTOR_ELEMENTS = {TypeId.INT, TypeId.BIGINT, TypeId.FLOAT, TypeId.DOUBLE}
+from .encryption import context_by, policy_of, resolver, result_plan_by
+from .rows import lazy_rows
 
-
-class _Plan(NamedTuple):
-    """Types of the arrays of a result."""
-
-    dtypes: list[str | None]  # None: objects
-    columns: ColumnPlan
-
-
-def numpy_columns(page: RowsPage, vector_arrays: bool = False) -> dict[str, Any]:
-    """Return all rows of *page* as a dict of column name to array. Raise ImportError without NumPy, and DriverException
-    if a value is not valid for its type. Of two columns with one name the dict has the last one."""
-    numpy = load_numpy()
-    rows = len(page)
-    plan = _plan_of(page.plan, vector_arrays)
-    made = []
-    try:
-        found = decode_arrays(plan.columns, page)
-        for at, (dtype, codec, (memory, valid)) in enumerate(zip(plan.dtypes, page.plan.codecs, found, strict=True)):
-            if dtype is None:
-                array = numpy.empty(rows, object)
-                decode_objects(page, at, memory, array)
-            else:
-                array = _masked(numpy, dtype, rows, codec.dimensions, memory, valid)
-            made.append(array)
-    except DriverException:
-        page.decode(RowPlan(page.plan, "tuple"))  # raises the error for the first invalid value, as for rows
-        raise
-    return dict(zip(page.plan.names, made, strict=True))
-
-
-def load_numpy() -> Any:
-    """Return the module NumPy, an optional dependency. Raise ImportError without it."""
-    try:
-        return import_module("numpy")
-    except ImportError as error:
-        raise ImportError("NumpyProtocolHandler needs NumPy: pip install fastcql[numpy]") from error
-
-
-def _plan_of(plan: ResultPlan, vector_arrays: bool) -> _Plan:
-    known: dict[Any, Any] = plan.extra or {}
-    key = ("numpy", vector_arrays)
-    found: _Plan | None = known.get(key)
-    if found is None:
-        dtypes = [_dtype(codec, vector_arrays) for codec in plan.codecs]
-        columns = [
-            (name, None if dtype is None else codec)
-            for name, codec, dtype in zip(plan.names, plan.codecs, dtypes, strict=True)
-        ]
-        found = _Plan(dtypes, ColumnPlan(columns, None))
-        plan.extra = {**known, key: found}
-    return found
-
-
-def _dtype(codec: Codec, vector_arrays: bool) -> str | None:
-    if vector_arrays and codec.dimensions and codec.children[0].kind in _VECTOR_ELEMENTS:
-        return _DTYPES[codec.children[0].kind]
-    return _DTYPES.get(codec.kind)
-
-
-def _masked(numpy: Any, dtype: str, rows: int, dimensions: int, memory: Any, valid: Any) -> Any:
-    """Return numbers as a masked array, with or without nulls. The mask of vectors is one value per row, broadcast to
-    the elements: a mask of every element could be as large as the page."""
-    shape = (rows, dimensions) if dimensions else (rows,)
-    values = numpy.ndarray(shape, dtype, memory)
-    if valid is None:
-        nulls = numpy.zeros(rows, bool)
-    else:
-        bits = numpy.unpackbits(numpy.frombuffer(valid, "uint8"), count=rows, bitorder="little").view(bool)
-        nulls = numpy.logical_not(bits, out=bits)
-    if dimensions:
-        nulls = numpy.broadcast_to(nulls[:, None], shape)
-    return numpy.ma.MaskedArray(values, nulls)
-
-
-# ---- handlers
+# ---- handlers of messages
 
 HAVE_CYTHON = True
 
@@ -273,7 +185,7 @@ class ProtocolHandler(_ProtocolHandler):
     """The standard handler. Rows are decoded natively, on access."""
 
 
-# ---- page_handlers
+# ---- handlers that convert pages
 
 
 @public("cassandra.protocol")
@@ -327,3 +239,89 @@ class NumpyProtocolHandler(ProtocolHandler):
             message.parsed_rows = numpy_columns(message.page, cls.vector_arrays)
             message.page = None
         return message
+
+
+# ---- pages as NumPy arrays
+
+_DTYPES = {
+    TypeId.SMALLINT: "int16",
+    TypeId.INT: "int32",
+    TypeId.BIGINT: "int64",
+    TypeId.COUNTER: "int64",
+    TypeId.FLOAT: "float32",
+    TypeId.DOUBLE: "float64",
+}
+_VECTOR_ELEMENTS = {TypeId.INT, TypeId.BIGINT, TypeId.FLOAT, TypeId.DOUBLE}
+
+
+class _Plan(NamedTuple):
+    """Types of the arrays of a result."""
+
+    dtypes: list[str | None]  # None: objects
+    columns: ColumnPlan
+
+
+def numpy_columns(page: RowsPage, vector_arrays: bool = False) -> dict[str, Any]:
+    """Return all rows of *page* as a dict of column name to array. Raise ImportError without NumPy, and DriverException
+    if a value is not valid for its type. Of two columns with one name the dict has the last one."""
+    numpy = load_numpy()
+    rows = len(page)
+    plan = _plan_of(page.plan, vector_arrays)
+    made = []
+    try:
+        found = decode_arrays(plan.columns, page)
+        for at, (dtype, codec, (memory, valid)) in enumerate(zip(plan.dtypes, page.plan.codecs, found, strict=True)):
+            if dtype is None:
+                array = numpy.empty(rows, object)
+                decode_objects(page, at, memory, array)
+            else:
+                array = _masked(numpy, dtype, rows, codec.dimensions, memory, valid)
+            made.append(array)
+    except DriverException:
+        page.decode(RowPlan(page.plan, "tuple"))  # raises the error for the first invalid value, as for rows
+        raise
+    return dict(zip(page.plan.names, made, strict=True))
+
+
+def load_numpy() -> Any:
+    """Return the module NumPy, an optional dependency. Raise ImportError without it."""
+    try:
+        return import_module("numpy")
+    except ImportError as error:
+        raise ImportError("NumpyProtocolHandler needs NumPy: pip install fastcql[numpy]") from error
+
+
+def _plan_of(plan: ResultPlan, vector_arrays: bool) -> _Plan:
+    known: dict[Any, Any] = plan.extra or {}
+    key = ("numpy", vector_arrays)
+    found: _Plan | None = known.get(key)
+    if found is None:
+        dtypes = [_dtype(codec, vector_arrays) for codec in plan.codecs]
+        columns = [
+            (name, None if dtype is None else codec)
+            for name, codec, dtype in zip(plan.names, plan.codecs, dtypes, strict=True)
+        ]
+        found = _Plan(dtypes, ColumnPlan(columns, None))
+        plan.extra = {**known, key: found}
+    return found
+
+
+def _dtype(codec: Codec, vector_arrays: bool) -> str | None:
+    if vector_arrays and codec.dimensions and codec.children[0].kind in _VECTOR_ELEMENTS:
+        return _DTYPES[codec.children[0].kind]
+    return _DTYPES.get(codec.kind)
+
+
+def _masked(numpy: Any, dtype: str, rows: int, dimensions: int, memory: Any, valid: Any) -> Any:
+    """Return numbers as a masked array, with or without nulls. The mask of vectors is one value per row, broadcast to
+    the elements: a mask of every element could be as large as the page."""
+    shape = (rows, dimensions) if dimensions else (rows,)
+    values = numpy.ndarray(shape, dtype, memory)
+    if valid is None:
+        nulls = numpy.zeros(rows, bool)
+    else:
+        bits = numpy.unpackbits(numpy.frombuffer(valid, "uint8"), count=rows, bitorder="little").view(bool)
+        nulls = numpy.logical_not(bits, out=bits)
+    if dimensions:
+        nulls = numpy.broadcast_to(nulls[:, None], shape)
+    return numpy.ma.MaskedArray(values, nulls)

@@ -1,8 +1,8 @@
-"""Conviction policies: decide if a connection failure means that the host is down (L4).
+"""Policies of connections: conviction, reconnection, and address translation (L4).
 
-Reconnection policies: delays before new attempts to reach a failed host (L4).
-
-Address translation: from the address that a node announces to the one that this client connects to (L4).
+A conviction policy decides if a connection failure means that the host is down. A reconnection policy has the delays
+before new attempts to reach a failed host. An address translator maps the address that a node announces to the one that
+this client connects to.
 """
 
 from __future__ import annotations
@@ -18,6 +18,11 @@ from cassandra._base.objects import public
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
+
+log = get_logger("cassandra.policies")
+
+
+# ---- conviction of hosts
 
 
 @public("cassandra.policies")
@@ -49,7 +54,7 @@ class SimpleConvictionPolicy(ConvictionPolicy):
         pass
 
 
-# ---- reconnection
+# ---- delays of reconnection
 
 
 @public("cassandra.policies")
@@ -115,9 +120,7 @@ def _check_not_negative(**values: float | None) -> None:
             raise ValueError(f"{name} must not be negative" if value < 0 else f"{name} must not be {value!r}")
 
 
-# ---- translation
-
-log = get_logger("cassandra.policies")
+# ---- translation of addresses
 
 
 @public("cassandra.policies")

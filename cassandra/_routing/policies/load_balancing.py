@@ -1,12 +1,9 @@
-"""Round-robin by data centre and by rack: near hosts first (L4).
+"""Load balancing policies: the order in which a request tries hosts (L4).
 
-Round-robin over all hosts, or over an allow-list of them (L4).
-
-Token awareness: the replicas of a partition first, near ones before far ones (L4).
-
-Policies around another policy: host filters and targeted hosts (L4).
-
-Latency awareness: of equally near replicas, prefer the one that is likely to respond first (L4).
+* Round-robin by data centre and by rack, near hosts first; or over all hosts, or over an allow-list of them.
+* Token awareness: the replicas of a partition first, near ones before far ones.
+* Policies around another policy: host filters, targeted hosts, and latency awareness, which of equally near replicas
+  prefers the one that is likely to respond first.
 """
 
 from __future__ import annotations
@@ -34,6 +31,8 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.policies")
 
+
+# ---- round-robin by data centre and by rack
 
 _DC, _RACK_AND_DC = (0,), (0, 1)  # keys of the near tiers
 NOWHERE: Mapping[str, tuple[Host, ...]] = {}
@@ -280,7 +279,7 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
         return not host.rack or host.rack == self.local_rack
 
 
-# ---- roundrobin
+# ---- round-robin over all or listed hosts
 
 
 @builtin
@@ -376,7 +375,7 @@ def _resolve(name: Any) -> list[str]:
     return [str(sockaddr[0]) for *_, sockaddr in found]
 
 
-# ---- tokenaware
+# ---- token awareness
 
 _NEAR_TO_FAR = (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE)
 
@@ -483,7 +482,7 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         return wanted.state.has_leaders(wanted.keyspace) and first.host_id == wanted.tablet.leader
 
 
-# ---- wrappers
+# ---- policies around another policy
 
 
 @public("cassandra.policies")
@@ -610,7 +609,7 @@ class HostFilterPolicy(LoadBalancingPolicy):
         return filter(self._predicate, fallback_of(self._child_policy, wanted))
 
 
-# ---- latency
+# ---- latency awareness
 
 
 @builtin

@@ -1,9 +1,9 @@
-"""Retry policies: decisions after a failed attempt (L4).
+"""Retry policies, which decide after a failed attempt, and policies of speculative execution (L4).
 
 After a server error or a lost connection it is unknown if the statement was executed. No policy here sends such a
 statement again unless it is idempotent, or was provably not executed; scylla-driver's default does.
 
-Speculative execution: delays before a request is also sent to another host (L4). Idempotent statements only.
+Speculative execution has delays before a request is also sent to another host. It is for idempotent statements only.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from cassandra._base.versions import seconds
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
+
+# ---- decisions after a failed attempt
 
 #: (one of the RetryPolicy constants, consistency level of the next try or None, optionally seconds to wait before)
 Verdict = tuple[int, int | None] | tuple[int, int | None, float | None]
@@ -277,7 +279,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         return decision, consistency, max(0.0, pause + self.min_interval * (random.random() - 0.5))
 
 
-# ---- speculative
+# ---- speculative execution
 
 
 @public("cassandra.policies")

@@ -1,8 +1,4 @@
-"""Routing with metadata that are not this driver's: a mock of a test, a substitute written by a program (L4).
-
-A policy that was populated with such a cluster uses the public methods of its metadata, as scylla-driver's policies do.
-
-Routers: the use of load balancing policies by requests. :func:`router_for` makes one per policy (L4).
+"""Routers: the use of load balancing policies by requests. :func:`router_for` makes one per policy (L4).
 
 ``make_query_plan`` is not used for every policy: a plan costs a generator, and with token awareness a shuffled list and
 a set, for every request, although only the first host is used unless it fails. The classes decide: for a chain of
@@ -13,6 +9,9 @@ Silent hosts (``Host.is_suspect``) come last in any policy's plan: native plans 
 and all other plans go through ``SuspectsLast``. A far host that responds is better than a near one that does not.
 
 A router returns targets (``Place``): a host, and its shard that holds the request's tablet.
+
+A policy that was populated with metadata that are not this driver's, a mock of a test or a substitute written by a
+program, uses the public methods of these metadata, as scylla-driver's policies do.
 """
 
 from __future__ import annotations
@@ -21,91 +20,26 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import getrandbits
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
-from cassandra._core.routing import Place, RouteHosts, RoutePlan, RouteRing, SuspectsLast
-from cassandra._routing.metadata import ClusterState
+from cassandra._core.routing import Place, RouteHosts, RoutePlan, RouteRing, SuspectsLast, TabletMap
+from cassandra._routing.metadata import ClusterState, Topology
 
-from .base import Wanted, keeps_order
+from .base import BuiltIn, Leaf, LoadBalancingPolicy, Wanted, keeps_order
 
 if TYPE_CHECKING:
-    from cassandra._core.routing import TabletMap
     from cassandra._routing.host import Host
-    from cassandra._routing.metadata import Topology
     from cassandra._routing.ring import ReplicaMap
 
-    from .base import BuiltIn, Leaf, LoadBalancingPolicy
     from .load_balancing import LatencyAwarePolicy
 
-
-def wanted_of(metadata: Any, keyspace: str | None, statement: Any, policy: Any) -> Wanted:
-    """Return the routing parameters of a request in the cluster of *metadata*. *policy*: the wrapped policy."""
-    state = state_of(metadata)
-    if type(state) is ClusterState:
-        return Wanted.of(state, keyspace, None, statement)
-    return cast("Wanted", ForeignWanted(metadata, state, keyspace, statement, policy))
-
-
-def state_of(metadata: Any) -> Any:
-    """Return the snapshot of *metadata*, or a substitute for it."""
-    state = getattr(metadata, "state", None)
-    return state if type(state) is ClusterState else ForeignState(metadata)  # not isinstance(), which mocks pass
-
-
-class ForeignState:
-    """The methods of a snapshot that policies use, over *metadata*."""
-
-    def __init__(self, metadata: Any) -> None:
-        self._metadata = metadata
-
-    def host_at(self, address: str) -> Host | None:
-        found: Host | None = self._metadata.get_host(address)
-        return found
-
-    def has_leaders(self, keyspace: str | None) -> bool:
-        return False
-
-
-class ForeignWanted:
-    """:class:`Wanted` over *metadata*."""
-
-    tablet: Any = None
-
-    def __init__(self, metadata: Any, state: Any, keyspace: str | None, statement: Any, policy: Any) -> None:
-        self._metadata = metadata
-        self._policy = policy
-        self.state = state
-        self.keyspace = keyspace
-        self.statement = statement
-
-    @property
-    def ordered(self) -> bool:
-        return keeps_order(self.statement)
-
-    def replicas(self) -> Sequence[Host]:
-        """Return the replicas of the tablet if the metadata have one, else the replicas by the ring."""
-        key = getattr(self.statement, "routing_key", None)
-        if key is None or self.keyspace is None:
-            return ()
-        metadata, table = self._metadata, getattr(self.statement, "table", None)
-        tablets, ring = getattr(metadata, "_tablets", None), getattr(metadata, "token_map", None)
-        if tablets is not None and ring is not None:
-            tablet = tablets.get_tablet_for_key(self.keyspace, table, ring.token_class.from_key(key))
-            if tablet is not None:
-                return self._hosts_of(tablet)
-        return list(metadata.get_replicas(self.keyspace, key))
-
-    def _hosts_of(self, tablet: Any) -> Sequence[Host]:
-        holders = {host_id for host_id, _ in tablet.replicas}
-        plan: Iterable[Host] = self._policy.make_query_plan(self.keyspace, self.statement)
-        return [host for host in plan if host.host_id in holders]
-
-
-# ---- router
 
 T = TypeVar("T")
 
 _BUILTIN: set[type] = set()
 _METHODS = frozenset(("distance", "make_query_plan"))
 _KEPT = 1024  # maximum number of cached plans: statements may name any number of tables
+
+
+# ---- policies of the driver
 
 
 def builtin(cls: type[T]) -> type[T]:
@@ -132,6 +66,9 @@ def fallback_of(policy: Any, wanted: Wanted) -> Iterator[Host]:
     if is_unmodified(policy):
         return policy.fallback(wanted)
     return iter(policy.make_query_plan(wanted.keyspace, wanted.statement))
+
+
+# ---- targets of requests
 
 
 class Router:
@@ -317,3 +254,69 @@ class Chain:
 def router_for(policy: LoadBalancingPolicy) -> Router:
     """Return a router for *policy*; the caller caches it."""
     return PickingRouter(policy) if is_builtin(policy) else Router(policy)
+
+
+# ---- metadata of tests and programs
+
+
+def wanted_of(metadata: Any, keyspace: str | None, statement: Any, policy: Any) -> Wanted:
+    """Return the routing parameters of a request in the cluster of *metadata*. *policy*: the wrapped policy."""
+    state = state_of(metadata)
+    if type(state) is ClusterState:
+        return Wanted.of(state, keyspace, None, statement)
+    return cast("Wanted", ForeignWanted(metadata, state, keyspace, statement, policy))
+
+
+def state_of(metadata: Any) -> Any:
+    """Return the snapshot of *metadata*, or a substitute for it."""
+    state = getattr(metadata, "state", None)
+    return state if type(state) is ClusterState else ForeignState(metadata)  # not isinstance(), which mocks pass
+
+
+class ForeignState:
+    """The methods of a snapshot that policies use, over *metadata*."""
+
+    def __init__(self, metadata: Any) -> None:
+        self._metadata = metadata
+
+    def host_at(self, address: str) -> Host | None:
+        found: Host | None = self._metadata.get_host(address)
+        return found
+
+    def has_leaders(self, keyspace: str | None) -> bool:
+        return False
+
+
+class ForeignWanted:
+    """:class:`Wanted` over *metadata*."""
+
+    tablet: Any = None
+
+    def __init__(self, metadata: Any, state: Any, keyspace: str | None, statement: Any, policy: Any) -> None:
+        self._metadata = metadata
+        self._policy = policy
+        self.state = state
+        self.keyspace = keyspace
+        self.statement = statement
+
+    @property
+    def ordered(self) -> bool:
+        return keeps_order(self.statement)
+
+    def replicas(self) -> Sequence[Host]:
+        """Return the replicas of the tablet if the metadata have one, else the replicas by the ring."""
+        key = getattr(self.statement, "routing_key", None)
+        if key is None or self.keyspace is None:
+            return ()
+        metadata, table = self._metadata, getattr(self.statement, "table", None)
+        tablets, ring = getattr(metadata, "_tablets", None), getattr(metadata, "token_map", None)
+        if tablets is not None and ring is not None:
+            tablet = tablets.get_tablet_for_key(self.keyspace, table, ring.token_class.from_key(key))
+            if tablet is not None:
+                return self._hosts_of(tablet)
+        return list(metadata.get_replicas(self.keyspace, key))
+
+    def _hosts_of(self, tablet: Any) -> Sequence[Host]:
+        holders = {host_id for host_id, _ in tablet.replicas}
+        plan: Iterable[Host] = self._policy.make_query_plan(self.keyspace, self.statement)
+        return [host for host in plan if host.host_id in holders]

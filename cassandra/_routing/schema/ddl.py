@@ -4,7 +4,7 @@ Programs compare and split these texts, so each is identical to the output of sc
 (``tests/compat/programs/ddl.py``). It differs only where that output is not valid CQL: quotes within values, ``$$``
 within bodies, frozen types that functions return.
 
-Column masks: conversion of rows of ``system_schema.column_masks`` to CQL (L4).
+Masks of columns are made of the rows of ``system_schema.column_masks``.
 """
 
 from __future__ import annotations
@@ -12,27 +12,31 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cassandra._base.names import map_literal, name_as_described, protect_value
 
 from .cqltype import parse_cql_type
-from .model import extension_cql
-
-if TYPE_CHECKING:
-    from .model import (
-        Aggregate,
-        ColumnMetadata,
-        Function,
-        IndexMetadata,
-        KeyspaceMetadata,
-        MaterializedViewMetadata,
-        TableMetadata,
-        TriggerMetadata,
-        UserType,
-    )
+from .model import (
+    Aggregate,
+    ColumnMetadata,
+    Function,
+    IndexMetadata,
+    KeyspaceMetadata,
+    MaterializedViewMetadata,
+    TableMetadata,
+    TriggerMetadata,
+    UserType,
+    extension_cql,
+)
 
 _TYPE_MARK = r"""\bfrozen<|"(?:[^"]|"")*"|'(?:[^']|'')*'|."""  # compiled on first use
+#: Literals without quotes: numbers, UUIDs, booleans and durations; the hexadecimal digits of values with elements.
+_BARE = re.compile(r"[-+.\w]*")
+_QUOTED = frozenset(("ascii", "date", "inet", "text", "time", "timestamp", "varchar"))
+
+
+# ---- statements that create an item
 
 
 def create_keyspace(keyspace: KeyspaceMetadata) -> str:
@@ -179,6 +183,9 @@ def create_aggregate(aggregate: Aggregate, formatted: bool) -> str:
     return ("\n    " if formatted else " ").join(clauses)
 
 
+# ---- parts of statements
+
+
 def _commented(text: str) -> str:
     """Return *text* for use within a comment, which it must not end."""
     return text.replace("*/", "* /")
@@ -276,11 +283,7 @@ def _thawed(cql_type: str) -> str:
     return thawed
 
 
-# ---- masks
-
-#: Literals without quotes: numbers, UUIDs, booleans and durations; the hexadecimal digits of values with elements.
-_BARE = re.compile(r"[-+.\w]*")
-_QUOTED = frozenset(("ascii", "date", "inet", "text", "time", "timestamp", "varchar"))
+# ---- masks of columns
 
 
 def mask_cql(row: Mapping[str, Any]) -> str:
@@ -306,8 +309,6 @@ def _literal(cql_type: str, value: str) -> str:
     if parsed.args and not any(part.kind == "user" for part in parsed.walk()):
         from cassandra._routing.partition_keys import codec_of
         from cassandra._wire.encoder import Encoder
-
-        from .model import KeyspaceMetadata
 
         codec = codec_of(cql_type, KeyspaceMetadata("", True, None, None))
         encoder = Encoder()

@@ -1,22 +1,15 @@
-"""Contents of keyspaces: dicts that follow the schema, and lazy parsing of their values (L4).
+"""Public model of the schema in ``cluster.metadata``: keyspaces, tables, views, user types, functions, aggregates (L4).
 
-A program may keep a reference to the dict of all keyspaces, and to those of a keyspace. So such a dict stays the same
-object, and a schema change is applied to it name by name: a look-up finds the old or the new value, never an empty dict
-that is being refilled. Iteration uses a copy made at one moment, and ``keys()``, ``values()`` and ``items()`` are views
-of such a copy.
+Objects are made by ``parser.py`` and are not changed later (``update.py``). ``ddl.py`` formats them as CQL.
+Applications can register hooks that add CQL to a table's exported schema for its server extensions.
+
+The dicts of a keyspace follow the schema, and their values are parsed on first use. A program may keep a reference to
+the dict of all keyspaces, and to those of a keyspace. So such a dict stays the same object, and a schema change is
+applied to it name by name: a look-up finds the old or the new value, never an empty dict that is being refilled.
+Iteration uses a copy made at one moment, and ``keys()``, ``values()`` and ``items()`` are views of such a copy.
 
 No lock: each name is set, removed or initialised by one operation of a built-in, and a copy that another thread
 disturbs is repeated.
-
-Hooks for applications that add CQL to a table's exported schema for its server extensions (L4).
-
-Public model of user types, functions and aggregates, in ``cluster.metadata`` (L4).
-
-Public model of tables, views and their parts, in ``cluster.metadata`` (L4).
-
-Objects are made by ``parser.py`` and are not changed later (``live.py``). ``ddl.py`` formats them as CQL.
-
-A keyspace with its contents (L4).
 """
 
 from __future__ import annotations
@@ -28,6 +21,8 @@ from typing import Any, ClassVar, NamedTuple
 from cassandra._base.names import SignatureDescriptor
 from cassandra._base.objects import public
 from cassandra._routing.replication import _ReplicationStrategy
+
+# ---- dicts that follow the schema
 
 #: The dicts of a keyspace; the contents of each may refer to those of the ones before it.
 PARTS = ("user_types", "functions", "aggregates", "views", "indexes", "tables")
@@ -114,7 +109,7 @@ class Contents:
         return made
 
 
-# ---- extensions
+# ---- extensions of tables
 
 _BY_NAME: dict[str, type[TableExtensionInterface]] = {}
 
@@ -149,7 +144,7 @@ def extension_cql(table: Any) -> list[str]:
     return [cql for cql in found if cql]
 
 
-# ---- functions
+# ---- user types, functions and aggregates
 
 
 @public("cassandra.metadata")
@@ -300,7 +295,7 @@ class Aggregate:
         return self.as_cql_query(formatted=True) + ";"
 
 
-# ---- table
+# ---- tables, views and their parts
 
 
 @public("cassandra.metadata")
@@ -576,7 +571,7 @@ class MaterializedViewMetadata:
         return self.as_cql_query(formatted=True) + ";"
 
 
-# ---- keyspace
+# ---- a keyspace with its contents
 
 
 class _Part:

@@ -1,9 +1,7 @@
-"""Part of the schema that has changed or is to be read again (L4).
+"""Parts of the schema to read after a change, and the queries that read them: one minimal set per part (L4).
 
-Queries that read a part of the schema: one minimal set per change (L4).
-
-Only ``system_schema`` (Apache Cassandra 3.0 and later, ScyllaDB) is supported. Queries of one set are independent
-and may run concurrently; their rows are passed to ``parser.py`` as dicts, under the query's ``name``.
+Only ``system_schema`` (Apache Cassandra 3.0 and later, ScyllaDB) is supported. Queries of one set are independent and
+may run concurrently; their rows are passed to ``parser.py`` as dicts, under the query's ``name``.
 """
 
 from __future__ import annotations
@@ -20,6 +18,11 @@ KEYSPACE_CONTENTS = "KEYSPACE_CONTENTS"
 
 #: Kinds of targets that include the settings of the keyspace.
 SETTINGS = (EVERYTHING, SchemaTargetType.KEYSPACE, KEYSPACE_CONTENTS)
+
+_TABLE_PARTS = ("tables", "columns", "indexes", "triggers", "dropped_columns")
+_KEYSPACE_PARTS = (*_TABLE_PARTS, "views", "types", "functions", "aggregates")
+_VIRTUAL_PARTS = ("keyspaces", "tables", "columns")
+_OPTIONAL_PARTS = frozenset(("triggers", "dropped_columns", "column_masks", "scylla_keyspaces"))
 
 
 class SchemaTarget(NamedTuple):
@@ -82,9 +85,6 @@ class SchemaTarget(NamedTuple):
         return target._replace(dropped=event.get("change_type") == SchemaChangeType.DROPPED)
 
 
-# ---- queries
-
-
 class SchemaQuery:
     """One query. An ``optional`` one may be rejected by the server (InvalidRequest, Unauthorized): then it has no
     rows."""
@@ -116,12 +116,6 @@ class ServerTraits:
         major = version[: len(version) - len(version.lstrip("0123456789"))][:9]
         number = int(major) if major and not is_scylla else 0
         return cls(number >= 4, leaders, number >= 5)
-
-
-_TABLE_PARTS = ("tables", "columns", "indexes", "triggers", "dropped_columns")
-_KEYSPACE_PARTS = (*_TABLE_PARTS, "views", "types", "functions", "aggregates")
-_VIRTUAL_PARTS = ("keyspaces", "tables", "columns")
-_OPTIONAL_PARTS = frozenset(("triggers", "dropped_columns", "column_masks", "scylla_keyspaces"))
 
 
 def schema_queries(target: SchemaTarget, traits: ServerTraits) -> tuple[SchemaQuery, ...]:

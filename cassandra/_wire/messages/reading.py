@@ -1,14 +1,14 @@
-"""Column metadata as Python objects: keyspace, table, name and type class of each column (L2).
+"""Metadata, protocol primitives and results in Python, for protocol handlers of programs (L2).
 
-Protocol primitives on file-like objects, the ``read_*``/``write_*`` functions of ``cassandra.protocol`` (L2).
+The driver itself decodes natively, with ``codec.Reader``, also for subclasses of ResultMessage without steps of their
+own. Here are:
 
-For protocol handlers of programs; the driver itself decodes with ``codec.Reader``.
-
-Decoding of RESULT bodies step by step in Python, for subclasses of ResultMessage that override a step (L2).
-
-The driver itself does not use it: a class without steps of its own is decoded natively. The steps have scylla-driver's
-names and arguments, so that an application's subclass works unchanged: ``recv_results_rows`` gets a file-like object
-and sets ``column_names``, ``column_types`` and ``parsed_rows``; ``type_codes`` has the class that decodes each type.
+* Column metadata as Python objects: keyspace, table, name and type class of each column.
+* The ``read_*`` and ``write_*`` functions of ``cassandra.protocol``, on file-like objects.
+* Decoding of RESULT bodies step by step, for subclasses of ResultMessage that override a step. The steps have
+  scylla-driver's names and arguments, so that an application's subclass works unchanged: ``recv_results_rows`` gets a
+  file-like object and sets ``column_names``, ``column_types`` and ``parsed_rows``; ``type_codes`` has the class that
+  decodes each type.
 """
 
 from __future__ import annotations
@@ -35,7 +35,53 @@ from cassandra._wire.types.scalars import scalar_classes
 
 from .requests import ReadableFile, WritableFile
 
+#: The names that ``cassandra.protocol`` imports: the primitives.
+__all__ = [
+    "int32_pack",
+    "read_binary_longstring",
+    "read_binary_string",
+    "read_byte",
+    "read_bytesmap",
+    "read_consistency_level",
+    "read_error_code_map",
+    "read_inet",
+    "read_inet_addr_only",
+    "read_int",
+    "read_longstring",
+    "read_short",
+    "read_string",
+    "read_stringlist",
+    "read_stringmap",
+    "read_stringmultimap",
+    "read_uint_le",
+    "read_value",
+    "uint16_pack",
+    "uint32_le_pack",
+    "uint32_pack",
+    "uint64_pack",
+    "uint8_pack",
+    "v3_header_pack",
+    "write_byte",
+    "write_bytesmap",
+    "write_consistency_level",
+    "write_inet",
+    "write_int",
+    "write_long",
+    "write_longstring",
+    "write_short",
+    "write_string",
+    "write_stringlist",
+    "write_stringmap",
+    "write_stringmultimap",
+    "write_uint",
+    "write_uint_le",
+    "write_value",
+]
+
 Specs = Iterable[tuple[str, str, str, Any]]
+
+
+# ---- metadata of columns
 
 
 @public("cassandra.protocol")
@@ -153,49 +199,7 @@ def _reduce_type(cls: Any) -> str | tuple[Any, ...]:
 copyreg.pickle(CassandraTypeType, _reduce_type)
 
 
-# ---- primitives
-
-__all__ = [
-    "int32_pack",
-    "read_binary_longstring",
-    "read_binary_string",
-    "read_byte",
-    "read_bytesmap",
-    "read_consistency_level",
-    "read_error_code_map",
-    "read_inet",
-    "read_inet_addr_only",
-    "read_int",
-    "read_longstring",
-    "read_short",
-    "read_string",
-    "read_stringlist",
-    "read_stringmap",
-    "read_stringmultimap",
-    "read_uint_le",
-    "read_value",
-    "uint16_pack",
-    "uint32_le_pack",
-    "uint32_pack",
-    "uint64_pack",
-    "uint8_pack",
-    "v3_header_pack",
-    "write_byte",
-    "write_bytesmap",
-    "write_consistency_level",
-    "write_inet",
-    "write_int",
-    "write_long",
-    "write_longstring",
-    "write_short",
-    "write_string",
-    "write_stringlist",
-    "write_stringmap",
-    "write_stringmultimap",
-    "write_uint",
-    "write_uint_le",
-    "write_value",
-]
+# ---- protocol primitives
 
 int32_pack: Callable[[int], bytes] = struct.Struct(">i").pack
 uint8_pack: Callable[[int], bytes] = struct.Struct(">B").pack
@@ -380,7 +384,7 @@ def write_inet(f: WritableFile, addrtuple: tuple[str, int]) -> None:
     write_int(f, port)
 
 
-# ---- reading
+# ---- decoding of RESULT step by step
 
 CUSTOM, LIST, MAP, SET, USER_TYPE, TUPLE = 0x00, 0x20, 0x21, 0x22, 0x30, 0x31
 STEPS = (

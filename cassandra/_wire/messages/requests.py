@@ -1,11 +1,7 @@
-"""Base classes of messages: encoding of request envelopes, decoding of response bodies (L2).
+"""Requests of a session, messages of authentication, and the base classes of messages (L2).
 
-Messages of authentication during the handshake (L2).
-
-Requests of a session: QUERY, PREPARE, EXECUTE, BATCH, REGISTER, OPTIONS, STARTUP (L2).
-
-Sessions encode their requests directly with the codec; these classes produce the same bytes for the handshake, the
-control connection, protocol handlers and users.
+A request encodes its envelope, a response decodes its body. Sessions encode their requests directly with the codec;
+these classes produce the same bytes for the handshake, the control connection, protocol handlers and users.
 """
 
 from __future__ import annotations
@@ -32,6 +28,15 @@ from cassandra._core.codec import (
 
 HEADER_SIZE = 9
 
+#: Metadata id for a statement that was prepared without one. It differs from the server's id, so the server sends the
+#: metadata and the id with the result.
+NO_METADATA = b""
+
+Payload = Mapping[str, bytes | None] | None
+
+
+# ---- base classes
+
 
 class ReadableFile(Protocol):
     def read(self, size: int = ..., /) -> bytes: ...
@@ -50,7 +55,7 @@ class RequestMessage(_MessageType):
         version: int,
         *,
         flags: int = 0,
-        payload: Mapping[str, bytes | None] | None = None,
+        payload: Payload = None,
         features: Any = None,
     ) -> bytes:
         """Return the whole envelope, with stream id 0, uncompressed. *features* are the negotiated ones, or None."""
@@ -58,7 +63,7 @@ class RequestMessage(_MessageType):
             flags |= Flag.TRACING
         return self._encode(version, flags, payload or self.custom_payload, features)
 
-    def _encode(self, version: int, flags: int, payload: Mapping[str, bytes | None] | None, features: Any) -> bytes:
+    def _encode(self, version: int, flags: int, payload: Payload, features: Any) -> bytes:
         return encode_envelope(version, flags, self.opcode, self._body(version))
 
     def _body(self, version: int) -> bytes:
@@ -90,7 +95,7 @@ def as_reader(source: Reader | ReadableFile) -> Reader:
     return source if isinstance(source, Reader) else Reader(source.read())
 
 
-# ---- auth
+# ---- messages of authentication
 
 
 @public("cassandra.protocol")
@@ -174,9 +179,7 @@ class AuthSuccessMessage(ResponseMessage):
         return cls(as_reader(f).bytes())
 
 
-# ---- requests
-
-Payload = Mapping[str, bytes | None] | None
+# ---- requests of a session
 
 
 @public("cassandra.protocol")
@@ -232,11 +235,6 @@ class PrepareMessage(RequestMessage):
 
     def _encode(self, version: int, flags: int, payload: Payload, features: Any) -> bytes:
         return encode_prepare(version, self.query, flags=flags, payload=payload, keyspace=self.keyspace)
-
-
-#: Metadata id for a statement that was prepared without one. It differs from the server's id, so the server sends the
-#: metadata and the id with the result.
-NO_METADATA = b""
 
 
 @public("cassandra.protocol")

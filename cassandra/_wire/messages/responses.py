@@ -1,10 +1,6 @@
-"""Decoding of ERROR bodies (L2). The class of an error code declares the fields (L0, ``info_fields``).
+"""Responses of servers, and decoding of a frame to its message (L2), except rows that a session decodes itself.
 
-EVENT: messages that servers push (L2).
-
-READY, SUPPORTED and RESULT (L2).
-
-Decoding of a response frame to its message (L2), for all responses except rows that a session decodes itself.
+The class of an error code declares the fields of its ERROR body (L0, ``info_fields``).
 """
 
 from __future__ import annotations
@@ -27,10 +23,9 @@ from cassandra._base.server_errors import (
 from cassandra._core.codec import Reader, Result, ResultPlan, TypeContext, decode_result
 from cassandra._core.transport import Frame
 from cassandra._wire.encryption import context_by, resolver, result_plan_by
-from cassandra._wire.messages.reading import ReadsResults, uses_metadata_ids
 from cassandra._wire.rows import column_types, decode_page
 
-from .reading import as_columns, as_context, as_plan, as_user_types, columns_of
+from .reading import ReadsResults, as_columns, as_context, as_plan, as_user_types, columns_of, uses_metadata_ids
 from .requests import (
     AuthChallengeMessage,
     AuthenticateMessage,
@@ -39,6 +34,8 @@ from .requests import (
     ResponseMessage,
     as_reader,
 )
+
+# ---- bodies of ERROR
 
 
 def read_error(reader: Reader, version: int, rate_limit_error: int | None = None) -> ErrorMessage:
@@ -103,7 +100,7 @@ _READERS: dict[str, Any] = {
 }
 
 
-# ---- events
+# ---- EVENT: messages that servers push
 
 known_event_types = frozenset({"TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE", "CLIENT_ROUTES_CHANGE"})
 
@@ -166,7 +163,7 @@ class EventMessage(ResponseMessage):
         }
 
 
-# ---- results
+# ---- READY, SUPPORTED and RESULT
 
 
 @public("cassandra.protocol")
@@ -198,6 +195,7 @@ class SupportedMessage(ResponseMessage):
 
 
 _native: Any = Result  # for its descriptors, which the properties below extend
+_PLANS = ("page", "plan", "bind_plan")
 
 
 @public("cassandra.protocol")
@@ -299,10 +297,6 @@ class FastResultMessage(ResultMessage):
     __slots__ = ()
 
 
-_PLANS = ("page", "plan", "bind_plan")
-_COMPUTED = ("column_names", "column_types", "column_metadata", "bind_metadata")
-
-
 def _names(message: ResultMessage) -> list[str]:
     """Return the names of the attributes of a message, without ``parsed_rows`` if the rows are still a page."""
     own = [name for name in slot_names(message) if name != "parsed_rows" or message.page is None]
@@ -317,7 +311,7 @@ def _restored(cls: type[ResultMessage], state: dict[str, Any]) -> ResultMessage:
     return message
 
 
-# ---- decode
+# ---- decoding of a frame
 
 Decompress = Callable[[Any], bytes]
 

@@ -1,10 +1,7 @@
-"""Lists, sets, maps, tuples and wrappers that do not change values (L2).
+"""Types with parameters: collections, tuples, user types, vectors, and composites of legacy tables (L2).
 
-Composite columns of legacy tables (L2): components with a length, a value and an end-of-component byte.
-
-User types (L2): named tuples, or instances of a class the application registered.
-
-``vector<type, n>`` (L2).
+Values of user types are named tuples, or instances of a class the application registered. Composites have components
+with a length, a value and an end-of-component byte. Wrappers such as ``frozen`` do not change values.
 """
 
 from __future__ import annotations
@@ -29,7 +26,8 @@ from cassandra._core.codec import (
     vector_codec,
 )
 from cassandra._wire.marshal import uint16_pack, uint16_unpack
-from cassandra._wire.types.base import (
+
+from .base import (
     UNKNOWN,
     _CassandraType,
     _ParameterizedType,
@@ -39,6 +37,8 @@ from cassandra._wire.types.base import (
     spell,
     spelled_once,
 )
+
+# ---- collections, tuples and wrappers
 
 
 def _named(codec: Codec, cls: Any) -> Codec:
@@ -122,7 +122,7 @@ class ColumnToCollectionType(_ParameterizedType):
     num_subtypes = UNKNOWN
 
 
-# ---- composite
+# ---- composite columns of legacy tables
 
 
 class CompositeType(_ParameterizedType):
@@ -136,9 +136,7 @@ class CompositeType(_ParameterizedType):
 
     @classmethod
     def _make_native(cls) -> Codec:
-        codec = custom_codec(cls.cass_parameterized_type(full=True), cls._unpack, cls._pack)
-        codec.py_type = cls
-        return codec
+        return _named(custom_codec(cls.cass_parameterized_type(full=True), cls._unpack, cls._pack), cls)
 
     @classmethod
     def _unpack(cls, byts: bytes, protocol_version: int) -> tuple[Any, ...]:
@@ -181,12 +179,10 @@ class DynamicCompositeType(_ParameterizedType):
 
     @classmethod
     def _make_native(cls) -> Codec:
-        codec = custom_codec(cls.cass_parameterized_type(full=True))
-        codec.py_type = cls
-        return codec
+        return _named(custom_codec(cls.cass_parameterized_type(full=True)), cls)
 
 
-# ---- udt
+# ---- user types
 
 _classes: OrderedDict[tuple[str, str], Any] = OrderedDict()  # the latest class per (keyspace, type)
 _MOST_CLASSES = 1024  # a limit, as a server may send any number of names
@@ -276,9 +272,7 @@ class UserType(TupleType):
     @classmethod
     def _build(cls, children: list[Codec]) -> Codec:
         names = [name or "" for name in cls.fieldnames or ()]
-        codec = udt_codec(cls.keyspace, cls.typename, names, children, cls.mapped_class)
-        codec.py_type = cls
-        return codec
+        return _named(udt_codec(cls.keyspace, cls.typename, names, children, cls.mapped_class), cls)
 
 
 def _from_hex(text: str) -> str:
@@ -291,7 +285,7 @@ def from_codec(codec: Codec, types: Sequence[Any]) -> Any:
     return UserType._make(codec.keyspace or "", codec.type_name or "", codec.field_names, tuple(types), codec.factory)
 
 
-# ---- vector
+# ---- ``vector<type, n>``
 
 
 class VectorType(_CassandraType):
@@ -349,6 +343,4 @@ class VectorType(_CassandraType):
     def _make_native(cls) -> Codec:
         if cls.subtype is None:
             raise NotImplementedError("VectorType needs parameters to convert values")
-        codec = vector_codec(cls.subtype.codec(), cls.vector_size)
-        codec.py_type = cls
-        return codec
+        return _named(vector_codec(cls.subtype.codec(), cls.vector_size), cls)

@@ -1,10 +1,11 @@
-"""Mapping between native codecs and type classes, for metadata and for :class:`TypeContext` (L2).
+"""Mapping between native codecs and type classes, and functions of type classes that a program has replaced (L2).
 
-Functions of type classes that a program has replaced: ``AsciiType.serialize = staticmethod(...)`` (L2).
+The mapping is for metadata and for :class:`TypeContext`.
 
-Plans run codecs, not classes. So when one of ``FUNCTIONS`` of a class is set or deleted, the codecs of that class and
-of its subclasses call the class from then on, also in plans of prepared statements and in nested types. When the
-driver's functions are restored, the codecs run natively again. Without replaced functions there is no check.
+*Replaced functions*: ``AsciiType.serialize = staticmethod(...)``. Plans run codecs, not classes. So when one of
+``FUNCTIONS`` of a class is set or deleted, the codecs of that class and of its subclasses call the class from then on,
+also in plans of prepared statements and in nested types. When the driver's functions are restored, the codecs run
+natively again. Without replaced functions there is no check.
 
 A replacement examines every codec of the process. The codecs change one after the other, so that meanwhile requests of
 other threads use some replaced codecs. Only one thread at a time may replace functions.
@@ -24,12 +25,11 @@ from cassandra._core.codec import (
     scalar,
     set_on_new,
 )
-from cassandra._wire.types.base import cqltypes, mkUnrecognizedType
-from cassandra._wire.types.parser import lookup_casstype
 
 from . import datastax
-from .base import FUNCTIONS, forget_lookups, is_own
+from .base import FUNCTIONS, cqltypes, forget_lookups, is_own, mkUnrecognizedType
 from .nested import ListType, MapType, SetType, TupleType, UserType, VectorType, from_codec
+from .parser import lookup_casstype
 from .scalars import _ScalarType, scalar_classes
 
 __all__ = [
@@ -40,6 +40,9 @@ __all__ = [
 ]  # importing datastax registers its classes
 
 PARAMETERIZED = {"list": ListType, "set": SetType, "map": MapType, "tuple": TupleType}
+
+
+# ---- classes of codecs
 
 
 def type_class(codec: Codec) -> Any:
@@ -72,7 +75,7 @@ def _find(codec: Codec) -> Any:
     return lookup_casstype(codec.name)
 
 
-# ---- replaced
+# ---- replaced functions
 
 _with_copy: WeakSet[Any] = WeakSet()  # classes whose own functions run a different codec than plans do
 _with_parameters: WeakSet[Any] = WeakSet()  # classes, except those of scalars, whose functions a program has set
