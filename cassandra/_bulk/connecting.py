@@ -1,11 +1,8 @@
-"""Settings from the files of cqlsh: contact points, credentials, options of COPY (L6).
+"""Connection of a command: settings, sessions and context (L6).
 
-Arguments take precedence, then the environment (``CQLSH_HOST``, ``CQLSH_PORT``, ``SSL_CERTFILE``, ``SSL_VALIDATE``,
+Settings are arguments and those of the files of cqlsh: contact points, credentials, options of COPY. Arguments take
+precedence, then the environment (``CQLSH_HOST``, ``CQLSH_PORT``, ``SSL_CERTFILE``, ``SSL_VALIDATE``,
 ``SSL_CHECK_HOSTNAME``), then the file. No repr or message has a password.
-
-A session from arguments (L6).
-
-Context of a command (L6): its arguments, sessions and output.
 """
 
 from __future__ import annotations
@@ -30,6 +27,7 @@ from cassandra._session.cluster import Cluster
 
 from .console import Interrupts, Showing, UsageError, warn
 from .files import is_private
+from .options import read_options
 from .tables import Table
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 9042
@@ -217,7 +215,7 @@ def _truth(text: str, where: str) -> bool:
     return configparser.RawConfigParser.BOOLEAN_STATES[text.lower()]
 
 
-# ---- connecting
+# ---- connection settings
 
 
 class Wanted(NamedTuple):
@@ -333,7 +331,7 @@ def _asked(user: str | None) -> str:
     return getpass.getpass(f"Password of {user}: ")
 
 
-# ---- context
+# ---- context of a command
 
 _NAME = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^",\s][^",]*?))\s*(?=,|$)')
 
@@ -385,8 +383,6 @@ class Context:
         return level_of(self.arguments.consistency, ConsistencyLevel.LOCAL_QUORUM)
 
     def copy_options(self, direction: str, table: Table) -> Mapping[str, Any]:
-        from .options import read_options
-
         return read_options(self.arguments, self.files.copy_options(direction, table.file_name), direction)
 
     def checkpoint(self, usual: str) -> Path:

@@ -1,12 +1,9 @@
-"""Errors and exit codes of commands, and quoting for messages (L6).
+"""Terminal and exit codes of the program (L6): errors, Ctrl-C and SIGTERM, progress and results.
 
-Handling of Ctrl-C and SIGTERM, with sections that defer them (L6). Only in the main thread; elsewhere no handler is
-installed.
+Progress is on stderr, as a bar on a terminal, else as occasional lines. All output may contain text of servers, files
+and users, and goes through :func:`printable`. A command continues if stderr cannot be written.
 
-Output of the program (L6): progress on stderr, as a bar on a terminal, else as occasional lines; warnings; results.
-
-All output may contain text of servers, files and users, and goes through :func:`printable`. A command continues if
-stderr cannot be written.
+Signals are handled only in the main thread, with sections that defer them; elsewhere no handler is installed.
 """
 
 from __future__ import annotations
@@ -43,7 +40,7 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "\u2026")
 
 
-# ---- interrupts
+# ---- Ctrl-C and SIGTERM
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -98,7 +95,7 @@ class _Held:
         self._owner._leave(error is not None)
 
 
-# ---- showing
+# ---- output of the program
 
 OFTEN = 5.0  # seconds between two lines
 

@@ -1,6 +1,6 @@
 """``copy``: copy a table into another one, in the same or another cluster (L6).
 
-``count``: count the rows of a table (L6).
+``count``: count the rows of a table.
 """
 
 from __future__ import annotations
@@ -138,9 +138,6 @@ def _pieces(reading: Any, names: list[str], complete: list[tuple[Any, int]], onc
 def _name(token_range: Any) -> str:
     """Return the name of a range in error messages of its rows."""
     return f"{token_range.start} to {token_range.end}"
-
-
-# ---- counting
 
 
 def count(context: Context) -> int:

@@ -1,9 +1,10 @@
-"""Rows of CSV files (L6). PyArrow splits lines; a quoted field is never null, so a quoted empty text is not null.
+"""CSV files of rows, read and written with PyArrow (L6).
 
-Rows are numbered from 0 in each file, without its header and empty lines, but with invalid rows. Blocks of whole rows
-are read one after the other; an error of a row, such as invalid bytes, affects this row only.
+Reading: PyArrow splits lines. A quoted field is never null, so a quoted empty text is not null. Rows are numbered from
+0 in each file, without its header and empty lines, but with invalid rows. Blocks of whole rows are read one after the
+other; an error of a row, such as invalid bytes, affects this row only.
 
-CSV lines from columns of text (L6): whole columns at a time, joined into one buffer that is written directly.
+Writing: columns of text become lines, whole columns at a time, joined into one buffer that is written directly.
 """
 
 from __future__ import annotations
@@ -14,17 +15,16 @@ import io
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from io import RawIOBase
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from . import csv_scan
-from .csv_scan import MOST_BLOCK, MOST_CELL_LINES, Place, Record, Scanner, Source, is_utf8, lines_in, raw_text
+from .csv_scan import MOST_BLOCK, MOST_CELL_LINES, Place, Record, Scanner, Source, lines_in, raw_text
 from .options import Dialect, Style
 from .tables import TEXTS, Kind
 from .texts_out import texts_of
 
-__all__ = ["CsvFile", "Row", "is_utf8"]
+# ---- reading of rows
 
 
 class Row(NamedTuple):
@@ -303,7 +303,7 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-# ---- csv_out
+# ---- writing of lines
 
 LINE_END = "\r\n"
 BYTE_ORDER_MARK = "\ufeff"
@@ -313,7 +313,7 @@ class CsvWriter:
     """Write lines to *file*, in the encoding of the dialect, with at most one byte order mark, at the beginning of the
     file."""
 
-    def __init__(self, file: BinaryIO | RawIOBase, names: Sequence[str], dialect: Dialect, style: Style) -> None:
+    def __init__(self, file: BinaryIO | io.RawIOBase, names: Sequence[str], dialect: Dialect, style: Style) -> None:
         self._file = file
         self._dialect = dialect
         self._style = style

@@ -1,10 +1,8 @@
-"""Comparable forms of the values of a batch: two values are equal if their bytes are (L6).
-
-``diff``: rows of two tables that are only in one of them, or that have other values (L6).
+"""``diff``: rows of two tables that are only in one of them, or that have other values (L6).
 
 Both tables are read in token order, over the same ranges. Equal batches are skipped as a whole; where something
 differs, rows are paired by key, as long as their tokens are equal: memory holds two batches and, of one partition, the
-rows without a partner.
+rows without a partner. Values are compared in a form in which they are equal if their bytes are.
 """
 
 from __future__ import annotations
@@ -13,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
+from cassandra._core.columns import IngestPlan
+
 from .connecting import Context, columns_of
 from .console import DIFFERENT, DONE, Showing, UsageError, tell
 from .files import need_pyarrow
@@ -20,6 +20,12 @@ from .options import Style
 from .tables import Table, quoted
 from .texts_out import texts_of
 from .unloading import Checkpoint, Coverage, part_of_ring, scan_of
+
+STRIDE = 512  # rows that are compared one by one where a batch differs
+BATCH_ROWS = 8192
+
+
+# ---- comparable forms of values
 
 
 def exact(batch: Any) -> Any:
@@ -66,10 +72,7 @@ def _bits(type_: Any) -> Any:
     return type_
 
 
-# ---- differing
-
-STRIDE = 512  # rows that are compared one by one where a batch differs
-BATCH_ROWS = 8192
+# ---- the command
 
 
 def diff(context: Context) -> int:
@@ -204,8 +207,6 @@ class Side:
         self._piece: Any = None
         where = " AND ".join(f"{quoted([name])} = ?" for name in table.partition_key)
         prepared = session.prepare(f"SELECT {quoted(table.partition_key[:1])} FROM {table.name} WHERE {where}")
-        from cassandra._core.columns import IngestPlan
-
         specs = [(name, codec) for _, _, name, codec in prepared._bind_plan.specs]
         self._keys = IngestPlan(specs, partition_key=table.partition_key)
 

@@ -1,8 +1,7 @@
-"""Files that only their owner can read, that never follow a link, and that appear only when complete (L6).
+"""Files of rows in three formats, and safe creation of all files of this program (L6). POSIX.
 
-All files of this program are created here. POSIX.
-
-Files of rows in three formats (L6): written until complete, read from any row on.
+A file that is created here can be read only by its owner, never follows a link, and appears only when it is complete.
+Files of rows are written until they are complete, and read from any row on.
 """
 
 from __future__ import annotations
@@ -195,12 +194,14 @@ def file_within(folder: Path, name: object) -> Path:
     return path
 
 
-# ---- files
+# ---- rows in three formats
 
 FORMATS = {"parquet": ".parquet", "csv": ".csv", "arrow": ".arrow"}
 BATCH_ROWS = 65536
 #: Types that session.ingest reads from text itself.
 READ_AS_TEXT = TEXTS | {"uuid", "timeuuid", "inet", "decimal", "varint"}
+#: Kind of time-to-live and write-time columns.
+TIMES = Kind("bigint")
 
 
 class FileWriter:
@@ -399,10 +400,6 @@ def _is_text(type_: Any) -> bool:
     if types.is_dictionary(type_) or types.is_run_end_encoded(type_):
         return _is_text(type_.value_type)
     return bool(types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_))
-
-
-#: Kind of time-to-live and write-time columns.
-TIMES = Kind("bigint")
 
 
 def format_of(path: Path) -> str:

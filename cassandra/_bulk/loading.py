@@ -1,7 +1,6 @@
-"""Rows that were not loaded (L6): an error file with the reasons, and a file with the rows, to be corrected and
-loaded.
+"""``load``: load files into a table (L6).
 
-``load``: load files into a table (L6).
+Rows that are not loaded are in an error file, with the reasons, and in a file of rows, to be corrected and loaded.
 """
 
 from __future__ import annotations
@@ -141,7 +140,7 @@ class RefusedRows:
         return found
 
 
-# ---- loading
+# ---- the command
 
 MOST_TIMESTAMP = 1 << 62  # microseconds; it rises with the rows
 

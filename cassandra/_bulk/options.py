@@ -1,6 +1,6 @@
-"""Spelling of values in CSV files: options of COPY of cqlsh (L6). Immutable.
+"""Options of COPY of cqlsh that are supported here, as arguments and in a ``cqlshrc`` (L6).
 
-Options of COPY that are supported here, as arguments and in a ``cqlshrc`` (L6).
+:class:`Dialect` and :class:`Style` are the spelling of lines and values in CSV files. Immutable.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ class Style(NamedTuple):
         return self.decimal_sep != "." or bool(self.thousands_sep)
 
 
-# ---- copy_options
+# ---- options of COPY
+
+#: Encodings of names and of source text: line ends and letters have another meaning there.
+_NOT_OF_FILES = frozenset(("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"))
 
 
 class Option(NamedTuple):
@@ -89,10 +92,6 @@ def encoding(text: str) -> str:
     if found is None or found in _NOT_OF_FILES:
         raise ValueError("must be the name of a text encoding")
     return text
-
-
-#: Encodings of names and of source text: line ends and letters have another meaning there.
-_NOT_OF_FILES = frozenset(("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"))
 
 
 def booleans(text: str) -> tuple[str, str]:

@@ -1,6 +1,6 @@
-"""Column types for the file formats: trees of kinds with user types resolved (L6).
+"""The table of a command, from schema metadata, and the types of its columns (L6).
 
-The table of a command, from schema metadata (L6).
+Types are trees of kinds, for the file formats; user types are resolved.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "counter": 64
 FLOATS = frozenset(("float", "double"))
 NUMBERS = FLOATS | {*INTEGERS, "decimal", "varint"}
 COLLECTIONS = frozenset(("list", "set", "map"))
+#: Names of time-to-live and write-time columns, in SELECT and in files.
+TTL, WRITETIME = "ttl", "writetime"
 
 
 class Kind:
@@ -102,12 +104,6 @@ def arrow_type(kind: Kind) -> Any:
     if name == "timestamp":
         return pa.timestamp("ms", "UTC")
     return pa.time64("ns") if name == "time" else pa.string()
-
-
-# ---- tables
-
-#: Names of time-to-live and write-time columns, in SELECT and in files.
-TTL, WRITETIME = "ttl", "writetime"
 
 
 class Table:

@@ -1,9 +1,7 @@
-"""Parser for collections, tuples, vectors and user types as cqlsh writes them (L6).
-
-Text in the forms of cqlsh to Arrow columns (L6).
+"""Text in the forms of cqlsh to Arrow columns (L6).
 
 Whole columns are converted by kernels of PyArrow first; a column that these cannot convert is read value by value,
-which also finds the invalid values.
+which also finds the invalid values. Collections, tuples, vectors and user types have a parser.
 """
 
 from __future__ import annotations
@@ -19,6 +17,8 @@ from .console import shown
 from .options import Style
 from .tables import FLOATS, INTEGERS, TEXTS, Kind, arrow_type
 from .texts_out import NOTHING, day_of, duration_of
+
+# ---- parser of nested values
 
 _SPACE = re.compile(r"\s*")
 _UNQUOTED = re.compile(r"[^,\[\](){}]*")
@@ -182,7 +182,7 @@ class _Text:
             at = end + 2
 
 
-# ---- texts_in
+# ---- columns of values
 
 BEGIN = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MOMENT = re.compile(

@@ -1,11 +1,10 @@
-"""Days as text: ``2026-01-31``; years of other than four digits have a sign, as in the server's format (L6).
-
-Durations as text: ``1y2mo3d4h5m6s7ms8us9ns``, with a leading minus for negative ones (L6).
-
-Arrow columns to text, in the forms of cqlsh (L6).
+"""Arrow columns to text, in the forms of cqlsh (L6).
 
 Whole columns at a time, by kernels of PyArrow where they write the required form; nested values are assembled from the
 texts of their parts, which are columns, too.
+
+Days are ``2026-01-31``; years of other than four digits have a sign, as in the server's format. Durations are
+``1y2mo3d4h5m6s7ms8us9ns``, with a leading minus for negative ones. Both are read here, too.
 """
 
 from __future__ import annotations
@@ -20,6 +19,8 @@ from typing import Any
 from .console import shown
 from .options import Style
 from .tables import FLOATS, INTEGERS, NUMBERS, TEXTS, Kind
+
+# ---- days as text
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _BASE = datetime.date(2000, 1, 1).toordinal() - _EPOCH
@@ -53,7 +54,7 @@ def day_of(text: str) -> int:
     raise ValueError(f"invalid date: {shown(text)}; expected one such as 2026-01-31")
 
 
-# ---- durations
+# ---- durations as text
 
 MONTHS = {"y": 12, "mo": 1}
 DAYS_OF_UNIT = {"w": 7, "d": 1}
@@ -97,7 +98,7 @@ def duration_of(text: str) -> tuple[int, int, int]:
     return sign * months, sign * days, sign * nanoseconds
 
 
-# ---- texts_out
+# ---- columns of text
 
 #: Range of milliseconds and of days that are written as dates: years 1 to 9999. Others are written as numbers.
 MOMENTS = (-62135596800000, 253402300799999)
@@ -107,6 +108,16 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\xa0]")
 #: Spellings of null within another value, for any style.
 NOTHING = ("", "null", "None")
 _PLAIN_FIELD = re.compile(r"[^\s:,'{}\[\]()][^:,'{}\[\]()]*(?<!\s)")
+_DIRECTIVE = re.compile(r"\.%f|%[-_0^#]*[%-~]", re.DOTALL)
+#: Directives with years, which strftime of the C library does not pad; strptime and other programs expect four digits.
+_YEARS: dict[str, Callable[[datetime.datetime], str]] = {
+    "%Y": lambda moment: f"{moment.year:04}",
+    "%G": lambda moment: f"{moment.isocalendar()[0]:04}",
+    "%C": lambda moment: f"{moment.year // 100:02}",
+    "%F": lambda moment: f"{moment.year:04}-{moment.month:02}-{moment.day:02}",
+    "%+": lambda moment: f"{moment.year:04}-{moment.month:02}-{moment.day:02}",
+    "%c": lambda moment: f"{moment:%a %b} {moment.day:2} {moment:%H:%M:%S} {moment.year:04}",
+}
 
 
 def texts_of(array: Any, kind: Kind, style: Style, nested: bool = False) -> Any:
@@ -305,18 +316,6 @@ def _formatted(text_format: str) -> Callable[[int], str]:
         return moment.strftime(_DIRECTIVE.sub(directive, text_format))
 
     return write
-
-
-_DIRECTIVE = re.compile(r"\.%f|%[-_0^#]*[%-~]", re.DOTALL)
-#: Directives with years, which strftime of the C library does not pad; strptime and other programs expect four digits.
-_YEARS: dict[str, Callable[[datetime.datetime], str]] = {
-    "%Y": lambda moment: f"{moment.year:04}",
-    "%G": lambda moment: f"{moment.isocalendar()[0]:04}",
-    "%C": lambda moment: f"{moment.year // 100:02}",
-    "%F": lambda moment: f"{moment.year:04}-{moment.month:02}-{moment.day:02}",
-    "%+": lambda moment: f"{moment.year:04}-{moment.month:02}-{moment.day:02}",
-    "%c": lambda moment: f"{moment:%a %b} {moment.day:2} {moment:%H:%M:%S} {moment.year:04}",
-}
 
 
 def _days(array: Any, kind: Kind, style: Style, nested: bool) -> Any:

@@ -1,13 +1,12 @@
-"""Checkpoints: files with the progress of a command (L6).
+"""``unload``: a table into files (L6), and the checkpoints and completed ranges of all commands.
 
-Reading a table range by range, and the completed ranges (L6).
+A checkpoint is a file with the progress of a command: the completed ranges of a table that is read range by range.
 
-``unload``: a table into files (L6).
-
-A file has whole token ranges, as many as reach its target size. Ranges are kept in memory until they are complete, or,
-when they are large, in a file of their own. ``unload.json`` beside the files is the checkpoint and the manifest, which
-``load`` reads. A file is recorded there before it is created, and recorded with its ranges when it is published, that
-is written, synced and closed without an error. Otherwise it is removed, and ``--resume`` reads its ranges again.
+An unloaded file has whole token ranges, as many as reach its target size. Ranges are kept in memory until they are
+complete, or, when they are large, in a file of their own. ``unload.json`` beside the files is the checkpoint and the
+manifest, which ``load`` reads. A file is recorded there before it is created, and recorded with its ranges when it is
+published, that is written, synced and closed without an error. Otherwise it is removed, and ``--resume`` reads its
+ranges again.
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cassandra._base.errors import InvalidRequest, UnsupportedOperation
+from cassandra._base.names import maybe_escape_name
 from cassandra._routing.token_ranges import FULL_RING, TokenRange, merge_ranges
 
 from .connecting import Context, columns_of
@@ -34,6 +35,8 @@ from .files import (
 )
 from .options import Dialect, Style, check_copy_options, dialect_of, style_of
 from .tables import TTL, WRITETIME, Kind, Table
+
+# ---- checkpoints of commands
 
 VERSION = 1
 
@@ -83,7 +86,7 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
-# ---- ranges
+# ---- ranges of a table
 
 
 def part_of_ring(begin: int | None, end: int | None) -> TokenRange:
@@ -126,8 +129,6 @@ class Coverage:
 
 def scan_of(session: Any, table: str, **options: Any) -> Any:
     """Return ``session.scan(table)``; raise UsageError for options that a scan rejects."""
-    from cassandra._base.errors import InvalidRequest, UnsupportedOperation
-
     try:
         scan = session.scan(table, **options)
         scan._schema()
@@ -136,7 +137,7 @@ def scan_of(session: Any, table: str, **options: Any) -> Any:
         raise UsageError(str(error)) from None
 
 
-# ---- unloading
+# ---- the command
 
 MANIFEST = "unload.json"
 LOCK = "unload.lock"
@@ -217,8 +218,6 @@ def _unload(context: Context, session: Any, table: Table, folder: Path) -> int:
 
 def with_times(table: Table, columns: list[str], arguments: Any, showing: Any) -> tuple[list[str], list[str]]:
     """Return the select list, and the column names in the files. Raise UsageError if such a name is also a column."""
-    from cassandra._base.names import maybe_escape_name
-
     selected, names = list(columns), list(columns)
     wanted = [what for what, asked in ((TTL, arguments.ttl), (WRITETIME, arguments.writetime)) if asked]
     for what in wanted:

@@ -1,13 +1,11 @@
-"""Key-value store for keys that may not fit into memory (L6).
-
-Rows that ``session.ingest`` cannot write (L6): counters, and cells with their own times. One request each.
-
-Values are encoded by the conversion of ``session.ingest``, so that both ways store the same bytes.
-
-Writes Arrow rows into a table (L6): by ``session.ingest``, or one by one where that cannot write them.
+"""Writes Arrow rows into a table (L6): by ``session.ingest``, or one by one where that cannot write them.
 
 One thread. Rows come in pieces, each with the row numbers of their origin, which errors name. Every few seconds, and at
 the end, all rows taken so far are completed: then ``done`` is called, and the command saves a checkpoint.
+
+Rows that ``session.ingest`` cannot write, counters and cells with their own times, are one request each. Their values
+are encoded by the conversion of ``session.ingest``, so that both ways store the same bytes. Keys of counters may not
+fit into memory: they are in a key-value store.
 """
 
 from __future__ import annotations
@@ -29,6 +27,13 @@ from cassandra._session.statements.prepared import BoundStatement
 
 from .console import TooManyFailed, UsageError
 from .tables import TTL, WRITETIME, Table, quoted
+
+# ---- rows one by one
+
+CONCURRENT = 200
+#: The bytes of a bound value; None for null.
+Cell = bytes | None
+_TIMES = {TTL: TypeId.INT, WRITETIME: TypeId.BIGINT}
 
 
 class Once:
@@ -56,15 +61,6 @@ class Once:
 
     def close(self) -> None:
         self._database.close()
-
-
-# ---- cells
-
-CONCURRENT = 200
-
-#: The bytes of a bound value; None for null.
-Cell = bytes | None
-_TIMES = {TTL: TypeId.INT, WRITETIME: TypeId.BIGINT}
 
 
 class CounterWriter:
@@ -305,7 +301,7 @@ def _need(table: Table, key: Sequence[str], cells: Mapping[str, Cell]) -> None:
             raise ValueError(f"column '{name}': null in a column of the primary key")
 
 
-# ---- writer
+# ---- the writer of a table
 
 OFTEN = 10.0  # seconds between two checkpoints
 

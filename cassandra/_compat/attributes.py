@@ -1,16 +1,7 @@
-"""Compatibility aliases of public classes that other packages are known to read or wrap (L6).
+"""Compatibility aliases of public classes that other packages are known to read, change or wrap (L6).
 
-``cassandra.cluster`` and other facades add them (``_base/aliases.py``): a class here holds the aliases of the public
+Facades such as ``cassandra.cluster`` add them (``_base/aliases.py``): a class here holds the aliases of the public
 class with the same name. The public classes do not use them.
-
-Compatibility aliases of policies that programs are known to use, and change (L6); see ``attributes.py``.
-
-Compatibility aliases of metadata that tests and tools are known to use (L6); see ``attributes.py``.
-
-In scylla-driver the control connection stores the schema by these methods. Here it publishes snapshots; a change that a
-program makes to one lasts until the next schema change is read.
-
-Compatibility aliases of statements that programs are known to use (L6); see ``attributes.py``.
 """
 
 from __future__ import annotations
@@ -35,6 +26,8 @@ from cassandra._wire.handlers import _ProtocolHandler
 from .hooks import Final, end_with_exception, end_with_result
 from .names import _ConfigMode, _ConsistencyMode
 from .protocol import LazyParser, ListParser
+
+# ---- sessions, clusters, requests
 
 
 class Session:
@@ -309,7 +302,7 @@ class LazyProtocolHandler:
     my_opcodes = _ProtocolHandler.message_types_by_opcode
 
 
-# ---- attributes_of_policies
+# ---- load balancing policies
 
 
 class LoadBalancingPolicy:
@@ -395,7 +388,10 @@ class RackAwareRoundRobinPolicy:
         return _ByPlace(self, lambda host: (host.datacenter or self.local_dc, host.rack or self.local_rack))
 
 
-# ---- attributes_of_schema
+# ---- schema metadata
+
+# In scylla-driver the control connection stores the schema by these methods. Here it publishes snapshots; a change that
+# a program makes to one lasts until the next schema change is read.
 
 _KEPT = ("tables", "user_types", "indexes", "functions", "aggregates", "views")  # retained if a keyspace is altered
 
@@ -522,7 +518,7 @@ class ColumnMetadata:
     _cass_type = None
 
 
-# ---- attributes_of_statements
+# ---- statements and prepared statements
 
 
 class Statement:

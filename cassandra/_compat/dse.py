@@ -1,12 +1,8 @@
-"""Tables of DSE graph as CQL (L6), for metadata that a program creates. No supported server has such tables.
+"""Names of DataStax Enterprise: graph, continuous paging, metadata (L6).
 
-Values of DSE graph queries, which can be created, read and compared without a server (L6).
-
-Statements, options and profiles for DSE graph (L6). They can be created and read, but not executed.
-
-Placeholders for unsupported names, which can be imported and raise an error on use (L6).
-
-Names of DataStax Enterprise: graph, continuous paging, metadata (L6). They can be imported; use raises an error.
+Values of graph queries can be created, read and compared without a server. Statements, options and profiles can be
+created and read, but not executed. Tables of graph are for metadata that a program creates: no supported server has
+such tables. All other names are placeholders: they can be imported, and raise an error on use.
 """
 
 from __future__ import annotations
@@ -24,6 +20,8 @@ from cassandra._routing.policies import DefaultLoadBalancingPolicy, NeverRetryPo
 from cassandra._routing.schema import TableMetadataV3
 from cassandra._session.profiles import ExecutionProfile, default_lbp_factory
 from cassandra._session.statements.statement import NOT_SET, SimpleStatement, Statement
+
+# ---- tables of graph
 
 
 @public("cassandra.metadata")
@@ -112,7 +110,7 @@ def _end(label: str, partition_key: list[str], clustering_key: list[str]) -> str
     return f"{protect_name(label)}({', '.join(columns)})"
 
 
-# ---- graph_values
+# ---- values of graph queries
 
 
 class _Value:
@@ -323,7 +321,7 @@ def element(value: Any) -> Any:
     return result.as_vertex() if kind == "vertex" else result.as_edge() if kind == "edge" else result
 
 
-# ---- graph
+# ---- statements, options and profiles of graph queries
 
 GRAPH_TIMEOUT, ANALYTICS_TIMEOUT = 30.0, 7 * 24 * 3600.0  # seconds
 
@@ -531,7 +529,43 @@ def graph_object_row_factory(column_names: Any, rows: Iterable[Any]) -> Iterable
     return (element(json.loads(row[0])["result"]) for row in rows)
 
 
-# ---- unsupported
+# ---- placeholders for unsupported names
+
+GRAPH = "is for DSE graph, which fastcql does not support"
+PAGING = "is for continuous paging of DSE, which fastcql does not support"
+METADATA = "is for metadata of DSE, which fastcql does not support"
+
+#: Names that work without a server.
+QUERY_NAMES = (
+    "GraphOptions GraphProtocol GraphStatement SimpleGraphStatement "
+    "graph_object_row_factory graph_result_row_factory single_object_row_factory"
+)
+VALUE_NAMES = "Edge Element Path T Vertex VertexProperty"
+
+_SERIALIZERS = """
+    GraphSON1Serializer GraphSON1Deserializer GraphSON1TypeDeserializer GraphSON2Serializer GraphSON2Deserializer
+    GraphSON2Reader GraphSON3Serializer GraphSON3Deserializer GraphSON3Reader BigDecimalTypeIO BigIntegerTypeIO
+    BlobTypeIO BooleanTypeIO DoubleTypeIO DurationTypeIO FloatTypeIO InetTypeIO InstantTypeIO Int16TypeIO Int32TypeIO
+    Int64TypeIO LineStringTypeIO LocalDateTypeIO LocalTimeTypeIO PointTypeIO PolygonTypeIO TypeWrapperTypeIO UUIDTypeIO
+    UserTypeIO
+"""
+_MORE_SERIALIZERS = """
+    BulkSetTypeIO ByteBufferTypeIO DseDurationTypeIO EdgeTypeIO GraphSON1TypeSerializer GraphSONTypeIO IntegerTypeIO
+    JsonMapTypeIO ListTypeIO MapTypeIO MetricsTypeIO PathTypeIO PropertyTypeIO SetTypeIO TTypeIO TextTypeIO
+    TraversalMetricsTypeIO TupleTypeIO TypeIOWrapper VertexPropertyTypeIO VertexTypeIO
+"""
+_NUMBERS = "to_bigint to_double to_float to_int to_smallint"
+GRAPH_CLASSES = _SERIALIZERS + _MORE_SERIALIZERS
+GRAPH_FUNCTIONS = _NUMBERS + " graph_graphson2_row_factory graph_graphson3_row_factory"
+GRAPHSON_NAMES = GRAPH_CLASSES + _NUMBERS
+GRAPH_NAMES = _SERIALIZERS + GRAPH_FUNCTIONS
+
+READERS = "SchemaParserDSE60 SchemaParserDSE67 SchemaParserDSE68"
+
+#: Names of execution profiles; no profile is registered under them.
+EXEC_PROFILE_GRAPH_DEFAULT = "graph default"
+EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT = "graph system default"
+EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT = "graph analytics default"
 
 
 class UnsupportedType(type):
@@ -580,44 +614,6 @@ def finder(module: str, classes: dict[str, str], functions: dict[str, str]) -> C
 
     return find
 
-
-# ---- dse
-
-GRAPH = "is for DSE graph, which fastcql does not support"
-PAGING = "is for continuous paging of DSE, which fastcql does not support"
-METADATA = "is for metadata of DSE, which fastcql does not support"
-
-#: Names that work without a server, in ``graph`` and ``graph_values``.
-QUERY_NAMES = (
-    "GraphOptions GraphProtocol GraphStatement SimpleGraphStatement "
-    "graph_object_row_factory graph_result_row_factory single_object_row_factory"
-)
-VALUE_NAMES = "Edge Element Path T Vertex VertexProperty"
-
-_SERIALIZERS = """
-    GraphSON1Serializer GraphSON1Deserializer GraphSON1TypeDeserializer GraphSON2Serializer GraphSON2Deserializer
-    GraphSON2Reader GraphSON3Serializer GraphSON3Deserializer GraphSON3Reader BigDecimalTypeIO BigIntegerTypeIO
-    BlobTypeIO BooleanTypeIO DoubleTypeIO DurationTypeIO FloatTypeIO InetTypeIO InstantTypeIO Int16TypeIO Int32TypeIO
-    Int64TypeIO LineStringTypeIO LocalDateTypeIO LocalTimeTypeIO PointTypeIO PolygonTypeIO TypeWrapperTypeIO UUIDTypeIO
-    UserTypeIO
-"""
-_MORE_SERIALIZERS = """
-    BulkSetTypeIO ByteBufferTypeIO DseDurationTypeIO EdgeTypeIO GraphSON1TypeSerializer GraphSONTypeIO IntegerTypeIO
-    JsonMapTypeIO ListTypeIO MapTypeIO MetricsTypeIO PathTypeIO PropertyTypeIO SetTypeIO TTypeIO TextTypeIO
-    TraversalMetricsTypeIO TupleTypeIO TypeIOWrapper VertexPropertyTypeIO VertexTypeIO
-"""
-_NUMBERS = "to_bigint to_double to_float to_int to_smallint"
-GRAPH_CLASSES = _SERIALIZERS + _MORE_SERIALIZERS
-GRAPH_FUNCTIONS = _NUMBERS + " graph_graphson2_row_factory graph_graphson3_row_factory"
-GRAPHSON_NAMES = GRAPH_CLASSES + _NUMBERS
-GRAPH_NAMES = _SERIALIZERS + GRAPH_FUNCTIONS
-
-READERS = "SchemaParserDSE60 SchemaParserDSE67 SchemaParserDSE68"
-
-#: Names of execution profiles; no profile is registered under them.
-EXEC_PROFILE_GRAPH_DEFAULT = "graph default"
-EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT = "graph system default"
-EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT = "graph analytics default"
 
 __getattr__ = finder(
     "cassandra.datastax.graph.graphson",

@@ -1,25 +1,22 @@
-"""Completion hooks of requests: ``_set_final_result`` and ``_set_final_exception``, which tracers wrap (L6).
+"""Hooks of programs in requests, results, sessions and modules of the driver (L6).
 
-In scylla-driver these methods end a request. Here an unmodified request ends without them. If one of them is assigned
-to a request, or replaced in the class (``mock.patch.object``, ``wrapt``), the native engine calls :func:`ending`
-instead of ``Request._end``: it calls the replacement, which calls the original method, which ends the request. If the
-replacement does not, :func:`ending` ends the request.
+Completion hooks are ``_set_final_result`` and ``_set_final_exception``, which tracers wrap. In scylla-driver these
+methods end a request. Here an unmodified request ends without them. If one of them is assigned to a request, or
+replaced in the class (``mock.patch.object``, ``wrapt``; ``_base/aliases.py`` calls :func:`replaced`), the native engine
+calls :func:`ending` instead of ``Request._end``: it calls the replacement, which calls the original method, which ends
+the request. If the replacement does not, :func:`ending` ends the request.
 
 A :class:`_Finals` belongs to its request. Callers assign hooks, and driver threads end pages: the first thread that
 enters a page into ``begun`` ends it, and the first that enters it into ``told`` calls the assigned hook. Both are one
 ``dict.setdefault``, which is atomic.
 
-Names that tests replace in a public module, and that other modules use (L6).
-
 ``unittest.mock.patch("cassandra.cluster.log")`` and similar calls set an attribute of a facade; the value is then also
-set in the modules that use it. ``_base/aliases.py`` calls :func:`replaced`.
+set in the modules that use it: ``_base/aliases.py`` calls :func:`replaced_in_facade`.
 
-Results that programs create with a mock or with a future of their own (L6).
-
-A ``ResultSet`` of ``cassandra.cluster`` that is created with any object other than the driver's own futures has this
-class. It uses ``has_more_pages``, ``start_fetching_next_page`` and ``result`` of that object, as scylla-driver does.
-
-Sessions that programs create themselves, by ``Session(cluster, hosts, keyspace)`` or as a subclass (L6).
+A ``ResultSet`` of ``cassandra.cluster`` that is created with any object other than the driver's own futures, such as a
+mock or a future of the program, has the class defined here. It uses ``has_more_pages``, ``start_fetching_next_page``
+and ``result`` of that object, as scylla-driver does. Sessions that programs create themselves, by
+``Session(cluster, hosts, keyspace)`` or as a subclass, are initialised by :func:`make`.
 """
 
 from __future__ import annotations
@@ -40,6 +37,8 @@ from cassandra._session.request.result import NOTHING
 from cassandra._session.statements.timestamps import MonotonicTimestampGenerator
 
 log = get_logger("cassandra.cluster")
+
+# ---- completion hooks
 
 RESULT, EXCEPTION = "_set_final_result", "_set_final_exception"
 
@@ -146,7 +145,9 @@ def replaced(are: bool) -> None:
     set_default_ending(ending if are else None)
 
 
-# ---- patches
+# ---- names replaced in a facade
+
+_called = MonotonicTimestampGenerator.__call__
 
 
 def replaced_in_facade(facade: ModuleType, name: str, before: Any, now: Any) -> None:
@@ -173,10 +174,7 @@ def _tell_time_by(clock: Any) -> None:
     generator.__call__ = __call__
 
 
-_called = MonotonicTimestampGenerator.__call__
-
-
-# ---- results
+# ---- results with a future of the program
 
 
 @public("cassandra.cluster")
@@ -266,7 +264,7 @@ class ResultSet(result.ResultSet):
         return row
 
 
-# ---- sessions
+# ---- sessions that programs create
 
 
 def make(session: Any, init: Callable[..., None], cluster: Any, hosts: Any, keyspace: str | None = None) -> None:

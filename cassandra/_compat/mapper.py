@@ -1,16 +1,12 @@
-"""Value managers of an instance, for programs written for another object mapper (L6).
+"""Names inside the object mapper that programs written for another object mapper use (L6).
 
-``instance._values`` is a live view: its *value managers* read and write the instance itself, and a value manager that a
-program assigns sets the value of the instance. It is an alias in ``cassandra.cqlengine.models``; models do not use it.
+They are aliases in ``cassandra.cqlengine``, see ``_base/aliases.py``; models and query sets do not use them.
 
-Internal results of clauses, for programs written for another object mapper (L6).
-
-They are aliases in the clauses of ``cassandra.cqlengine.statements``, see ``_base/aliases.py``.
-
-Names of query sets and writes that packages with an awaitable object mapper (aiocqlengine) use (L6).
-
-They execute the statement of a query set themselves and assign its rows, which are dictionaries, to the query set for
-iteration. These names are aliases in ``cassandra.cqlengine.query``; query sets do not use them.
+* ``instance._values`` is a live view: its *value managers* read and write the instance itself, and a value manager that
+  a program assigns sets the value of the instance.
+* Clauses of ``cassandra.cqlengine.statements`` show their internal results.
+* Packages with an awaitable object mapper (aiocqlengine) execute the statement of a query set themselves and assign its
+  rows, which are dictionaries, to the query set for iteration.
 """
 
 from __future__ import annotations
@@ -26,6 +22,8 @@ from cassandra._mapper.instances import previous, remember
 from cassandra._mapper.model import table_of
 from cassandra._mapper.named import NamedTable
 from cassandra._mapper.statements import ADD, ASSIGN, PREPEND, PUT, REMOVE
+
+# ---- instances and tables
 
 
 class Values(MutableMapping[str, Any]):
@@ -135,7 +133,7 @@ Field.__module__ = "cassandra.cqlengine.management"
 schema_columnfamilies = NamedTable("system", "schema_columnfamilies")
 
 
-# ---- mapper_clauses
+# ---- clauses of statements
 
 
 def _part(text: str) -> Any:
@@ -187,7 +185,7 @@ class MapDeleteClause:
     _analyzed = True
 
 
-# ---- mapper_queries
+# ---- query sets and writes
 
 
 class _Given:

@@ -1,27 +1,13 @@
-"""Resolution of contact points, under scylla-driver's names (L6).
+"""Helpers, classes and library names of scylla-driver's own modules that programs import from them (L6).
 
-The executors of scylla-driver's ``execute_concurrent`` (L6), implemented by the function of this driver.
-
-Helpers and names of scylla-driver's own modules that programs import from them (L6).
-
-Imports of scylla-driver's modules that programs use, or patch, in these modules (L6).
-
-The modules are the same objects that the driver uses: ``patch("cassandra.connection.socket.getaddrinfo")`` replaces the
-function that it calls.
-
-Policies that were renamed (L6).
-
-scylla-driver's readers of the schema, and their helpers (L6). The driver's control connection does not use them.
-
-Binary layouts and the header of a frame, under scylla-driver's names (L6).
-
-Tokens of type names, under scylla-driver's names (L6).
+Library modules are the same objects that the driver uses: ``patch("cassandra.connection.socket.getaddrinfo")`` replaces
+the function that it calls. The executors of ``execute_concurrent`` use the function of this driver. The driver's
+control connection does not use the readers of the schema.
 """
 
 from __future__ import annotations
 
 import errno
-import functools
 import io
 import itertools
 import json
@@ -45,9 +31,9 @@ from functools import partial, total_ordering, wraps
 from queue import Empty, Queue
 from typing import Any, ClassVar
 from uuid import UUID
-from warnings import warn
 from weakref import WeakSet
 
+from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.datastax_values import LineString
 from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.names import protect_name
@@ -65,10 +51,49 @@ from cassandra._session.control.refresh import schema_rows
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT
 from cassandra._session.request.concurrent import execute_concurrent
 from cassandra._wire.encoder import Encoder
+from cassandra._wire.messages.requests import QueryMessage
 from cassandra._wire.rows import ordered_dict_factory
 from cassandra._wire.types.nested import ReversedType
 
 from .dse import finder
+
+# ---- names of the standard library
+
+Condition, Event, Lock, RLock, Thread = (
+    threading.Condition,
+    threading.Event,
+    threading.Lock,
+    threading.RLock,
+    threading.Thread,
+)
+
+__all__ = [
+    "Condition", "Empty", "Event", "Future", "Lock", "OrderedDict", "Queue", "RLock", "Thread", "UUID", "WeakSet",
+    "copy", "datetime", "defaultdict", "deque", "errno", "io", "itertools", "json", "namedtuple", "partial",
+    "random", "re", "socket", "ssl", "struct", "sys", "time", "timedelta", "timezone", "total_ordering", "types",
+    "uuid", "warnings", "weakref", "wraps",
+]  # fmt: skip
+
+
+# ---- helpers and classes
+
+NONBLOCKING = (errno.EAGAIN, errno.EWOULDBLOCK)
+DEFAULT_LOCAL_PORT_LOW, DEFAULT_LOCAL_PORT_HIGH = 49152, 65535
+
+NON_ALPHA_REGEX = re.compile("[^a-zA-Z0-9]")
+START_BADCHAR_REGEX = re.compile("^[^a-zA-Z0-9]*")
+END_BADCHAR_REGEX = re.compile("[^a-zA-Z0-9_]*$")
+valid_cql3_word_re = re.compile(r"^[a-z][0-9a-z_]*$")
+
+SASLClient = None  # from an optional package of scylla-driver
+_have_kerberos = _have_puresasl = False
+_proxy_execute_key, _request_timeout_key = "ProxyExecute", "request-timeout"
+_clean_name_cache: dict[str, str] = {}
+_nan, _HAS_GEOMET = float("nan"), True
+
+#: Used by scylla-driver to choose a reactor; this driver has one transport, which is always available.
+conn_fns: tuple[Callable[[], Any], ...] = ()
+excs: list[Exception] = []
 
 
 def _addrinfo_or_none(contact_point: str, port: int) -> list[Any] | None:
@@ -91,9 +116,6 @@ def _resolve_contact_points_to_string_map(contact_points: Iterable[tuple[str, in
         addresses = _addrinfo_or_none(name, port)
         found[f"{name}:{port}"] = None if addresses is None else _addrinfo_to_ip_strings(addresses)
     return found
-
-
-# ---- concurrent
 
 
 class _Executor:
@@ -128,27 +150,6 @@ class ConcurrentExecutorListResults(_Executor):
     """Returns results as a list."""
 
     results_generator = False
-
-
-# ---- internals
-
-NONBLOCKING = (errno.EAGAIN, errno.EWOULDBLOCK)
-DEFAULT_LOCAL_PORT_LOW, DEFAULT_LOCAL_PORT_HIGH = 49152, 65535
-
-NON_ALPHA_REGEX = re.compile("[^a-zA-Z0-9]")
-START_BADCHAR_REGEX = re.compile("^[^a-zA-Z0-9]*")
-END_BADCHAR_REGEX = re.compile("[^a-zA-Z0-9_]*$")
-valid_cql3_word_re = re.compile(r"^[a-z][0-9a-z_]*$")
-
-SASLClient = None  # from an optional package of scylla-driver
-_have_kerberos = _have_puresasl = False
-_proxy_execute_key, _request_timeout_key = "ProxyExecute", "request-timeout"
-_clean_name_cache: dict[str, str] = {}
-_nan, _HAS_GEOMET = float("nan"), True
-
-#: Used by scylla-driver to choose a reactor; this driver has one transport, which is always available.
-conn_fns: tuple[Callable[[], Any], ...] = ()
-excs: list[Exception] = []
 
 
 class _ConfigMode:
@@ -253,7 +254,7 @@ def _execution_profile_to_string(name: Any) -> str:
 def run_in_executor(f: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a method to run in ``self.executor`` and return the future, or None after shutdown."""
 
-    @functools.wraps(f)
+    @wraps(f)
     def submit(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return self.executor.submit(f, self, *args, **kwargs)
@@ -276,7 +277,7 @@ def refresh_schema_and_set_result(control_conn: Any, response_future: Any, conne
 def defunct_on_error(f: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a method of a connection: an error makes the connection defunct."""
 
-    @functools.wraps(f)
+    @wraps(f)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return f(self, *args, **kwargs)
@@ -291,10 +292,6 @@ def get_column_from_system_local(
     connection: Any, column_name: str, timeout: float | None, metadata_request_timeout: Any
 ) -> Any:
     """Return one column of ``system.local``, queried on *connection*; an empty string if there is no row."""
-    from cassandra._base.constants import ConsistencyLevel
-    from cassandra._base.versions import maybe_add_timeout_to_query
-    from cassandra._wire.messages.requests import QueryMessage
-
     query = maybe_add_timeout_to_query(
         f"SELECT {protect_name(column_name)} FROM system.local WHERE key='local'", metadata_request_timeout
     )
@@ -305,41 +302,20 @@ def get_column_from_system_local(
     return rows[0][0] if rows else ""
 
 
-# ---- libraries
-
-Condition, Event, Lock, RLock, Thread = (
-    threading.Condition,
-    threading.Event,
-    threading.Lock,
-    threading.RLock,
-    threading.Thread,
-)
-
-__all__ = [
-    "Condition", "Empty", "Event", "Future", "Lock", "OrderedDict", "Queue", "RLock", "Thread", "UUID", "WeakSet",
-    "copy", "datetime", "defaultdict", "deque", "errno", "io", "itertools", "json", "namedtuple", "partial",
-    "random", "re", "socket", "ssl", "struct", "sys", "time", "timedelta", "timezone", "total_ordering", "types",
-    "uuid", "warnings", "weakref", "wraps",
-]  # fmt: skip
-
-
-# ---- policies
-
-
 @public("cassandra.policies")
 class DSELoadBalancingPolicy(DefaultLoadBalancingPolicy):
     """:class:`DefaultLoadBalancingPolicy` under its old name."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        warn(
+        warnings.warn(
             "DSELoadBalancingPolicy will be removed in 4.0. Consider using DefaultLoadBalancingPolicy.",
             DeprecationWarning,
             stacklevel=2,
         )
 
 
-# ---- schema
+# ---- readers of the schema
 
 READERS = "reads the schema in scylla-driver; here cluster.metadata and cluster.refresh_schema_metadata() do that"
 
@@ -480,7 +456,7 @@ def get_schema_parser(
 __getattr__ = finder("cassandra.metadata", {READERS: "SchemaParserV22"}, {})
 
 
-# ---- structs
+# ---- binary layouts
 
 frame_header_v3 = struct.Struct(">BhBi")
 v3_header_struct = struct.Struct(">BBhB")
@@ -543,7 +519,7 @@ class _LinearRing:
         return f"{type(self).__name__}({self.coords!r})"
 
 
-# ---- type_names
+# ---- names of types
 
 _number_types = frozenset((int, float))
 _little_endian_flag = int(sys.byteorder == "little")

@@ -1,9 +1,8 @@
-"""The registry of message classes by opcode of scylla-driver's ``cassandra.protocol``, and message classes of programs
-that encode their own bodies (L6).
+"""Messages and rows as scylla-driver's Python and Cython modules encode and decode them (L6).
 
-Decoding of rows as in scylla-driver's Cython modules (L6): readers, deserializers, parsers of rows.
-
-Sessions decode natively and use none of this. Values are decoded by the codecs of their types.
+The registry of message classes by opcode, message classes of programs that encode their own bodies, and readers,
+deserializers and parsers of rows. Sessions encode and decode natively and use none of this. Values are decoded by the
+codecs of their types.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from cassandra._base.server_errors import ERROR_CLASSES, ErrorMessage
 from cassandra._core.codec import Writer, encode_envelope
 from cassandra._wire.handlers import LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler, load_numpy
 from cassandra._wire.messages import requests, responses
-from cassandra._wire.messages.requests import RequestMessage
-from cassandra._wire.messages.responses import ResultMessage
+
+# ---- classes of messages
 
 CUSTOM_TYPE = responses.ResultMessage.type_codes[0]
 
@@ -145,7 +144,7 @@ def _encode_with_features(self: Any, version: int, *, features: Any = None, **kw
 def _write_fields(message: Any, file: Any, version: int, features: Any, sizes: list[int]) -> None:
     """Write the body of *message*: fields of these *sizes* with separate calls, and the rest with another one."""
     body = io.BytesIO()
-    RequestMessage.send_body(message, body, version, features)
+    requests.RequestMessage.send_body(message, body, version, features)
     body.seek(0)
     for size in sizes:
         file.write(body.read(size))
@@ -178,9 +177,10 @@ class PrepareMessage:
         _write_fields(self, f, protocol_version, protocol_features, sizes)
 
 
-# ---- parsing
+# ---- readers and parsers of rows
 
 _LENGTH = struct.Struct(">i")
+EPOCH_OFFSET_DAYS = 1 << 31
 
 
 @public("cassandra.bytesio")
@@ -245,7 +245,6 @@ class DesBytesTypeByteArray(Deserializer):
 
 
 DESERIALIZERS["DesBytesTypeByteArray"] = DesBytesTypeByteArray
-EPOCH_OFFSET_DAYS = 1 << 31
 
 
 @public("cassandra.deserializers")
@@ -445,7 +444,7 @@ def cython_protocol_handler(colparser: Any) -> Any:
     else:
         steps = {"recv_results_rows": make_recv_results_rows(colparser)}
         opcodes = dict(ProtocolHandler.message_types_by_opcode)
-        opcodes[ResultMessage.opcode] = type("FastResultMessage", (ResultMessage,), steps)
+        opcodes[responses.ResultMessage.opcode] = type("FastResultMessage", (responses.ResultMessage,), steps)
         made = type("CythonProtocolHandler", (ProtocolHandler,), {"message_types_by_opcode": opcodes})
     attributes: Any = made
     attributes.col_parser = colparser

@@ -2,7 +2,7 @@
 # cython: language_level=3
 """Columns extension (L1): pages of rows into Arrow columns, exported by Arrow's C interfaces, and kernels over them;
 and imported Arrow data as values of a prepared statement. Contract: ``columns.pyi``; states and ownership:
-cpp/columns/batch.h, mask.h and groups.h, cpp/ingest/rows.h and rows.h."""
+cpp/columns/batch.h, mask.h and groups.h, cpp/ingest/rows.h."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer

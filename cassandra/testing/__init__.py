@@ -2,9 +2,8 @@
 
 from cassandra.testing._cluster import SimulatedCluster
 from cassandra.testing._node import SimulatedNode
+from cassandra.testing._requests import Request, Routing
 from cassandra.testing._topology import TabletInfo
 from cassandra.testing.faults import Rule
-
-from ._requests import Request, Routing
 
 __all__ = ["Request", "Routing", "Rule", "SimulatedCluster", "SimulatedNode", "TabletInfo"]

@@ -1,8 +1,6 @@
 """One client's connection to a simulated node: bytes in, frames out.
 
-Requests of clients, decoded.
-
-Responses with other page breaks than those of the node.
+Requests are decoded here. Responses are framed, also with other page breaks than those of the node.
 """
 
 from __future__ import annotations
@@ -15,12 +13,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
+from cassandra.testing import _wire as wire
 from cassandra.testing._reactor import READ, WRITE, Reactor
 from cassandra.testing._wire import BadVersion, Frame, FrameBuffer, Reader, WireValue
 from cassandra.testing.errors import CONSISTENCIES, CqlError, ProtocolError
-
-from . import _wire
-from . import _wire as wire
 
 CHUNK = 1 << 16
 BLOCKED = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -199,7 +195,7 @@ class Connection:
         if self._segments:
             return wire.segments(frame.encode(), self._compression is not None)
         if self._compression is not None and frame.body and frame.opcode not in (0x02, 0x06):
-            body = _wire.compress_frame(self._compression, frame.body)
+            body = wire.compress_frame(self._compression, frame.body)
             frame = Frame(frame.version, frame.flags | wire.COMPRESSED, frame.stream, frame.opcode, body)
         return frame.encode()
 
@@ -230,7 +226,7 @@ class Connection:
             self.node.closed(self)
 
 
-# ---- messages
+# ---- decoding of requests
 
 EMPTY_STATE = b"sim-empty"  # begins the paging state of an empty page
 
@@ -411,7 +407,7 @@ def paging_state_of(frame: Frame) -> bytes | None:
     return _parameters(reader, frame.version).paging_state
 
 
-# ---- pages
+# ---- other page breaks
 
 ROWS = wire.int32(2)
 
@@ -422,7 +418,7 @@ def is_rows(response: Response) -> bool:
 
 def empty_page(body: bytes, state: bytes) -> bytes:
     """Return a ROWS body without its rows, with *state* as its paging state; other bodies unchanged."""
-    reader = wire.Reader(body)
+    reader = Reader(body)
     if reader.int32() != 2:
         return body
     flags, columns = reader.int32(), reader.int32()
@@ -437,7 +433,7 @@ def empty_page(body: bytes, state: bytes) -> bytes:
     return head + changed + specs + wire.int32(0)
 
 
-def _skip_specs(reader: wire.Reader, flags: int, columns: int) -> None:
+def _skip_specs(reader: Reader, flags: int, columns: int) -> None:
     if flags & 0x01:
         reader.string(), reader.string()
     for _ in range(columns):
@@ -447,7 +443,7 @@ def _skip_specs(reader: wire.Reader, flags: int, columns: int) -> None:
         _skip_option(reader)
 
 
-def _skip_option(reader: wire.Reader) -> None:
+def _skip_option(reader: Reader) -> None:
     number = reader.short()
     if number == 0x00:
         reader.string()

@@ -1,6 +1,7 @@
-"""The system tables: the node, its peers, the schema, tablets and clients.
+"""The data of a simulated cluster and its location: the engine, and replicas and tablets of every table.
 
-The data of a simulated cluster and its location: the engine, and replicas and tablets of every table.
+The rows of the system tables (the node, its peers, the schema, tablets, clients) are created on each read, except for
+:data:`STORED`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
+from cassandra.testing import _types as types
 from cassandra.testing._ast import CreateTable
 from cassandra.testing._ddl import Definitions
 from cassandra.testing._engine import Engine
 from cassandra.testing._parser import parse
 from cassandra.testing._plan import Plan, Route
-from cassandra.testing._schema import CLUSTERING, PARTITION, Column, Keyspace, Schema, Table
+from cassandra.testing._schema import CLUSTERING, PARTITION, Cell, Column, Data, Keyspace, Schema, Table
 from cassandra.testing._topology import (
     Place,
     Replica,
@@ -29,13 +31,11 @@ from cassandra.testing._topology import (
     shard_of,
     token_of,
 )
-from cassandra.testing._types import CqlType, Value
+from cassandra.testing._types import CqlType, Value, quote
 from cassandra.testing._write import WritePlan
 from cassandra.testing.errors import InvalidRequest, Unavailable
 
-from . import _types as types
-from ._schema import Cell, Data
-from ._types import quote
+# ---- system tables
 
 LOCAL_STRATEGY = {"class": "org.apache.cassandra.locator.LocalStrategy"}
 Row = dict[str, Any]
@@ -104,6 +104,14 @@ STORED = ("client_routes", "sessions", "events")  # ordinary tables, which the s
 NETWORK_KEYSPACES = {
     "system_traces": {"class": "org.apache.cassandra.locator.SimpleStrategy", "replication_factor": "2"},
 }
+DEFAULTS: Row = {
+    "bloom_filter_fp_chance": 0.01, "caching": {"keys": "ALL", "rows_per_partition": "ALL"}, "comment": "",
+    "compaction": {"class": "SizeTieredCompactionStrategy"},
+    "compression": {"sstable_compression": "org.apache.cassandra.io.compress.LZ4Compressor"}, "crc_check_chance": 1.0,
+    "dclocal_read_repair_chance": 0.0, "default_time_to_live": 0, "gc_grace_seconds": 864000,
+    "max_index_interval": 2048, "memtable_flush_period_in_ms": 0, "min_index_interval": 128,
+    "read_repair_chance": 0.0, "speculative_retry": "99.0PERCENTILE",
+}  # fmt: skip
 
 
 class NodeFacts(Protocol):
@@ -283,16 +291,6 @@ def _clustering_order(column: Column) -> str:
     return "desc" if column.descending else "asc"
 
 
-DEFAULTS: Row = {
-    "bloom_filter_fp_chance": 0.01, "caching": {"keys": "ALL", "rows_per_partition": "ALL"}, "comment": "",
-    "compaction": {"class": "SizeTieredCompactionStrategy"},
-    "compression": {"sstable_compression": "org.apache.cassandra.io.compress.LZ4Compressor"}, "crc_check_chance": 1.0,
-    "dclocal_read_repair_chance": 0.0, "default_time_to_live": 0, "gc_grace_seconds": 864000,
-    "max_index_interval": 2048, "memtable_flush_period_in_ms": 0, "min_index_interval": 128,
-    "read_repair_chance": 0.0, "speculative_retry": "99.0PERCENTILE",
-}  # fmt: skip
-
-
 def _table_options(table: Table) -> Row:
     row: Row = {"flags": ("compound",), "extensions": ()}
     for name, default in DEFAULTS.items():
@@ -332,7 +330,7 @@ def _elements(kind: CqlType, value: Value) -> Iterable[tuple[Any, Value]]:
     return value if kind.name == "map" else [(item, True) for item in value]
 
 
-# ---- database
+# ---- data and replicas
 
 TABLETS_PER_SHARD = 1  # when CREATE KEYSPACE has no number
 

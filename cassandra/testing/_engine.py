@@ -15,15 +15,12 @@ from cassandra.testing import _ast as ast
 from cassandra.testing._ddl import Definitions
 from cassandra.testing._parser import Parsed, parse
 from cassandra.testing._plan import Env, Plan, Result, Route, Scope, SetKeyspace, complete
-from cassandra.testing._schema import Schema, Table
+from cassandra.testing._schema import Data, Schema, Table
 from cassandra.testing._select import compile_select
-from cassandra.testing._terms import compile_term
+from cassandra.testing._terms import UUID_EPOCH, compile_term
 from cassandra.testing._types import BIGINT
 from cassandra.testing._write import WritePlan, compile_modification, run_batch
 from cassandra.testing.errors import InvalidRequest
-
-from ._schema import Data
-from ._terms import UUID_EPOCH
 
 PARSED = 1000  # cached parsed statements
 

@@ -10,18 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
+from cassandra.testing import _wire
 from cassandra.testing._connection import EVENT_STREAM, Connection, Response
 from cassandra.testing._engine import Prepared
-from cassandra.testing._reactor import READ, Reactor
-from cassandra.testing._requests import LWT, METADATA_ID, RATE_LIMIT, V1, V2, Run
+from cassandra.testing._reactor import READ, Ports, Reactor
+from cassandra.testing._requests import LWT, LWT_MASK, METADATA_ID, RATE_LIMIT, V1, V2, Run
+from cassandra.testing._rules import Arrival
 from cassandra.testing._topology import IGNORE_MSB
 from cassandra.testing._wire import NUMBERS, Frame
 from cassandra.testing.errors import RateLimit
-
-from . import _wire
-from ._reactor import Ports
-from ._requests import LWT_MASK
-from ._rules import Arrival
 
 if TYPE_CHECKING:
     from cassandra.testing._cluster import SimulatedCluster

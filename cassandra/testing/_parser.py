@@ -1,10 +1,6 @@
-"""CQL as tokens, and helpers of all parts of the parser.
+"""CQL statements as syntax trees.
 
-The parser of terms, types and relations.
-
-The parser of definitions: keyspaces, tables, types and indexes.
-
-The parser of statements: SELECT and modifications here, definitions in :mod:`~cassandra.testing._parser`.
+A statement is split into tokens, which :class:`Parser` reads from left to right.
 """
 
 from __future__ import annotations
@@ -50,8 +46,7 @@ from cassandra.testing._ast import (
     Use,
     Using,
 )
-
-from ._types import RESERVED
+from cassandra.testing._types import RESERVED
 
 _HEX = r"[0-9a-fA-F]"
 _UNIT = r"(?:y|mo|w|d|h|ms|us|µs|ns|m|s)"
@@ -72,6 +67,15 @@ _TOKENS = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+OPERATORS = ("=", "<", "<=", ">", ">=", "!=")
+CONSTANTS = ("string", "integer", "float", "uuid", "blob", "duration")
+INDEX_TARGETS = ("KEYS", "VALUES", "ENTRIES", "FULL")
+UNSUPPORTED = (
+    "GRANT", "REVOKE", "LIST", "DESCRIBE", "DESC", "ADD", "EXPLAIN", "PRUNE", "SHOW", "SERVICE", "ATTACH", "DETACH",
+)  # fmt: skip
+
+
+# ---- tokens of a statement
 
 
 @dataclass(frozen=True)
@@ -101,14 +105,68 @@ def _where(text: str, at: int) -> str:
     return f"line {line}:{at - (text.rfind(chr(10), 0, at) + 1)}"
 
 
-class TokenStream:
-    """The tokens of one statement, read from left to right."""
+def unquote(text: str) -> str:
+    return text[2:-2] if text.startswith("$$") else text[1:-1].replace("''", "'")
+
+
+# ---- parser of statements
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A statement and the names of its bind markers (None for ``?``)."""
+
+    statement: Statement
+    markers: tuple[str | None, ...]
+
+
+def parse(text: str) -> Parsed:
+    """Parse a statement. Raise ``SyntaxError`` (of :mod:`cassandra.testing.errors`) or ``NotSupported``."""
+    parser = Parser(text)
+    statement = parser.statement()
+    while parser.take_sign(";"):
+        pass
+    if parser.here.kind != "end":
+        parser.fail("the end")
+    return Parsed(statement, tuple(parser.markers))
+
+
+class Parser:
+    """The parser of one statement, from left to right."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens = tokenize(text)
         self.at = 0
         self.markers: list[str | None] = []
+
+    def statement(self) -> Statement:
+        if self.here.kind == "end":
+            self.fail("a statement")
+        if self.take_words("SELECT"):
+            return self._select()
+        if self.is_word("INSERT") or self.is_word("UPDATE") or self.is_word("DELETE"):
+            return self._modification()
+        if self.take_words("BEGIN"):
+            return self._batch()
+        if self.take_words("USE"):
+            return Use(self.name())
+        if self.take_words("TRUNCATE"):
+            self.take_words("TABLE") or self.take_words("COLUMNFAMILY")
+            table = self.table_name()
+            self.using()
+            return Truncate(table)
+        if self.take_words("CREATE"):
+            return self.create()
+        if self.take_words("ALTER"):
+            return self.alter()
+        if self.take_words("DROP"):
+            return self.drop()
+        if self.here.kind == "word" and self.here.text.upper() in UNSUPPORTED:
+            raise errors.NotSupported(self.here.text.upper())
+        self.fail("a statement")
+
+    # -- tokens
 
     @property
     def here(self) -> Token:
@@ -185,20 +243,6 @@ class TokenStream:
         if self.here.kind != "integer":
             self.fail("a number")
         return int(self.advance().text)
-
-
-def unquote(text: str) -> str:
-    return text[2:-2] if text.startswith("$$") else text[1:-1].replace("''", "'")
-
-
-# ---- parse_terms
-
-OPERATORS = ("=", "<", "<=", ">", ">=", "!=")
-CONSTANTS = ("string", "integer", "float", "uuid", "blob", "duration")
-
-
-class TermParser(TokenStream):
-    """The parser of terms, types and relations."""
 
     def table_name(self) -> TableName:
         first = self.name()
@@ -417,277 +461,6 @@ class TermParser(TokenStream):
                 self.fail("TIMESTAMP or TTL")
             if not self.take_words("AND"):
                 return found
-
-
-# ---- parse_ddl
-
-INDEX_TARGETS = ("KEYS", "VALUES", "ENTRIES", "FULL")
-
-
-class DefinitionParser(TermParser):
-    """The parser of CREATE, ALTER and DROP."""
-
-    def create(self) -> Statement:
-        if self.take_words("KEYSPACE") or self.take_words("SCHEMA"):
-            missing = self._if_not_exists()
-            name = self.name()
-            if not self.is_word("WITH"):
-                self.fail("WITH")
-            return CreateKeyspace(name, self._with(), missing)
-        if self.take_words("TABLE") or self.take_words("COLUMNFAMILY"):
-            return self._create_table()
-        if self.take_words("TYPE"):
-            missing = self._if_not_exists()
-            type_name = self.table_name()
-            self.expect_sign("(")
-            fields = [self._field()]
-            while self.take_sign(","):
-                fields.append(self._field())
-            self.expect_sign(")")
-            return CreateType(type_name, fields, missing)
-        custom = self.take_words("CUSTOM")
-        if self.take_words("INDEX"):
-            return self._create_index(custom)
-        raise errors.NotSupported(f"CREATE {self._what()}")
-
-    def _what(self) -> str:
-        return " ".join(token.text.upper() for token in (self.here, self.peek()) if token.kind == "word")
-
-    def _if_not_exists(self) -> bool:
-        return self.take_words("IF", "NOT", "EXISTS")
-
-    def _field(self) -> tuple[str, TypeRef]:
-        return self.name(), self.type_()
-
-    def _column(self) -> tuple[str, TypeRef, bool]:
-        name, kind = self._field()
-        return name, kind, self.take_words("STATIC")
-
-    def _create_table(self) -> CreateTable:
-        missing = self._if_not_exists()
-        found = CreateTable(self.table_name(), [], [], [], {}, {}, missing)
-        columns: list[tuple[str, TypeRef, bool]] = []
-        self.expect_sign("(")
-        while True:
-            if self.take_words("PRIMARY", "KEY"):
-                self._primary_key(found)
-            else:
-                columns.append(self._column())
-                if self.take_words("PRIMARY", "KEY"):
-                    found.partition_key = [columns[-1][0]]
-            if not self.take_sign(",") or self.is_sign(")"):
-                break
-        self.expect_sign(")")
-        found.columns = columns
-        if self.take_words("WITH"):
-            self._table_options(found)
-        return found
-
-    def _primary_key(self, found: CreateTable) -> None:
-        self.expect_sign("(")
-        found.partition_key = list(self._names()) if self.is_sign("(") else [self.name()]
-        clustering = []
-        while self.take_sign(","):
-            clustering.append(self.name())
-        found.clustering = clustering
-        self.expect_sign(")")
-
-    def _table_options(self, found: CreateTable) -> None:
-        while True:
-            if self.take_words("COMPACT", "STORAGE"):
-                raise errors.NotSupported("COMPACT STORAGE")
-            if self.take_words("CLUSTERING", "ORDER", "BY"):
-                self.expect_sign("(")
-                while True:
-                    column = self.name()
-                    found.order[column] = self.take_words("DESC")
-                    if not found.order[column]:
-                        self.take_words("ASC")
-                    if not self.take_sign(","):
-                        break
-                self.expect_sign(")")
-            else:
-                self._option(found.options)
-            if not self.take_words("AND"):
-                return
-
-    def _with(self) -> dict[str, Any]:
-        options: dict[str, Any] = {}
-        if self.take_words("WITH"):
-            self._option(options)
-            while self.take_words("AND"):
-                self._option(options)
-        return options
-
-    def _option(self, options: dict[str, Any]) -> None:
-        name = self.name()
-        self.expect_sign("=")
-        options[name] = _plain(self.term())
-
-    def _create_index(self, custom: bool) -> CreateIndex:
-        missing = self._if_not_exists()
-        name = None if self.is_word("ON") else self.name()
-        self.expect_words("ON")
-        table = self.table_name()
-        self.expect_sign("(")
-        target = ""
-        for word in INDEX_TARGETS:
-            if self.is_word(word) and self.is_sign("(", 1):
-                self.at += 2
-                target = word.lower()
-        if self.is_sign("("):
-            raise errors.NotSupported("local indexes")
-        column = self.name()
-        if target:
-            self.expect_sign(")")
-        if self.is_sign(","):
-            raise errors.NotSupported("an index on several columns")
-        self.expect_sign(")")
-        using = self.string() if self.take_words("USING") else None
-        options: dict[str, Any] = {}
-        if self.take_words("WITH"):
-            if self.take_words("OPTIONS"):
-                self.expect_sign("=")
-                options = _plain(self.term())
-            else:
-                self._option(options)
-        return CreateIndex(name, table, column, target, using if custom else None, options, missing)
-
-    # -- ALTER
-
-    def alter(self) -> Statement:
-        if self.take_words("KEYSPACE") or self.take_words("SCHEMA"):
-            exists = self.take_words("IF", "EXISTS")
-            return AlterKeyspace(self.name(), self._with(), exists)
-        if self.take_words("TABLE") or self.take_words("COLUMNFAMILY"):
-            return self._alter_table()
-        if self.take_words("TYPE"):
-            return self._alter_type()
-        raise errors.NotSupported(f"ALTER {self._what()}")
-
-    def _alter_table(self) -> AlterTable:
-        exists = self.take_words("IF", "EXISTS")
-        found = AlterTable(self.table_name(), if_exists=exists)
-        if self.take_words("ADD"):
-            many = self.take_sign("(")
-            added = [self._column()]
-            while self.take_sign(","):
-                added.append(self._column())
-            if many:
-                self.expect_sign(")")
-            found.add = added
-        elif self.take_words("DROP"):
-            if self.is_sign("("):
-                found.drop = self._names()
-            else:
-                found.drop = [self.name()]
-                while self.take_sign(","):
-                    found.drop.append(self.name())
-            self.using()
-        elif self.take_words("RENAME"):
-            found.rename = self._renames()
-        elif self.is_word("WITH"):
-            found.options = self._with()
-        else:
-            raise errors.NotSupported(f"ALTER TABLE ... {self._what()}")
-        return found
-
-    def _renames(self) -> list[tuple[str, str]]:
-        found = []
-        while True:
-            old = self.name()
-            self.expect_words("TO")
-            found.append((old, self.name()))
-            if not self.take_words("AND"):
-                return found
-
-    def _alter_type(self) -> AlterType:
-        found = AlterType(self.table_name())
-        if self.take_words("ADD"):
-            found.add = [self._field()]
-        elif self.take_words("RENAME"):
-            found.rename = self._renames()
-        else:
-            raise errors.NotSupported(f"ALTER TYPE ... {self._what()}")
-        return found
-
-    # -- DROP
-
-    def drop(self) -> Drop:
-        for word, kind in (
-            ("KEYSPACE", "KEYSPACE"), ("SCHEMA", "KEYSPACE"), ("TABLE", "TABLE"), ("COLUMNFAMILY", "TABLE"),
-            ("TYPE", "TYPE"), ("INDEX", "INDEX"),
-        ):  # fmt: skip
-            if self.take_words(word):
-                exists = self.take_words("IF", "EXISTS")
-                name = TableName(None, self.name()) if kind == "KEYSPACE" else self.table_name()
-                return Drop(kind, name, exists)
-        raise errors.NotSupported(f"DROP {self._what()}")
-
-
-def _plain(term: Any) -> Any:
-    """Return an option's value: text, or a dict of texts."""
-    if isinstance(term, Literal):
-        return term.text
-    if isinstance(term, MapLiteral):
-        return {_plain(key): _plain(value) for key, value in term.items}
-    raise errors.SyntaxError("an option must be a constant or a map of constants")
-
-
-# ---- parser
-
-UNSUPPORTED = (
-    "GRANT", "REVOKE", "LIST", "DESCRIBE", "DESC", "ADD", "EXPLAIN", "PRUNE", "SHOW", "SERVICE", "ATTACH", "DETACH",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Parsed:
-    """A statement and the names of its bind markers (None for ``?``)."""
-
-    statement: Statement
-    markers: tuple[str | None, ...]
-
-
-def parse(text: str) -> Parsed:
-    """Parse a statement. Raise ``SyntaxError`` (of :mod:`cassandra.testing.errors`) or ``NotSupported``."""
-    parser = Parser(text)
-    statement = parser.statement()
-    while parser.take_sign(";"):
-        pass
-    if parser.here.kind != "end":
-        parser.fail("the end")
-    return Parsed(statement, tuple(parser.markers))
-
-
-class Parser(DefinitionParser):
-    """The parser of all statements."""
-
-    def statement(self) -> Statement:
-        if self.here.kind == "end":
-            self.fail("a statement")
-        if self.take_words("SELECT"):
-            return self._select()
-        if self.is_word("INSERT") or self.is_word("UPDATE") or self.is_word("DELETE"):
-            return self._modification()
-        if self.take_words("BEGIN"):
-            return self._batch()
-        if self.take_words("USE"):
-            return Use(self.name())
-        if self.take_words("TRUNCATE"):
-            self.take_words("TABLE") or self.take_words("COLUMNFAMILY")
-            table = self.table_name()
-            self.using()
-            return Truncate(table)
-        if self.take_words("CREATE"):
-            return self.create()
-        if self.take_words("ALTER"):
-            return self.alter()
-        if self.take_words("DROP"):
-            return self.drop()
-        if self.here.kind == "word" and self.here.text.upper() in UNSUPPORTED:
-            raise errors.NotSupported(self.here.text.upper())
-        self.fail("a statement")
 
     # -- SELECT
 
@@ -919,6 +692,214 @@ class Parser(DefinitionParser):
             statements.append(self._modification())
             self.take_sign(";")
         return Batch(kind, statements, using)
+
+    # -- CREATE
+
+    def create(self) -> Statement:
+        if self.take_words("KEYSPACE") or self.take_words("SCHEMA"):
+            missing = self._if_not_exists()
+            name = self.name()
+            if not self.is_word("WITH"):
+                self.fail("WITH")
+            return CreateKeyspace(name, self._with(), missing)
+        if self.take_words("TABLE") or self.take_words("COLUMNFAMILY"):
+            return self._create_table()
+        if self.take_words("TYPE"):
+            missing = self._if_not_exists()
+            type_name = self.table_name()
+            self.expect_sign("(")
+            fields = [self._field()]
+            while self.take_sign(","):
+                fields.append(self._field())
+            self.expect_sign(")")
+            return CreateType(type_name, fields, missing)
+        custom = self.take_words("CUSTOM")
+        if self.take_words("INDEX"):
+            return self._create_index(custom)
+        raise errors.NotSupported(f"CREATE {self._what()}")
+
+    def _what(self) -> str:
+        return " ".join(token.text.upper() for token in (self.here, self.peek()) if token.kind == "word")
+
+    def _if_not_exists(self) -> bool:
+        return self.take_words("IF", "NOT", "EXISTS")
+
+    def _field(self) -> tuple[str, TypeRef]:
+        return self.name(), self.type_()
+
+    def _column(self) -> tuple[str, TypeRef, bool]:
+        name, kind = self._field()
+        return name, kind, self.take_words("STATIC")
+
+    def _create_table(self) -> CreateTable:
+        missing = self._if_not_exists()
+        found = CreateTable(self.table_name(), [], [], [], {}, {}, missing)
+        columns: list[tuple[str, TypeRef, bool]] = []
+        self.expect_sign("(")
+        while True:
+            if self.take_words("PRIMARY", "KEY"):
+                self._primary_key(found)
+            else:
+                columns.append(self._column())
+                if self.take_words("PRIMARY", "KEY"):
+                    found.partition_key = [columns[-1][0]]
+            if not self.take_sign(",") or self.is_sign(")"):
+                break
+        self.expect_sign(")")
+        found.columns = columns
+        if self.take_words("WITH"):
+            self._table_options(found)
+        return found
+
+    def _primary_key(self, found: CreateTable) -> None:
+        self.expect_sign("(")
+        found.partition_key = list(self._names()) if self.is_sign("(") else [self.name()]
+        clustering = []
+        while self.take_sign(","):
+            clustering.append(self.name())
+        found.clustering = clustering
+        self.expect_sign(")")
+
+    def _table_options(self, found: CreateTable) -> None:
+        while True:
+            if self.take_words("COMPACT", "STORAGE"):
+                raise errors.NotSupported("COMPACT STORAGE")
+            if self.take_words("CLUSTERING", "ORDER", "BY"):
+                self.expect_sign("(")
+                while True:
+                    column = self.name()
+                    found.order[column] = self.take_words("DESC")
+                    if not found.order[column]:
+                        self.take_words("ASC")
+                    if not self.take_sign(","):
+                        break
+                self.expect_sign(")")
+            else:
+                self._option(found.options)
+            if not self.take_words("AND"):
+                return
+
+    def _with(self) -> dict[str, Any]:
+        options: dict[str, Any] = {}
+        if self.take_words("WITH"):
+            self._option(options)
+            while self.take_words("AND"):
+                self._option(options)
+        return options
+
+    def _option(self, options: dict[str, Any]) -> None:
+        name = self.name()
+        self.expect_sign("=")
+        options[name] = _plain(self.term())
+
+    def _create_index(self, custom: bool) -> CreateIndex:
+        missing = self._if_not_exists()
+        name = None if self.is_word("ON") else self.name()
+        self.expect_words("ON")
+        table = self.table_name()
+        self.expect_sign("(")
+        target = ""
+        for word in INDEX_TARGETS:
+            if self.is_word(word) and self.is_sign("(", 1):
+                self.at += 2
+                target = word.lower()
+        if self.is_sign("("):
+            raise errors.NotSupported("local indexes")
+        column = self.name()
+        if target:
+            self.expect_sign(")")
+        if self.is_sign(","):
+            raise errors.NotSupported("an index on several columns")
+        self.expect_sign(")")
+        using = self.string() if self.take_words("USING") else None
+        options: dict[str, Any] = {}
+        if self.take_words("WITH"):
+            if self.take_words("OPTIONS"):
+                self.expect_sign("=")
+                options = _plain(self.term())
+            else:
+                self._option(options)
+        return CreateIndex(name, table, column, target, using if custom else None, options, missing)
+
+    # -- ALTER
+
+    def alter(self) -> Statement:
+        if self.take_words("KEYSPACE") or self.take_words("SCHEMA"):
+            exists = self.take_words("IF", "EXISTS")
+            return AlterKeyspace(self.name(), self._with(), exists)
+        if self.take_words("TABLE") or self.take_words("COLUMNFAMILY"):
+            return self._alter_table()
+        if self.take_words("TYPE"):
+            return self._alter_type()
+        raise errors.NotSupported(f"ALTER {self._what()}")
+
+    def _alter_table(self) -> AlterTable:
+        exists = self.take_words("IF", "EXISTS")
+        found = AlterTable(self.table_name(), if_exists=exists)
+        if self.take_words("ADD"):
+            many = self.take_sign("(")
+            added = [self._column()]
+            while self.take_sign(","):
+                added.append(self._column())
+            if many:
+                self.expect_sign(")")
+            found.add = added
+        elif self.take_words("DROP"):
+            if self.is_sign("("):
+                found.drop = self._names()
+            else:
+                found.drop = [self.name()]
+                while self.take_sign(","):
+                    found.drop.append(self.name())
+            self.using()
+        elif self.take_words("RENAME"):
+            found.rename = self._renames()
+        elif self.is_word("WITH"):
+            found.options = self._with()
+        else:
+            raise errors.NotSupported(f"ALTER TABLE ... {self._what()}")
+        return found
+
+    def _renames(self) -> list[tuple[str, str]]:
+        found = []
+        while True:
+            old = self.name()
+            self.expect_words("TO")
+            found.append((old, self.name()))
+            if not self.take_words("AND"):
+                return found
+
+    def _alter_type(self) -> AlterType:
+        found = AlterType(self.table_name())
+        if self.take_words("ADD"):
+            found.add = [self._field()]
+        elif self.take_words("RENAME"):
+            found.rename = self._renames()
+        else:
+            raise errors.NotSupported(f"ALTER TYPE ... {self._what()}")
+        return found
+
+    # -- DROP
+
+    def drop(self) -> Drop:
+        for word, kind in (
+            ("KEYSPACE", "KEYSPACE"), ("SCHEMA", "KEYSPACE"), ("TABLE", "TABLE"), ("COLUMNFAMILY", "TABLE"),
+            ("TYPE", "TYPE"), ("INDEX", "INDEX"),
+        ):  # fmt: skip
+            if self.take_words(word):
+                exists = self.take_words("IF", "EXISTS")
+                name = TableName(None, self.name()) if kind == "KEYSPACE" else self.table_name()
+                return Drop(kind, name, exists)
+        raise errors.NotSupported(f"DROP {self._what()}")
+
+
+def _plain(term: Any) -> Any:
+    """Return an option's value: text, or a dict of texts."""
+    if isinstance(term, Literal):
+        return term.text
+    if isinstance(term, MapLiteral):
+        return {_plain(key): _plain(value) for key, value in term.items}
+    raise errors.SyntaxError("an option must be a constant or a map of constants")
 
 
 def _check_assignments(assignments: Sequence[Assignment]) -> None:

@@ -1,7 +1,4 @@
-"""Common parts of compiled statements: the environment of an execution, bind markers, results.
-
-Rows for statements: values of stored cells.
-"""
+"""Common parts of compiled statements: the environment of an execution, bind markers, results, rows of stored cells."""
 
 from __future__ import annotations
 
@@ -10,12 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from cassandra.testing._schema import CLUSTERING, PARTITION, STATIC, Column, Schema, Table
+from cassandra.testing._schema import CLUSTERING, PARTITION, STATIC, Column, Complex, Partition, Row, Schema, Table
 from cassandra.testing._types import Collection, CqlType, Udt, Value
 from cassandra.testing._wire import UNSET, Unset, WireValue
 from cassandra.testing.errors import InvalidRequest
-
-from ._schema import Complex, Partition, Row
 
 MAX_TTL = 630720000  # 20 years
 
@@ -168,9 +163,6 @@ def number(value: Any, what: str) -> int:
     if not isinstance(required(value, what), int):
         raise InvalidRequest(f"Invalid empty value for {what}")
     return int(value)
-
-
-# ---- rows
 
 
 @dataclass(frozen=True)

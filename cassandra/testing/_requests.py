@@ -1,10 +1,6 @@
-"""Recorded requests of clients, for tests.
+"""Execution of requests: the responses of a node, with their traces in the tables of ``system_traces``.
 
-Results as bodies of RESULT, SUPPORTED and EVENT messages.
-
-Traces of requests, in the tables of ``system_traces``.
-
-Execution of requests: the responses of a node.
+Requests are recorded, for tests.
 """
 
 from __future__ import annotations
@@ -18,11 +14,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from cassandra.testing._connection import Connection, Response
+from cassandra.testing import _wire as wire
+from cassandra.testing._connection import (
+    Connection,
+    Message,
+    Parameters,
+    Response,
+    behind_empty_pages,
+    read_message,
+    reader_of,
+)
 from cassandra.testing._database import Database
 from cassandra.testing._engine import Prepared
 from cassandra.testing._plan import ColumnSpec, Env, Plan, Result, Route, Rows, SchemaChange, SetKeyspace
-from cassandra.testing._schema import Table
+from cassandra.testing._schema import Cell, Table
 from cassandra.testing._topology import TabletInfo, token_of
 from cassandra.testing._types import Collection
 from cassandra.testing._wire import Frame
@@ -35,12 +40,12 @@ from cassandra.testing.errors import (
     Unprepared,
 )
 
-from . import _wire as wire
-from ._connection import Message, Parameters, behind_empty_pages, read_message, reader_of
-from ._schema import Cell
-
 if TYPE_CHECKING:
     from cassandra.testing._node import SimulatedNode
+
+log = logging.getLogger("cassandra.testing")
+
+# ---- records of requests
 
 
 @dataclass(frozen=True)
@@ -141,7 +146,7 @@ def _wanted(name: str, table: str | None) -> bool:
     return name == table if table is not None else not name.startswith("system")
 
 
-# ---- responses
+# ---- bodies of RESULT, SUPPORTED and EVENT
 
 GLOBAL_TABLE, MORE_PAGES, NO_METADATA, METADATA_CHANGED = 0x01, 0x02, 0x04, 0x08
 LWT_MASK = 1 << 31
@@ -215,7 +220,7 @@ def event(kind: str, body: bytes) -> bytes:
     return wire.string(kind) + body
 
 
-# ---- tracing
+# ---- traces of requests
 
 ACTIVITIES = ("Parsing a statement", "Processing a statement", "Done processing - preparing a result")
 
@@ -260,9 +265,8 @@ class Tracer:
                 row.put(name, Cell(value, self._started), 0)
 
 
-# ---- requests
+# ---- execution of requests
 
-log = logging.getLogger("cassandra.testing")
 ERROR, READY, AUTHENTICATE, SUPPORTED, RESULT = (
     wire.NUMBERS[name] for name in ("ERROR", "READY", "AUTHENTICATE", "SUPPORTED", "RESULT")
 )

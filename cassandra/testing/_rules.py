@@ -1,7 +1,4 @@
-"""Rules: a condition on requests, and a reaction.
-
-New connections, for rules.
-"""
+"""Rules: a condition on requests or new connections, and a reaction."""
 
 from __future__ import annotations
 
@@ -173,9 +170,6 @@ class Rule:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.remove()
-
-
-# ---- arrival
 
 
 class Arrival:

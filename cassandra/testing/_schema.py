@@ -1,9 +1,7 @@
-"""The content of a table: partitions, rows, cells; the last write wins, expired cells are not live.
+"""Keyspaces, tables and types of the simulation, and the content of tables: partitions, rows, cells.
 
-One store serves the whole cluster: replicas never disagree. Deletions are applied on arrival, and remembered so that an
-older write that arrives later loses, as on a server.
-
-Keyspaces, tables and types of the simulation.
+The last write wins, and expired cells are not live. One store serves the whole cluster: replicas never disagree.
+Deletions are applied on arrival, and remembered so that an older write that arrives later loses, as on a server.
 """
 
 from __future__ import annotations
@@ -30,6 +28,8 @@ from cassandra.testing._types import (
     Vector,
 )
 from cassandra.testing.errors import InvalidRequest
+
+# ---- content of a table
 
 NEVER: Final = -(1 << 63)  # older than any timestamp
 Key = tuple[Value, ...]
@@ -228,7 +228,7 @@ class Data:
         self._order.clear()
 
 
-# ---- schema
+# ---- schema objects
 
 PARTITION, CLUSTERING, STATIC, REGULAR = "partition_key", "clustering", "static", "regular"
 KINDS: Final = (PARTITION, CLUSTERING, STATIC, REGULAR)

@@ -1,8 +1,6 @@
-"""Paging states: the end of a page.
+"""SELECT: its selection, its pages, and its execution.
 
-The selection of a SELECT: values of each row, or aggregates of all rows.
-
-SELECT.
+A selection has the values of each row, or aggregates of all rows. A paging state is the end of a page.
 """
 
 from __future__ import annotations
@@ -13,20 +11,19 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Context, Decimal, Inexact, InvalidOperation, Overflow, localcontext
 from typing import Any
 
+from cassandra.testing import _terms as terms
+from cassandra.testing import _types as types
+from cassandra.testing import _wire as wire
 from cassandra.testing._ast import Call, Cast, Element, Field, Hint, Literal, Marker, Name, Select, Selector
-from cassandra.testing._plan import ColumnSpec, Env, Plan, Route, Rows, Scope, Term
-from cassandra.testing._schema import CLUSTERING, PARTITION, STATIC, Backwards, Column, Table
+from cassandra.testing._plan import ColumnSpec, Env, Plan, Route, Rows, RowView, Scope, Term, element_of
+from cassandra.testing._schema import CLUSTERING, PARTITION, STATIC, Backwards, Column, Partition, Table
 from cassandra.testing._terms import compile_term
 from cassandra.testing._topology import token_of
 from cassandra.testing._types import INT, Collection, CqlType, Udt, Value
 from cassandra.testing._where import Where, check_reads, compile_where
 from cassandra.testing.errors import InvalidRequest, NotSupported, ProtocolError
 
-from . import _terms as functions
-from . import _types as types
-from . import _wire as wire
-from ._plan import RowView, element_of
-from ._schema import Partition
+# ---- paging states
 
 MAGIC = b"sim1"
 
@@ -71,7 +68,7 @@ class Position:
         return None if self.key is None else table.order(self.key)
 
 
-# ---- selectors
+# ---- selection of columns
 
 Getter = Callable[[RowView, Env], Value]
 DIGITS = 4_000
@@ -160,7 +157,7 @@ def _inner(expression: Any, table: Table, scope: Scope) -> _Compiled:
 
 def _function(call: Call, table: Table, scope: Scope) -> _Compiled:
     known = [None if isinstance(part, Literal) else _inner(part, table, scope) for part in call.arguments]
-    function = functions.find(call.name, [part.type if part else None for part in known])
+    function = terms.find(call.name, [part.type if part else None for part in known])
     parts = [
         part or _constant(literal, wanted, scope)
         for part, literal, wanted in zip(known, call.arguments, function.parameters, strict=True)
@@ -205,7 +202,7 @@ def _token(call: Call, table: Table) -> _Compiled:
 def _cast(expression: Cast, table: Table, scope: Scope) -> _Compiled:
     inner = _inner(expression.of, table, scope)
     kind = scope.schema.type_(expression.kind, table.keyspace)
-    convert = functions.cast(inner.type, kind)
+    convert = terms.cast(inner.type, kind)
 
     def get(row: RowView, env: Env) -> Value:
         value = inner.get(row, env)
@@ -247,7 +244,7 @@ def _shown(key: Any) -> str:
     return "'" + key.text.replace("'", "''") + "'" if key.kind == "string" else key.text
 
 
-# -- aggregates -------------------------------------------------------------------------------------------------------
+# ---- aggregates of rows
 
 
 def _aggregate(call: Call, table: Table, scope: Scope) -> _Compiled:
@@ -299,7 +296,7 @@ def _divided(total: Decimal, count: int) -> Decimal:
 
 
 def _sum(kind: CqlType) -> Callable[[list[Value]], Value]:
-    wrap = functions.cast(types.VARINT, kind) if kind in types.WHOLE - {types.VARINT} else None
+    wrap = terms.cast(types.VARINT, kind) if kind in types.WHOLE - {types.VARINT} else None
 
     def fold(values: list[Value]) -> Value:
         total = _total(kind, values)
@@ -323,7 +320,7 @@ def _average(kind: CqlType) -> Callable[[list[Value]], Value]:
     return fold
 
 
-# ---- select
+# ---- execution of a SELECT
 
 
 @dataclass

@@ -1,8 +1,6 @@
-"""CQL constants to values of a type.
+"""Terms of a known type, compiled to functions of an environment: constants, native functions, collections.
 
-CQL's native functions, in terms and in selections.
-
-Compiles terms of a known type to functions of an environment.
+Native functions are for terms and for selections.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 from uuid import UUID
 
+from cassandra.testing import _types as types
 from cassandra.testing._ast import (
     Call,
     Hint,
@@ -36,7 +35,7 @@ from cassandra.testing._types import BIGINT, EMPTY, Collection, CqlType, Scalar,
 from cassandra.testing._wire import UNSET
 from cassandra.testing.errors import InvalidRequest, NotSupported, SyntaxError
 
-from . import _types as types
+# ---- constants of a type
 
 EPOCH = date(1970, 1, 1)
 MILLISECOND = timedelta(milliseconds=1)
@@ -253,7 +252,7 @@ _READERS: dict[str, dict[CqlType, Callable[[str], Any]]] = {
 }
 
 
-# ---- functions
+# ---- native functions
 
 UUID_EPOCH = 122192928000000000  # 1970-01-01 in 100 ns since 1582-10-15
 DAY = 86_400_000
@@ -339,7 +338,7 @@ def find(name: str, arguments: Sequence[CqlType | None]) -> Function:
     raise InvalidRequest(f"Invalid call to function {name}, none of its type signatures match ({given})")
 
 
-# -- CAST -------------------------------------------------------------------------------------------------------------
+# ---- CAST
 
 
 def cast(source: CqlType, target: CqlType) -> Callable[[Value], Value]:
@@ -400,10 +399,7 @@ def _moment_text(kind: CqlType, value: int) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value % 1000:03d}Z"
 
 
-__all__ = ["Function", "cast", "find", "milliseconds_of", "parse_date", "parse_timestamp", "text_of"]
-
-
-# ---- terms
+# ---- compiled terms
 
 
 def compile_term(term: Any, kind: CqlType, name: str, scope: Scope) -> Term:

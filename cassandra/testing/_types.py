@@ -1,6 +1,4 @@
-"""CQL names and their quoting.
-
-CQL types: names, wire format of type and value, and order.
+"""CQL types: names, wire format of type and value, and order. Quoting of names.
 
 Values inside the simulation are hashable and plain: ``int`` for all whole numbers, timestamps (milliseconds), dates
 (days, 2**31 is 1970-01-01) and times (nanoseconds); ``bytes`` for blobs and addresses; ``tuple`` for durations, lists,
@@ -20,10 +18,8 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
-from cassandra.testing.errors import InvalidRequest
-
-from . import _wire as wire
-from ._wire import (
+from cassandra.testing import _wire as wire
+from cassandra.testing._wire import (
     pack_decimal,
     pack_duration,
     pack_varint,
@@ -33,6 +29,9 @@ from ._wire import (
     unpack_varint,
     unsigned_vint,
 )
+from cassandra.testing.errors import InvalidRequest
+
+# ---- names and quoting
 
 RESERVED = frozenset(
     [
@@ -106,7 +105,7 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-# ---- types
+# ---- types and values
 
 Value = Any
 MARSHAL: Final = "org.apache.cassandra.db.marshal."

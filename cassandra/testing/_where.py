@@ -1,7 +1,4 @@
-"""WHERE: the partitions and rows of a statement.
-
-IF of conditional statements.
-"""
+"""WHERE and IF: the partitions and rows of a statement, and the conditions of conditional statements."""
 
 from __future__ import annotations
 
@@ -12,16 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cassandra.testing._ast import Condition, Element, Field, ListLiteral, Marker, Name, Relation, TupleLiteral
-from cassandra.testing._plan import Env, Scope, Term, number, required
-from cassandra.testing._schema import CLUSTERING, PARTITION, Column, Index, Table
+from cassandra.testing._plan import Env, RowView, Scope, Term, element_of, number, required
+from cassandra.testing._schema import CLUSTERING, PARTITION, Column, Index, Partition, Table
 from cassandra.testing._terms import compile_term
 from cassandra.testing._topology import MAX_TOKEN, MIN_TOKEN
 from cassandra.testing._types import BIGINT, COUNTER, INT, Collection, CqlType, Scalar, Tuple, Udt, Value
 from cassandra.testing._wire import UNSET
 from cassandra.testing.errors import InvalidRequest, NotSupported
 
-from ._plan import RowView, element_of
-from ._schema import Partition
+# ---- WHERE
 
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "!=": operator.ne,
@@ -31,6 +27,7 @@ FILTERING = (
     "If you want to execute this query despite the performance unpredictability, use ALLOW FILTERING"
 )
 Predicate = Callable[[RowView], bool]
+Read = Callable[[RowView, Env], Value]
 
 
 @dataclass
@@ -388,7 +385,7 @@ def plain_type(kind: CqlType) -> bool:
     return isinstance(kind, Scalar)
 
 
-# ---- conditions
+# ---- IF
 
 
 @dataclass
@@ -437,9 +434,6 @@ def compile_condition(condition: Condition, table: Table, scope: Scope) -> Check
         return compare(kind.order(left), kind.order(right))
 
     return Check(column, holds)
-
-
-Read = Callable[[RowView, Env], Value]
 
 
 def _read(old: RowView | None, read: Read, env: Env) -> Value:

@@ -1,6 +1,6 @@
-"""Changes of stored rows: SET of an UPDATE, the values of an INSERT, and the columns of a DELETE.
+"""INSERT, UPDATE, DELETE, their conditions, and BATCH.
 
-INSERT, UPDATE, DELETE, their conditions, and BATCH.
+Changes of stored rows are SET of an UPDATE, the values of an INSERT, and the columns of a DELETE.
 """
 
 from __future__ import annotations
@@ -11,20 +11,42 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cassandra.testing._ast import Assignment, Element, Field, Literal, Modification, Name, Relation, Using
-from cassandra.testing._plan import MAX_TTL, ColumnSpec, Env, Plan, Result, Route, Rows, Scope, Term, number, required
-from cassandra.testing._schema import CLUSTERING, PARTITION, STATIC, Column, Table
-from cassandra.testing._select import partition_markers
+from cassandra.testing._plan import (
+    MAX_TTL,
+    ColumnSpec,
+    Env,
+    Plan,
+    Result,
+    Route,
+    Rows,
+    RowView,
+    Scope,
+    Term,
+    number,
+    required,
+)
+from cassandra.testing._schema import (
+    CLUSTERING,
+    PARTITION,
+    STATIC,
+    Cell,
+    Column,
+    Complex,
+    Key,
+    Partition,
+    Row,
+    Slice,
+    Table,
+)
+from cassandra.testing._select import columns_of, partition_markers
 from cassandra.testing._terms import compile_term
 from cassandra.testing._topology import token_of
 from cassandra.testing._types import BIGINT, BOOLEAN, COUNTER, INT, Collection, CqlType, Udt, Value
-from cassandra.testing._where import Restriction, Where, compile_where
+from cassandra.testing._where import Check, Restriction, Where, compile_condition, compile_where
 from cassandra.testing._wire import UNSET
 from cassandra.testing.errors import InvalidRequest, NotSupported
 
-from ._plan import RowView
-from ._schema import Cell, Complex, Key, Partition, Row, Slice
-from ._select import columns_of
-from ._where import Check, compile_condition
+# ---- changes of columns
 
 MakeCell = Callable[[Any], Cell]
 Resolve = Callable[[Row, Any, Env], Any]  # row, value, environment
@@ -243,7 +265,7 @@ def compile_deletion(target: Any, table: Table, scope: Scope) -> Assign:
     return compile_assignment(Assignment(column.name, "element", Literal("null"), target.key), table, scope)
 
 
-# ---- write
+# ---- plans of statements
 
 Old = tuple[Partition, RowView | None]
 Changes = dict[tuple[Key, Key | None], list[tuple[Assign, Any]]]  # by partition and row; None for the static row
@@ -435,7 +457,7 @@ def _slices(where: Where, env: Env) -> list[Slice]:
     return pieces
 
 
-# -- conditional statements -------------------------------------------------------------------------------------------
+# ---- conditional statements
 
 
 def run_conditional(steps: Sequence[tuple[WritePlan, Env]], columns: Sequence[ColumnSpec]) -> Rows:
@@ -470,7 +492,7 @@ def conditional_columns(table: Table, names: set[str] | None) -> list[ColumnSpec
     return [applied, *(ColumnSpec(table.keyspace, table.name, column.name, column.type) for column in chosen)]
 
 
-# -- compiling --------------------------------------------------------------------------------------------------------
+# ---- compilation of statements
 
 
 def compile_modification(statement: Modification, table: Table, scope: Scope) -> WritePlan:
@@ -620,7 +642,7 @@ def _check_delete_prefix(table: Table, given: set[str]) -> None:
             )
 
 
-# -- BATCH ------------------------------------------------------------------------------------------------------------
+# ---- BATCH
 
 
 def run_batch(plans: Sequence[WritePlan], envs: Sequence[Env], kind: str) -> Result:

@@ -24,10 +24,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cassandra.testing._connection import EMPTY_STATE, empty_page, empty_state, is_rows, paging_state_of
 from cassandra.testing._rules import CONNECT, Exchange, Reaction, Rule
 from cassandra.testing.errors import CqlError
-
-from ._connection import EMPTY_STATE, empty_page, empty_state, is_rows, paging_state_of
 
 if TYPE_CHECKING:
     from cassandra.testing._node import SimulatedNode

@@ -1,4 +1,5 @@
-# Parameters of a prepared statement to wire bytes and routing token, in one pass over one buffer.
+# Binding: parameters of a prepared statement to wire bytes and routing token, in one pass over one buffer; timestamps,
+# and whole EXECUTE envelopes.
 
 cdef enum:
     NULL_VALUE = 0xFFFFFFFF
@@ -304,7 +305,8 @@ cdef str class_name(codec):
     name = _class_names.get(codec.name, codec.name)
     return f"{name}({', '.join([class_name(child) for child in codec.children])})" if codec.children else name
 
-# Client-side timestamps, used by every write with a timestamp.
+
+# ---- client-side timestamps, used by every write with a timestamp
 
 from libc.time cimport time_t
 
@@ -366,7 +368,8 @@ def _clock_after(int64_t last):
     made.last = last
     return made
 
-# EXECUTE of one prepared statement with constant options: from parameters to the whole envelope and the routing token.
+
+# ---- EXECUTE of one prepared statement with constant options: from parameters to whole envelope and routing token
 
 
 @cython.final

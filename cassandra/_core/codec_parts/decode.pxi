@@ -207,8 +207,10 @@ cdef object decode_custom(const TypeNode* node, const uint8_t* p, Py_ssize_t n, 
     cdef bytes data = PyBytes_FromStringAndSize(<const char*>p, n)
     return data if codec._decode is None else codec._decode(data, version)
 
-# Collections, tuples, user types and vectors. A count from the wire is accepted only if the remaining bytes can hold so
-# many items.
+
+# ---- collections, tuples, user types and vectors
+#
+# A count from the wire is accepted only if the remaining bytes can hold so many items.
 
 cdef inline PyObject* decode_cell(const TypeNode* node, const uint8_t** cursor, const uint8_t* end, int version) except NULL:
     """Decode one [bytes] item at *cursor*, and move the cursor behind it."""
@@ -387,7 +389,8 @@ cdef list decode_vector(const TypeNode* node, const uint8_t* p, Py_ssize_t n, in
         raise ValueError(f"Additional bytes remaining after vector deserialization completed: {end - p}")
     return items
 
-# Pages whose encrypted columns are decrypted, for column readers, which read bytes and not values.
+
+# ---- pages whose encrypted columns are decrypted, for column readers, which read bytes and not values
 
 
 def decrypted_page(RowsPage page not None, ResultPlan plan not None):

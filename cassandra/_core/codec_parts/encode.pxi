@@ -278,7 +278,8 @@ cdef int encode_custom(const TypeNode* node, object value, ByteBuffer* out, int 
     out.put(PyBytes_AS_STRING(data), <size_t>PyBytes_GET_SIZE(data))
     return 0
 
-# timestamp, date, time and duration from datetime objects, the classes of cassandra.util, text and ints.
+
+# ---- timestamp, date, time and duration from datetime objects, the classes of cassandra.util, text and ints
 
 cdef enum:
     MICROSECONDS_PER_DAY = 86400000000
@@ -385,8 +386,10 @@ cdef int encode_duration(const TypeNode* node, object value, ByteBuffer* out) ex
     put_unsigned_vint(out[0], zigzag_encode(nanoseconds))
     return 0
 
-# Collections, tuples, user types and vectors. Lengths and counts are reserved and filled in afterwards, so that items
-# are encoded without separate buffers.
+
+# ---- collections, tuples, user types and vectors
+#
+# Lengths and counts are reserved and filled in afterwards, so that items are encoded without separate buffers.
 
 cdef int encode_cell(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
     """Append a [bytes] item."""

@@ -1,3 +1,5 @@
+# Pages: rows of a result, decoded into objects, retained as bytes, read as columns, or left undecoded.
+#
 # ResultPlan: decoder of the rows of one result shape. RowPlan: the same with one row format.
 
 cdef enum:
@@ -141,6 +143,9 @@ cdef RowPlan tuple_plan(ResultPlan plan):
         plan._tuples = RowPlan(plan, "tuple")
     return plan._tuples
 
+
+# ---- rows
+#
 # One native loop per page: the cells of a row are decoded directly into the row object.
 
 from libcpp.atomic cimport atomic
@@ -569,7 +574,8 @@ cdef RowsPage rows_page(ResultPlan plan, Cursor* c, object body, int32_t count, 
         page._rows.end = page._rows.p
     return page
 
-# The retained form of a page whose rows were decoded, so that it can be read as columns too; and lazy rows.
+
+# ---- the retained form of a page whose rows were decoded, so that it can be read as columns too; and lazy rows
 #
 # Of a small page only the rows are retained, if they can be encoded back into it (*turns_back*): all columns are of
 # types whose values determine their bytes, and a row has all columns. The page is then encoded again if columns are
@@ -725,7 +731,8 @@ def split_page(RowsPage page not None, RowPlan how not None):
     rows = page._decode(how, 0, page._count)
     return rows, rows if how._turns_back else keep(&c, page._count, page._version)
 
-# Columns instead of rows: the cells of a page as one array of objects per column, and vectors as machine numbers.
+
+# ---- columns instead of rows: the cells of a page as one array of objects per column, and vectors as machine numbers
 
 from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
@@ -826,7 +833,8 @@ cdef object number_view(const TypeNode* node, const uint8_t* p):
         "f" if number.op == FLOAT else "d" if number.op == DOUBLE else "i" if width == 4 else "q"
     )
 
-# RESULTs with undecoded rows.
+
+# ---- RESULTs with undecoded rows
 
 
 @cython.final

@@ -1,5 +1,9 @@
-# Python classes of decoded values, looked up once, at first use: importing the codec imports no other module. Slots of
-# those classes are written by offset; a class that cannot be built that way is called.
+# CQL types: compiled codecs, the Python classes of their values, and the types of result metadata.
+
+# ---- Python classes of decoded values
+#
+# They are looked up once, at first use: importing the codec imports no other module. Slots of those classes are written
+# by offset; a class that cannot be built that way is called.
 
 cdef class _SlottedClass:
     """A class of L0 or the standard library and the offsets of the slots that its values consist of."""
@@ -110,7 +114,10 @@ cdef object unsupported(str message):
 
     return UnsupportedOperation(message)
 
-# Codec: a compiled CQL type. Decoders and encoders run on its TypeNode: plain C, children by pointer.
+
+# ---- Codec: a compiled CQL type
+#
+# Decoders and encoders run on its TypeNode: plain C, children by pointer.
 
 cdef enum:
     # Wire option ids double as operations.
@@ -561,7 +568,8 @@ cdef bint is_fields_tuple(make, tuple names) except -1:
             return False
     return True
 
-# Types and column specifications of result metadata, and the TypeContext that resolves and caches them.
+
+# ---- types and column specifications of result metadata, and the TypeContext that resolves and caches them
 
 cdef enum:
     GLOBAL_SPEC = 0x1

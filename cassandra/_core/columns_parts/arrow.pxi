@@ -1,4 +1,4 @@
-# Mapping of CQL types to Arrow types.
+# Arrow: its types for CQL types, and its C interfaces for output and input.
 
 cdef enum:
     MAX_DECIMAL128 = 38
@@ -95,9 +95,11 @@ cdef class _Choices:
         type.format = f"d:{type.precision},{type.scale}{wide}".encode()
         return 0
 
-# The C stream: batches of a Python source, which is called with the GIL. The consumer requests one batch after the
-# other and may be any thread; it may release the stream from any thread, without the GIL, in any state of the
-# interpreter.
+
+# ---- the C stream: batches of a Python source, which is called with the GIL
+#
+# The consumer requests one batch after the other and may be any thread; it may release the stream from any thread,
+# without the GIL, in any state of the interpreter.
 
 from libc.errno cimport EINVAL, EIO, ENOMEM
 
@@ -298,7 +300,8 @@ cdef void stream_release(ArrowArrayStream* found) noexcept nogil:
     found.release = NULL
     del streamed
 
-# Input by Arrow's capsules: schemas, arrays and streams.
+
+# ---- input by Arrow's capsules: schemas, arrays and streams
 
 cdef ArrowSchema* schema_of(capsule) except NULL:
     """Return the schema; the capsule keeps it."""
@@ -402,7 +405,8 @@ cdef class ArrowReader:
         self.close()
         raise OSError(code, why or "the Arrow stream failed")
 
-# Columns in Python buffers as Arrow arrays, which keep the buffers.
+
+# ---- columns in Python buffers as Arrow arrays, which keep the buffers
 
 from cpython.memoryview cimport PyMemoryView_GET_BUFFER
 

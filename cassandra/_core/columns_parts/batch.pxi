@@ -1,3 +1,5 @@
+# Record batches: their plan, their columns, their pickled form.
+#
 # ColumnPlan: the columns of a result as Arrow types, and the pool of their memory.
 
 cdef class ColumnPlan:
@@ -158,7 +160,8 @@ cdef void free_schema(capsule) noexcept:
         schema.release(schema)
     free(schema)
 
-# RecordBatch: finished columns, or some rows of them. ColumnBuilder: builds one from several pages.
+
+# ---- RecordBatch: finished columns, or some rows of them. ColumnBuilder: builds one from several pages
 
 cdef enum:
     LARGE = 64 << 10  # bytes of a page that are decoded without the GIL
@@ -469,7 +472,8 @@ cdef int raise_failure(page, Failure* failure) except -1:
     )
     raise DriverException(printable(text))
 
-# Pickling of plans and batches, for other processes and checkpoints: unpickled ones have plain memory.
+
+# ---- pickling of plans and batches, for other processes and checkpoints: unpickled ones have plain memory
 
 _FORMS = {
     <int>Form.Bits: "integer",

@@ -1,4 +1,6 @@
-# Merge: batches of many sources in one order. gather: runs of rows as a new batch. Both are implemented in cpp/columns.
+# Kernels over batches, implemented in cpp/columns.
+#
+# Merge: batches of many sources in one order. gather: runs of rows as a new batch.
 
 cdef class Merge:
     cdef ColumnPlan plan
@@ -151,7 +153,8 @@ def gather(runs, ColumnPlan plan not None):
         raise OverflowError((<bytes>failure.text).decode())
     return new_slice(plan, native, 0, native.rows())
 
-# Groups: aggregates of rows, natively except for numbers stored as text. top: the first rows by a column.
+
+# ---- Groups: aggregates of rows, natively except for numbers stored as text. top: the first rows by a column
 
 import decimal
 

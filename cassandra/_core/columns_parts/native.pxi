@@ -1,4 +1,4 @@
-# Cython declarations of the C++ part.
+# Cython declarations of the C++ part: batches and their input, then masks, tests, groups and the first rows.
 
 cdef extern from "columns/plan.h" nogil:
     cdef struct ArrowSchema:
@@ -204,7 +204,8 @@ def debug_counters():
         "arrow_loans": counters().loans.load(),
     }
 
-# Cython declarations of masks, tests, groups and the first rows.
+
+# ---- masks, tests, groups and the first rows
 
 from libcpp.memory cimport unique_ptr
 from libcpp.utility cimport move

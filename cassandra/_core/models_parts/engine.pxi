@@ -1,4 +1,6 @@
-# Precomputed objects, and the checks that they are still valid: the first steps of a call.
+# The mapper's fast path: from a call to its request and the outcome.
+
+# ---- precomputed objects, and the checks that they are still valid: the first steps of a call
 
 
 @cython.final
@@ -150,7 +152,8 @@ cdef class WorkedOut:
         (<ByNames?>known).add(given, _missing if found is None else found)
         return found
 
-# Values that are bound unmodified if they are of the expected class.
+
+# ---- values that are bound unmodified if they are of the expected class
 
 
 @cython.final
@@ -196,7 +199,8 @@ cdef class ExactKinds:
         found.append(last)
         return tuple(found), known
 
-# From a shape of a statement to its request and the outcome.
+
+# ---- from a shape of a statement to its request and the outcome
 
 
 cdef class Statements:
@@ -318,7 +322,8 @@ cdef class Plain:
         prepared."""
         return False
 
-# Inserts of rows whose values are bound unmodified.
+
+# ---- inserts of rows whose values are bound unmodified
 
 
 cdef class RowInsert(Plain):
@@ -392,7 +397,8 @@ cdef class RowInsert(Plain):
         row = tuple(bound) if self._complete else tuple([None if at is None else bound[at] for at in self._places])
         return new_loaded(self.model, self._layout, row, ())
 
-# Updates of values of a row that are bound unmodified: one check of the instance, and the request.
+
+# ---- updates of values of a row that are bound unmodified: one check of the instance, and the request
 
 
 cdef struct _Slot:
@@ -560,7 +566,8 @@ def set_row_updates(RowUpdates updates not None):
     global row_updates
     row_updates = updates
 
-# Reads of the row with some values.
+
+# ---- reads of the row with some values
 
 
 cdef class RowRead(Plain):

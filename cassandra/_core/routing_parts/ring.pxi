@@ -1,3 +1,5 @@
+# Tokens, the token ring, and the shards of a ScyllaDB node.
+
 cdef extern from "base/murmur3.h" namespace "fastcql" nogil:
     int64_t c_murmur3_token "fastcql::murmur3_token"(const uint8_t* data, size_t length)
 
@@ -61,7 +63,8 @@ cdef class TokenRing:
             raise LookupError("the ring is empty")
         return self.ring.index(token)
 
-# Shards of a ScyllaDB node: the mapping of tokens to them, and selection among objects kept per shard.
+
+# ---- shards of a ScyllaDB node: the mapping of tokens to them, and selection among objects kept per shard
 
 
 cdef extern from "routing/ring.h" namespace "fastcql" nogil:

@@ -1,3 +1,5 @@
+# Routes: the hosts of a request in order, from latencies, replicas and tiers; and the plans of built-in policies.
+
 cdef extern from "routing/ring.h" namespace "fastcql" nogil:
     cdef cppclass RangeLists:
         RangeLists() except +
@@ -376,7 +378,8 @@ cdef class SuspectsLast:
             raise StopIteration
         return self.suspects.pop(0)
 
-# Plans of built-in policies for make_query_plan() and for retries after a failure: iterators of hosts.
+
+# ---- plans of built-in policies for make_query_plan() and for retries after a failure: iterators of hosts
 
 
 @cython.final

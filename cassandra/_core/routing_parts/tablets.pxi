@@ -1,3 +1,5 @@
+# Tablets and the map of them: the Python objects of cpp/routing/tablet_map.h.
+
 cdef extern from "routing/tablet_map.h" namespace "fastcql":
     ctypedef uint32_t Replica
     Replica make_replica(uint16_t host, uint16_t shard)

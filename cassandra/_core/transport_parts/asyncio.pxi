@@ -1,4 +1,6 @@
-# Awaiting: the object that a task yields and waits for while it awaits a request.
+# Requests on asyncio: awaiting them, completion queues, and the adapter of a loop.
+
+# ---- Awaiting: the object that a task yields and waits for while it awaits a request
 #
 # It has the methods of an asyncio future that tasks use, also tasks of other kinds of loops. It differs in how the task
 # goes on: a future has the loop call the task in the loop's next turn, which costs more than all other steps of a
@@ -259,7 +261,8 @@ cdef int go_on(LoopQueue queue) except -1:
             raise
     return 0
 
-# LoopQueue: completions for an asyncio loop.
+
+# ---- LoopQueue: completions for an asyncio loop
 #
 # It has two kinds of entries: operations whose outcomes the loop's thread may take itself, and *told* waiters, whose
 # request ended on any thread. Any thread notifies by one append to ``told`` and a write to the descriptor, both native,
@@ -366,7 +369,8 @@ cdef void close_queue(CLoopQueue* queue) noexcept:
     for core in operations:
         dispatch_on_driver(<Operation> core.self)
 
-# ``Bridge``: the adapter of an asyncio loop, with one completion queue and one descriptor per loop.
+
+# ---- Bridge: the adapter of an asyncio loop, with one completion queue and one descriptor per loop
 #
 # ``bridges`` refers to loops weakly: with a loop that is gone its adapter and descriptor go too, and those of a loop
 # that is closed but still referenced go when the next loop gets its own. A loop without ``add_reader`` (Windows'
@@ -512,7 +516,7 @@ def _set_result(waiter, value):
         waiter.set_result(value)
 
 
-# ---- creation
+# ---- creation of adapters
 
 def deliver_to(loop, Operation operation not None):
     attach_to(loop, operation)

@@ -1,4 +1,4 @@
-# Channel: one connection.
+# Channel: one connection. Picks: selects the connection of a pool for a request.
 
 cdef inline Submitted submit_bytes(
     Channel channel, const uint8_t* data, size_t size, Operation operation, uint32_t attempt, double limit, bint later
@@ -268,7 +268,8 @@ cdef class Hold:
         for channel in channels:
             (<Channel> channel).let_go()
 
-# Picks: selects the connection of a pool for a request, in one native step.
+
+# ---- Picks: selects the connection of a pool for a request, in one native step
 
 
 @cython.final

@@ -1,9 +1,9 @@
-# Byte filters, compressors and decompressors: Python objects that transform raw bytes. Called with the GIL, by the I/O
-# thread or by a thread that submits or waits. The channel closes with their exception as its reason.
+# Byte filters (TLS is one), compressors and decompressors: Python objects that transform raw bytes. Called with the
+# GIL, by the I/O thread or by a thread that submits or waits. The channel closes with their exception as its reason.
 #
 # On the main thread signal handlers may run, and raise, in them. The exception of a handler is set aside until the call
-# that the program made has ended. TLS (tls.pxi) can find out which steps were done before it; other filters are not
-# called on the main thread.
+# that the program made has ended. TLS can find out which steps were done before it; other filters are not called on the
+# main thread.
 
 
 cdef extern from "Python.h" nogil:
@@ -166,8 +166,10 @@ cdef Reason* decompress(
         return caught(exception)
     return NULL
 
-# TLS by Python's OpenSSL: an ssl.SSLObject between two ssl.MemoryBIO, as a byte filter. A subclass implements
-# handshake, sessions and error texts (cassandra/_net/tls.py).
+
+# ---- TLS by Python's OpenSSL: an ssl.SSLObject between two ssl.MemoryBIO, as a byte filter
+#
+# A subclass implements handshake, sessions and error texts (cassandra/_net/tls.py).
 #
 # On the main thread CPython runs signal handlers after each call into OpenSSL, and the exception of a handler replaces
 # the return value of the call, although the call has read or written. So the calls are made such that their effects can

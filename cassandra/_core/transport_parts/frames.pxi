@@ -1,4 +1,6 @@
-# Frame and Failure: the outcomes of an attempt.
+# Attempt: one send of a request. Frame and Failure: its outcomes.
+
+# ---- outcomes
 
 
 @cython.freelist(64)
@@ -105,7 +107,8 @@ cdef object wrap_outcome(Outcome& outcome):
         result.cause = reason_exception(failure.reason.get())
     return result
 
-# Attempt: one send of a request.
+
+# ---- Attempt
 
 
 @cython.final

@@ -318,7 +318,8 @@ cdef extern from "transport/glue.h" namespace "fastcql" nogil:
     void count_frame(int delta)
     void add_option(vector[SocketOption]& options, int level, int name, const void* value, size_t size) except +
 
-# Cython declarations of the C++ half of writes.
+
+# ---- the C++ half of writes
 
 cdef extern from "base/row_source.h" namespace "fastcql" nogil:
     cdef cppclass RowSource:

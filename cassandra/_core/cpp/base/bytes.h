@@ -1,5 +1,7 @@
-// Arithmetic on sizes of memory. A result that does not fit is SIZE_MAX, which no allocator grants: products and sums
-// of external numbers become a failed allocation, never a small one.
+// Bytes: arithmetic on sizes of memory, loads and stores, the buffer of encoders, variable-length integers.
+//
+// A size that does not fit is SIZE_MAX, which no allocator grants: products and sums of external numbers become a
+// failed allocation, never a small one.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +29,7 @@ inline constexpr size_t rounded_up(size_t size, size_t step) {
 
 }  // namespace fastcql
 
-// Big- and little-endian loads and stores, and the buffer to which every encoder appends.
+// ---- big- and little-endian loads and stores, and the buffer to which every encoder appends
 
 namespace fastcql {
 
@@ -194,8 +196,9 @@ private:
 
 }  // namespace fastcql
 
-// Cassandra's variable-length integers (native protocol v5, section 3): the leading one bits of the first byte count
-// the bytes that follow it.
+// ---- variable-length integers (native protocol v5, section 3)
+//
+// The leading one bits of the first byte count the bytes that follow it.
 
 namespace fastcql {
 

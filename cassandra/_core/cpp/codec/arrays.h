@@ -1,4 +1,4 @@
-// Arrays of machine numbers to the elements of a CQL vector, without making a Python object per element.
+// Arrays of machine numbers to the elements of a CQL vector and back, without making a Python object per element.
 #pragma once
 
 #include <cmath>
@@ -126,7 +126,7 @@ inline bool copy_to_int64(Element from, const uint8_t* p, ptrdiff_t stride, size
 
 }  // namespace fastcql
 
-// Big-endian numbers of the wire to machine numbers in an array.
+// ---- big-endian numbers of the wire to machine numbers in an array
 
 namespace fastcql {
 

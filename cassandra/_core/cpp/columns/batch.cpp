@@ -1,3 +1,4 @@
+// Batches: pages become columns, columns become arrays of the C data interface, and bytes for other processes.
 #include <cstdlib>
 #include <new>
 
@@ -336,7 +337,7 @@ bool Batch::end(Buffer& buffer) {
 
 }  // namespace fastcql::columns
 
-// Arrays of the C data interface over a finished batch.
+// ---- arrays of the C data interface over a finished batch
 
 namespace fastcql::columns {
 
@@ -454,6 +455,7 @@ bool Batch::export_array(ArrowArray* out, int64_t first, int64_t rows) noexcept 
     return true;
 }
 
+// ---- a batch as bytes, and back
 
 namespace {
 

@@ -1,4 +1,7 @@
-// Counts of this extension's objects in the process, for tests: columns outlive sessions, so no other counter has them.
+// Memory and small parts of columns: counters, buffers, the error of a page, bits, blocks outside of pools.
+//
+// Counters are of this extension's objects in the process, for tests: columns outlive sessions, so no other counter has
+// them.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +31,10 @@ inline Counters& counters() noexcept {
 
 }  // namespace fastcql::columns
 
-// Growable buffers over blocks of the pool: 64-byte aligned, their blocks reference-counted, so that several buffers of
-// a page share one block and each exported array keeps the blocks that it needs.
+// ---- growable buffers over blocks of the pool
+//
+// They are 64-byte aligned, their blocks reference-counted, so that several buffers of a page share one block and each
+// exported array keeps the blocks that it needs.
 //
 // While it is written a buffer has one owner. A finished buffer is immutable; the last reference to its block may be
 // dropped by any thread.
@@ -199,7 +204,9 @@ private:
 
 }  // namespace fastcql::columns
 
-// The error of a page that was not decoded: position and text. The caller makes an exception of it.
+// ---- the error of a page that was not decoded
+//
+// It has the position and the text. The caller makes an exception of it.
 
 namespace fastcql::columns {
 
@@ -230,8 +237,9 @@ struct Failure {
 
 }  // namespace fastcql::columns
 
-// Results of a test, row by row, packed into bits: eight at a time by one multiplication, so that the test is a loop
-// without branches.
+// ---- results of a test, row by row, packed into bits
+//
+// Eight at a time by one multiplication, so that the test is a loop without branches.
 
 namespace fastcql::columns {
 
@@ -258,7 +266,7 @@ void pack_rows(int64_t rows, uint64_t* out, Hit&& hit) {
 
 }  // namespace fastcql::columns
 
-// Blocks outside of any pool, for arrays that the application owns.
+// ---- blocks outside of any pool, for arrays that the application owns
 
 namespace fastcql::columns {
 

@@ -1,4 +1,4 @@
-// Scalars, and code common to all types; collections are in nested.cpp.
+// Values of pages into columns: scalars, collections, the loop over the cells, texts of dictionaries.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -376,8 +376,9 @@ void take_back(Column& column) {
 
 }  // namespace fastcql::columns
 
-// Collections, tuples, user types and vectors. A count is accepted only if the remaining bytes can hold so many items;
-// the text of errors is that of rows.
+// ---- collections, tuples, user types and vectors
+//
+// A count is accepted only if the remaining bytes can hold so many items; the text of errors is that of rows.
 
 namespace fastcql::columns {
 
@@ -604,8 +605,10 @@ bool Appender::vector(Column& column, const uint8_t* p, int32_t n) {
 
 }  // namespace fastcql::columns
 
-// The loop over the cells of a page. Numbers and texts of columns, which are nearly all cells, are handled in it; the
-// others, nulls included, go through Appender::append.
+// ---- the loop over the cells of a page
+//
+// Numbers and texts of columns, which are nearly all cells, are handled in it; the others, nulls included, go through
+// Appender::append.
 
 namespace fastcql::columns {
 
@@ -878,6 +881,7 @@ bool Batch::read(const Page& page, Appender& appender) {
     return done;
 }
 
+// ---- the distinct texts of a dictionary column
 
 // Seeded with a secret of this process, so that hostile texts cannot be made to collide.
 uint64_t Words::hash(const uint8_t* p, size_t n) {

@@ -1,5 +1,7 @@
-// A column while it is built: the present values of one type of a plan. Values that are not null need no marks: bits of
-// validity are one until a null clears them, and there are none before the first null.
+// A column while it is built: the present values of one type of a plan, and the texts of a dictionary.
+//
+// Values that are not null need no marks: bits of validity are one until a null clears them, and there are none before
+// the first null.
 #pragma once
 
 #include <cstddef>
@@ -96,7 +98,7 @@ inline int32_t* offsets_of(const Column& column) { return reinterpret_cast<int32
 
 }  // namespace fastcql::columns
 
-// The distinct texts of a dictionary column, in the order of their first appearance.
+// ---- the distinct texts of a dictionary column, in the order of their first appearance
 
 namespace fastcql::columns {
 

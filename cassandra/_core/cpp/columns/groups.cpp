@@ -1,3 +1,4 @@
+// Groups of rows, and their measures.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -213,6 +214,7 @@ bool Groups::is_key(const uint8_t* p, const uint8_t* end) const {
     return p == end;
 }
 
+// ---- measures
 
 namespace {
 

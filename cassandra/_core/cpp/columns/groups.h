@@ -1,4 +1,6 @@
-// A measure: one aggregate of one column, for each group. Owned by its Groups.
+// Groups of rows by the values of some columns, and their measures: aggregates of columns, with exact sums.
+//
+// A measure is one aggregate of one column, for each group. Owned by its Groups.
 #pragma once
 
 #include <array>
@@ -49,7 +51,9 @@ std::unique_ptr<Measure> make_measure(Aggregate aggregate, int32_t column, Form 
 
 }  // namespace fastcql::columns
 
-// Groups: rows by the values of some columns, and measures of each group. Without keys all rows are one group.
+// ---- groups
+//
+// Rows by the values of some columns, and measures of each group. Without keys all rows are one group.
 //
 // The result of the rows of a range is one such object; it has one owner at a time. Its memory is not the pool's, as it
 // outlives sessions; other processes receive it as bytes.
@@ -101,7 +105,7 @@ private:
 
 }  // namespace fastcql::columns
 
-// Accumulators of sums: exact for integers and decimals, and with compensated rounding for doubles.
+// ---- accumulators of sums: exact for integers and decimals, and with compensated rounding for doubles
 
 namespace fastcql::columns {
 

@@ -1,3 +1,4 @@
+// Masks of rows, and the tests of columns that set them.
 #include <algorithm>
 
 #include "columns/mask.h"
@@ -115,6 +116,7 @@ int64_t Mask::run_count() const noexcept {
     return runs;
 }
 
+// ---- tests of a column
 
 Form form_of(const Type& type) noexcept {
     switch (type.kind) {

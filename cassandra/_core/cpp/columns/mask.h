@@ -1,8 +1,8 @@
-// A mask: the rows of a batch for which a predicate is true, and those for which it is false; for the others a value
-// was null.
+// Masks of rows, and the tests of columns that set them.
 //
-// Both are bits, 64 rows to a word; bits behind the last row are zero. Without nulls the second is the complement of
-// the first, and is not stored. A finished mask does not change.
+// A mask has the rows of a batch for which a predicate is true, and those for which it is false; for the others a value
+// was null. Both are bits, 64 rows to a word; bits behind the last row are zero. Without nulls the second is the
+// complement of the first, and is not stored. A finished mask does not change.
 #pragma once
 
 #include <cstdint>
@@ -85,8 +85,10 @@ public:
 
 }  // namespace fastcql::columns
 
-// A test of one column: its values lie within bounds, are in a set, or are null. All comparisons are compiled to one of
-// these; the compiler has already resolved cases such as "more than 2.5" for an integer.
+// ---- a test of one column
+//
+// Its values lie within bounds, are in a set, or are null. All comparisons are compiled to one of these; the compiler
+// has already resolved cases such as "more than 2.5" for an integer.
 
 namespace fastcql::columns {
 

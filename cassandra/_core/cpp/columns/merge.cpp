@@ -1,3 +1,4 @@
+// Rows of several batches: copied into a new one, merged into one order, the first ones by a column.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -302,6 +303,7 @@ int64_t count_bits(const uint8_t* bits, int64_t from, int64_t n) {
     return count;
 }
 
+// ---- merging sources
 
 namespace {
 
@@ -629,6 +631,7 @@ void Merge::let_go(size_t count) {
     }
 }
 
+// ---- the first rows by a column
 
 namespace {
 

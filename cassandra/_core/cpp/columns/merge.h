@@ -1,6 +1,7 @@
-// Rows of several batches of one plan as a new batch: consecutive runs of rows are copied into its buffers.
+// Rows of several batches of one plan: copied into a new batch, merged into one order, the first ones by a column.
 //
-// Pure except for memory, without locks: batches are finished, so any number of threads may read them.
+// For a new batch consecutive runs of rows are copied into its buffers. Pure except for memory, without locks: batches
+// are finished, so any number of threads may read them.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +37,7 @@ int64_t count_bits(const uint8_t* bits, int64_t from, int64_t n);
 
 }  // namespace fastcql::columns
 
-// Merges the rows of many sources, each of which arrives in order, batch by batch, into one order.
+// ---- merge of the rows of many sources, each of which arrives in order, batch by batch, into one order
 //
 // A source is *open* until its end is reported, and *hungry* when it is open and has no rows left. While no source is
 // hungry, every row is *final* that is not above the smallest of the last available rows of open sources: all later
@@ -144,8 +145,9 @@ private:
 
 }  // namespace fastcql::columns
 
-// The first rows of several slices by the values of one column: least or greatest first, nulls last, equal ones in the
-// order of slices and rows.
+// ---- the first rows of several slices by the values of one column
+//
+// Least or greatest first, nulls last, equal ones in the order of slices and rows.
 
 namespace fastcql::columns {
 

@@ -1,4 +1,6 @@
-// The structures of the Arrow C data and stream interface, as defined in its specification.
+// The plan of a result's columns as Arrow types, and the structures of Arrow's C data and stream interface.
+//
+// The structures are as defined in the specification of the interface.
 #pragma once
 
 #include <atomic>
@@ -51,8 +53,9 @@ inline constexpr int64_t kNullable = 2;  // ARROW_FLAG_NULLABLE
 
 }  // namespace fastcql::columns
 
-// A plan: the Arrow types of a result's columns and the conversion of CQL bytes to them. Made once, immutable, and
-// reference-counted: exported schemas keep it.
+// ---- plan: the Arrow types of a result's columns and the conversion of CQL bytes to them
+//
+// Made once, immutable, and reference-counted: exported schemas keep it.
 //
 // Types are one array, each level's children side by side, so that the columns of a batch are one array of the same
 // order.

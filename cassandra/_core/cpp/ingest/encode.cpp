@@ -1,4 +1,4 @@
-// Scalars, and code common to all values; collections are in nested.cpp.
+// Values of Arrow arrays to bound values: scalars, collections, and their text in messages.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -419,7 +419,7 @@ bool Encoder::number(const Input& input, int64_t i) {
 
 }  // namespace fastcql::ingest
 
-// Collections, maps, tuples, user types and vectors.
+// ---- collections, maps, tuples, user types and vectors
 
 namespace fastcql::ingest {
 
@@ -539,7 +539,7 @@ bool Encoder::element(const Input& input, int64_t i, bool with_length) {
 
 }  // namespace fastcql::ingest
 
-// Values in messages.
+// ---- values in messages
 
 namespace fastcql::ingest {
 

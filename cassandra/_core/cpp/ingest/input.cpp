@@ -1,3 +1,4 @@
+// Arrow arrays as input, checked; and memory of others as Arrow arrays.
 #include <atomic>
 #include <memory>
 
@@ -208,6 +209,7 @@ bool read_array(const Conversion& how, const ArrowArray& array, int64_t needed, 
     return ArrayReader(how, array, out, problem).read(needed);
 }
 
+// ---- memory of others
 
 namespace {
 

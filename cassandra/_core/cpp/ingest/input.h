@@ -1,5 +1,7 @@
-// Arrow arrays as input. Properties that the C data interface allows to check at once are checked here; offsets and
-// indexes within the values are checked when a value is read.
+// Arrow arrays as input, and memory of others as Arrow arrays.
+//
+// Properties of input that the C data interface allows to check at once are checked here; offsets and indexes within
+// the values are checked when a value is read.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +57,9 @@ bool read_array(const Conversion& how, const ArrowArray& array, int64_t needed, 
 
 }  // namespace fastcql::ingest
 
-// Memory of others as Arrow arrays: columns in buffers of a program, without a copy. The owner of the buffers is
-// released with the last of the structures, in the thread that releases it.
+// ---- memory of others as Arrow arrays: columns in buffers of a program, without a copy
+//
+// The owner of the buffers is released with the last of the structures, in the thread that releases it.
 
 namespace fastcql::ingest {
 

@@ -1,3 +1,4 @@
+// Rows of Arrow arrays as bound values: their target columns, their values, and hashes of their keys.
 #include <algorithm>
 #include <cmath>
 #include <new>
@@ -180,6 +181,7 @@ uint64_t key_hash(const Target& target, const uint8_t* p, size_t n) {
     }
 }
 
+// ---- target columns
 
 // Assign a column of the data to each column of the plan; no column is used twice.
 bool Reading::find_columns(bool others_are_ignored, std::vector<std::string>& problems) {
@@ -236,6 +238,7 @@ bool Reading::is_of(const ArrowSchema& schema) const {
     return read_schema(schema, other, broken) && other == source_;
 }
 
+// ---- rows
 
 namespace {
 

@@ -1,4 +1,6 @@
-// Hashes of values that are equal whenever the server compares the values as equal, even if their bytes differ.
+// Rows of Arrow arrays as bound values: their target types, their conversion, and hashes of their keys.
+//
+// Hashes of values are equal whenever the server compares the values as equal, even if their bytes differ.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +28,9 @@ bool is_compared_by_bytes(const Target& target) noexcept;
 
 }  // namespace fastcql::ingest
 
-// The target types of rows, and the conversion of rows of one Arrow schema to them. Both are made once and then
-// read-only; readers of rows hold references to them.
+// ---- the target types of rows, and the conversion of rows of one Arrow schema to them
+//
+// Both are made once and then read-only; readers of rows hold references to them.
 
 namespace fastcql::ingest {
 
@@ -75,7 +78,9 @@ private:
 
 }  // namespace fastcql::ingest
 
-// The rows of an Arrow array as bound values. It owns the array and releases it; used by one thread at a time.
+// ---- the rows of an Arrow array as bound values
+//
+// It owns the array and releases it; used by one thread at a time.
 
 namespace fastcql::ingest {
 

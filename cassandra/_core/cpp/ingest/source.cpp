@@ -1,3 +1,4 @@
+// Arrow source types: their conversion to CQL types, and the content of a schema, read and checked.
 #include <cstdlib>
 #include <cstring>
 
@@ -236,6 +237,7 @@ bool match(
     return Matcher(problems).match(target, source, path, out);
 }
 
+// ---- content of a schema
 
 namespace {
 

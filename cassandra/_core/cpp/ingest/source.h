@@ -1,4 +1,6 @@
-// Arrow source types: the content of a schema of the C data interface, read once and checked. Formats are those of its
+// Arrow source types, and their conversion to CQL types.
+//
+// A source type is the content of a schema of the C data interface, read once and checked. Formats are those of its
 // specification.
 #pragma once
 
@@ -76,7 +78,7 @@ bool read_schema(const ArrowSchema& schema, Source& out, std::string& problem, i
 
 }  // namespace fastcql::ingest
 
-// Conversion of an Arrow type to a CQL type: decided once for a schema.
+// ---- conversion of an Arrow type to a CQL type: decided once for a schema
 
 namespace fastcql::ingest {
 

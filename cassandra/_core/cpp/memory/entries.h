@@ -1,4 +1,6 @@
-// A pool's counters of held and permitted bytes, shared by all its allocators. Any thread.
+// Small parts of a pool: its counters, its handle table, its lock, poisoned memory, size classes.
+//
+// The counters are of held and permitted bytes, shared by all allocators of a pool. Any thread.
 #pragma once
 
 #include <atomic>
@@ -83,8 +85,10 @@ private:
 
 }  // namespace fastcql::memory
 
-// The handle table: a reference is (generation << 32 | index), so that a stale one is recognised and never reaches the
-// bytes of another block. Look-up is O(1) for any number of entries; entries never move. Guarded by the pool's lock.
+// ---- the handle table
+//
+// A reference is (generation << 32 | index), so that a stale one is recognised and never reaches the bytes of another
+// block. Look-up is O(1) for any number of entries; entries never move. Guarded by the pool's lock.
 
 namespace fastcql::memory {
 
@@ -143,7 +147,7 @@ private:
 
 }  // namespace fastcql::memory
 
-// A lock for sections of a few dozen instructions: no system call without contention, and usable across fork.
+// ---- a lock for sections of a few dozen instructions: no system call without contention, and usable across fork
 
 namespace fastcql::memory {
 
@@ -166,7 +170,7 @@ private:
 
 }  // namespace fastcql::memory
 
-// Mark unowned pooled memory as inaccessible for AddressSanitizer; no effect in other builds.
+// ---- unowned pooled memory, inaccessible for AddressSanitizer; no effect in other builds
 
 #if defined(__SANITIZE_ADDRESS__)
 #define FASTCQL_ASAN 1
@@ -196,8 +200,10 @@ inline void unpoison([[maybe_unused]] void* memory, [[maybe_unused]] size_t byte
 
 }  // namespace fastcql::memory
 
-// Size classes: powers of two with four steps each from 64 bytes to 1 MiB, so that a block wastes at most a quarter
-// (below 256 bytes, where a step would be less than the alignment, up to 63 bytes).
+// ---- size classes
+//
+// Powers of two with four steps each from 64 bytes to 1 MiB, so that a block wastes at most a quarter (below 256 bytes,
+// where a step would be less than the alignment, up to 63 bytes).
 
 namespace fastcql::memory {
 

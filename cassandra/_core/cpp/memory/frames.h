@@ -1,7 +1,10 @@
-// Blocks into which other extensions write columns: their interface to the pool, as frames.h is.
+// Interfaces of the pool for other extensions: blocks for columns, and receive buffers of connections.
 //
-// A block belongs to its taker; another thread may give it back. No call needs the GIL. These callers do not wait at
-// the pool's limit: blocks beyond it are plain memory, counted as overflow.
+// Other extensions use only these. The pool's code and state exist once in the process, in the memory extension; other
+// extensions reach them through the objects that they are given.
+//
+// A block for columns belongs to its taker; another thread may give it back. No call needs the GIL. These callers do
+// not wait at the pool's limit: blocks beyond it are plain memory, counted as overflow.
 #pragma once
 
 #include <atomic>
@@ -38,10 +41,7 @@ protected:
 
 }  // namespace fastcql::memory
 
-// Frame blocks: receive buffers of connections, with a reference count in front of the bytes.
-//
-// The transport uses only these interfaces of the pool. The pool's code and state exist once in the process, in the
-// memory extension; other extensions reach them through the objects that they are given.
+// ---- frame blocks: receive buffers of connections, with a reference count in front of the bytes
 //
 // An arena belongs to one thread at a time, which allocates without a lock. The last reference to a block may be
 // dropped by any thread. A closed arena lives until its last block is back.

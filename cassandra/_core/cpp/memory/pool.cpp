@@ -1,3 +1,4 @@
+// The memory pool: users' blocks, blocks for columns, reducing its memory, statistics.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -309,7 +310,7 @@ bool Pool::drop(int64_t ref) noexcept {
 
 }  // namespace fastcql::memory
 
-// Blocks for columns: entries that stay WRITING until they are given back.
+// ---- blocks for columns: entries that stay WRITING until they are given back
 
 namespace fastcql::memory {
 
@@ -357,7 +358,7 @@ void Pool::give_block(const ColumnBlock& block) {
 
 }  // namespace fastcql::memory
 
-// Reducing a pool's memory, and its statistics.
+// ---- reducing a pool's memory, and its statistics
 
 namespace fastcql::memory {
 

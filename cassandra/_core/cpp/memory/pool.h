@@ -90,7 +90,7 @@ public:
     bool drop(int64_t ref) noexcept;
     void count_failure();
 
-    // ---- blocks for columns, see blocks.h; any thread
+    // ---- blocks for columns, see frames.h; any thread
 
     bool take_block(size_t size, ColumnBlock& block) override;
     bool grow_block(ColumnBlock& block, size_t size, size_t used) override;

@@ -1,4 +1,6 @@
-// The vnode ring as numbers: sorted tokens and a bisection. The caller maps tokens to owners.
+// Token ring, helpers of route plans, shards.
+//
+// The vnode ring is numbers: sorted tokens and a bisection. The caller maps tokens to owners.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +50,7 @@ private:
 
 }  // namespace fastcql
 
-// Helpers of route plans besides rings and tablets: lists of host positions by range, and cheap random numbers.
+// ---- helpers of route plans besides rings and tablets: lists of host positions by range, and cheap random numbers
 
 namespace fastcql {
 
@@ -91,8 +93,9 @@ private:
 
 }  // namespace fastcql
 
-// The shard of a ScyllaDB node that owns a token: biased-token-round-robin, as defined in the text "Intranode sharding"
-// of the protocol extensions.
+// ---- the shard of a ScyllaDB node that owns a token
+//
+// Biased-token-round-robin, as defined in the text "Intranode sharding" of the protocol extensions.
 
 namespace fastcql {
 

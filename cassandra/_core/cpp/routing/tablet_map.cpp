@@ -1,3 +1,4 @@
+// The map of tablets: names, hosts, look-ups, changes; and tablets as servers describe them.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -9,7 +10,7 @@
 
 namespace fastcql {
 
-// ---------------------------------------------------------------- names
+// ---- names
 
 namespace {
 
@@ -56,7 +57,7 @@ TableNames::TableNames(const std::vector<TabletTable*>& tables) {
     }
 }
 
-// ---------------------------------------------------------------- hosts
+// ---- hosts
 
 size_t TabletHosts::Hash::operator()(const HostId& id) const {
     uint64_t halves[2];
@@ -85,7 +86,7 @@ uint16_t TabletHosts::add(const HostId& id) {
     return static_cast<uint16_t>(ids_.size() - 1);
 }
 
-// ---------------------------------------------------------------- the map
+// ---- the map
 
 TabletMap::TabletMap(std::shared_ptr<TabletHosts> hosts) : hosts_(std::move(hosts)) {}
 
@@ -213,7 +214,7 @@ size_t TabletMap::bytes() const noexcept {
     return bytes;
 }
 
-// ---------------------------------------------------------------- writing
+// ---- writing
 
 TabletTable* TabletMap::table_for(const TableName& name) {
     const uint64_t hash = TableNames::hash(name);
@@ -254,6 +255,7 @@ void TabletMap::remove_unused() {
     for (const TabletTable* table : gone) delete table;
 }
 
+// ---- tablets as servers describe them
 
 namespace {
 

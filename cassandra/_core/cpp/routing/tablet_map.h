@@ -1,4 +1,6 @@
-// A tablet as described by a ScyllaDB server: the values of the custom payload keys tablets-routing-v1,
+// The tablets of all tables, and tablets as ScyllaDB servers describe them.
+//
+// Servers describe a tablet in the values of the custom payload keys tablets-routing-v1,
 // tuple<bigint, bigint, list<tuple<uuid, int>>>, and tablets-routing-v2, which has the version as a fourth bigint.
 #pragma once
 
@@ -35,7 +37,9 @@ const char* parse_tablet(const uint8_t* data, size_t size, TabletPayload& parsed
 
 }  // namespace fastcql
 
-// The tablets of all tables, and their hosts. Names and host ids are bytes here; no code here depends on Python.
+// ---- the tablets of all tables, and their hosts
+//
+// Names and host ids are bytes here; no code here depends on Python.
 //
 // Guarded by its owner: the GIL, which every caller holds. No call releases it or runs foreign code, so each call is
 // atomic for other threads, and a replaced snapshot is freed at once: it has no readers. (Readers without the GIL would

@@ -1,3 +1,4 @@
+// Tablets of one table: chunks, and changes of snapshots.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -108,6 +109,7 @@ OwnedChunk make_chunk(const Piece* pieces, size_t count) {
     return writer.done();
 }
 
+// ---- changes of a snapshot
 
 namespace {
 

@@ -1,4 +1,6 @@
-// A run of tablets of one table, sorted and immutable: parallel arrays in one block of memory.
+// Tablets of one table: sorted chunks, and snapshots of them. All immutable.
+//
+// A chunk is a run of tablets: parallel arrays in one block of memory.
 //
 // A tablet covers (first, last]. A tablet whose first token is not below its last one wraps around the end of the ring;
 // a table has at most one of them, and it is the first by last token.
@@ -117,7 +119,7 @@ OwnedChunk make_chunk(const Piece* pieces, size_t count);
 
 }  // namespace fastcql
 
-// All tablets of one table at one moment: chunks, and a directory of their last tokens. Immutable.
+// ---- snapshot: all tablets of one table at one moment: chunks, and a directory of their last tokens
 //
 // A change makes a new snapshot that shares the untouched chunks with the old one, so that a failed change has changed
 // nothing. The publisher owns the old directory and the chunks that the new one replaces.

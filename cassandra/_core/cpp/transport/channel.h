@@ -21,7 +21,7 @@
 // Data that has to be encrypted or compressed needs the runtime lock: the role holder does that in a task of the
 // reactor; any other thread, which comes from the runtime, takes the lock itself.
 //
-// Queued frames are always sent: unsent.h has the invariant and the argument. A response counts from its arrival: its
+// Queued frames are always sent: outbound.h has the invariant and the argument. A response counts from its arrival: its
 // time is that of the read which received it (Outcome::arrived), and before a request fails at its deadline all bytes
 // available on the socket are read (on_scan), even if the client itself was delayed.
 //
@@ -85,7 +85,7 @@ public:
     // --- any thread ---
 
     // Sends a frame (header and body, its length checked) under a free stream. Takes over a reference of the
-    // operation's runtime object if accepted. *later*: it may be coalesced with others, see unsent.h. If
+    // operation's runtime object if accepted. *later*: it may be coalesced with others, see outbound.h. If
     // needs_runtime_output() the caller has the runtime lock, or may take it. Only Accepted changes any state.
     Submitted submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
                      double timeout, bool later = false) noexcept;
@@ -107,7 +107,7 @@ public:
     // Called before the first request that counts.
     void set_limit(Ref<Limit> limit) noexcept;
     // Runtime::quiet is called when a sent request waits and no bytes were received for *patience*: see
-    // channel_quiet.cpp. Called before the first request that counts.
+    // streams.cpp. Called before the first request that counts.
     void watch_quiet(Nanos patience) noexcept;
     void waiting(std::vector<WaitingRequest>& found);
     // While more than a few requests are on their way to the peer: the number of bytes it has taken so far. Else 0.
@@ -163,7 +163,7 @@ public:
     bool resume();
     // Inside the runtime lock.
     void runtime_input();
-    // On interruptible threads, where input of the filter is filtered without the role; see channel_filter.cpp.
+    // On interruptible threads, where input of the filter is filtered without the role; see inbound.cpp.
     bool lends() const { return lends_ && !stash_end_; }
     bool lend();
     bool feed_filter();
@@ -210,7 +210,7 @@ private:
     void leave(Lock& lock);
     void update_interest();
 
-    // channel_requests.cpp
+    // streams.cpp
     Submitted try_submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt, double timeout,
                          bool later);
     Nanos expire(Nanos now, std::vector<EndedRequest>& expired);
@@ -223,11 +223,11 @@ private:
     bool unsent(const StreamEntry& entry) const;
     void take_requests(ChannelClosing& closing);
 
-    // channel_quiet.cpp
+    // streams.cpp, of a silent peer
     Nanos quiet_at(Nanos now);
     bool is_quiet();
 
-    // channel_write.cpp
+    // outbound.cpp
     enum class RuntimeLock : uint8_t { None, Held, Take };
     void send_or_hand_over(Lock& lock);
     void pump(Lock& lock, int batches, RuntimeLock runtime);
@@ -237,7 +237,7 @@ private:
     Ref<Reason> compress(const Buffer& frames, Buffer& out);
     void stop_writing();
 
-    // channel_filter.cpp
+    // inbound.cpp, with a filter
     bool take_input();
     void after_input();
     void settle();
@@ -257,7 +257,7 @@ private:
     };
     static thread_local Channel* borrowed_;
 
-    // channel_read.cpp
+    // inbound.cpp
     bool receive();
     bool receive_held();
     void end_of_receiving(ssize_t result);
@@ -342,7 +342,7 @@ private:
     bool input_lent_ = false;
     std::atomic<bool> lends_{false};  // the filter may be interrupted; set once, read by senders too
     std::unique_ptr<InputEnd> stash_end_;  // the end that follows the stash
-    // See channel_filter.cpp.
+    // See inbound.cpp.
     std::vector<Chunk> feeding_;
     size_t fed_ = 0;
     bool unread_ = false;

@@ -1,4 +1,6 @@
-// Input that passes through the runtime: a byte filter (TLS), a decompressor.
+// Input of a channel: from the socket, also through a filter, to the waiting requests; and the receive buffer.
+//
+// Some input passes through the runtime: a byte filter (TLS), a decompressor.
 //
 // The filter, and the data in it (feeding_, plain_, fault_, wire_), belong to the setter of writing_: the role holder
 // for input, the sender for output. plain_ and fault_ pass to the role holder when that is finished.
@@ -152,7 +154,7 @@ void Channel::settle() {
 
 }  // namespace fastcql
 
-// Input of a channel: from the socket to the waiting requests.
+// ---- from the socket to the waiting requests
 
 namespace fastcql {
 
@@ -376,6 +378,7 @@ bool Channel::enable_segments(bool compressed) {
     return true;
 }
 
+// ---- the receive buffer
 
 Intake::Intake(Reactor& reactor, Arena* arena, Nanos warn_after)
     : reactor_(reactor), arena_(arena), warn_after_(warn_after) {}

@@ -1,4 +1,4 @@
-// Threads that wait for their own responses, and run turns of the reactor meanwhile; see role.h.
+// Threads that wait for their own responses, and run turns of the reactor meanwhile; and its role. See lead.h.
 #include <algorithm>
 #include <utility>
 
@@ -159,6 +159,7 @@ void Reactor::leave_role() {
         role_.claim();
 }
 
+// ---- the role
 
 bool Role::retake() {
     uint32_t free = kFree;

@@ -22,7 +22,6 @@
 // the I/O thread is not woken: that sleeps for bounded times (naps), and takes the role back if it was not taken for a
 // whole nap. Among several callers the I/O thread keeps it. If one caller polls for longer than a nap the I/O thread
 // sleeps without limit, and that caller wakes it on leaving.
-// leaving.
 #pragma once
 
 #include <atomic>

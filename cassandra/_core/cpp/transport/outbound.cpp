@@ -1,4 +1,4 @@
-// Output of a channel: the sending thread, and the time of sending.
+// Output of a channel: the sending thread, and the time of sending; and the flush list.
 #include <algorithm>
 #include <cerrno>
 #include <new>
@@ -211,6 +211,7 @@ Ref<Reason> Channel::compress(const Buffer& frames, Buffer& out) {
     return failed;
 }
 
+// ---- the flush list
 
 bool Unsent::add(Channel* channel, Nanos now) {
     {

@@ -1,4 +1,6 @@
-// The flush list: channels with requests that are coalesced, and the guarantee that they are sent soon.
+// Output of a channel: the flush list, and the queue of bytes on their way to the socket.
+//
+// The flush list has channels with requests that are coalesced, and the guarantee that they are sent soon.
 //
 // A request that is submitted *later* only joins its channel's queue, so that requests submitted together go out in one
 // system call. The invariant: such a request is handed to the socket within kPatience and the granularity of the poller
@@ -75,7 +77,7 @@ private:
 
 }  // namespace fastcql
 
-// Bytes of one channel on their way to the socket, and the check whether any byte of a request was sent.
+// ---- bytes of one channel on their way to the socket, and the check whether any byte of a request was sent
 //
 // Frames are appended to a queue. A sender takes the whole queue, encodes it for the wire (unchanged, as segments,
 // encrypted) and sends the result. A position counts the bytes ever appended; a request is identified by the position

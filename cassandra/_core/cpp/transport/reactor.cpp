@@ -1,4 +1,4 @@
-// Reactor: creation, its thread, commands from other threads, stopping. The loop itself is in reactor_turn.cpp.
+// Reactor: creation, its thread, commands from other threads, stopping, and one turn of the loop. See reactor.h.
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -259,7 +259,7 @@ void Reactor::finish_stop() {
 
 }  // namespace fastcql
 
-// One turn of the reactor, see reactor.h.
+// ---- one turn
 
 namespace fastcql {
 

@@ -1,5 +1,6 @@
-// One-shot timers, and the heap in which a reactor keeps them. The heap is owned by the role holder; any thread may
-// cancel.
+// The event loop of a transport, and its timers.
+//
+// Timers are one-shot; a reactor keeps them in a heap, which is owned by the role holder. Any thread may cancel.
 #pragma once
 
 #include <algorithm>
@@ -91,9 +92,9 @@ private:
 
 }  // namespace fastcql
 
-// The event loop: a poller, timers, an arena of a memory pool, and the channels that live in it.
+// ---- the event loop: a poller, timers, an arena of a memory pool, and the channels that live in it
 //
-// State used in a turn of the loop belongs to the holder of the reactor's role (role.h): the I/O thread, or a thread
+// State used in a turn of the loop belongs to the holder of the reactor's role (lead.h): the I/O thread, or a thread
 // that blocks for its own response. Other threads post commands and ring a bell.
 //
 // One turn: wait; process ready connections natively (receive, split, complete, time out); wake the threads and ring
@@ -131,7 +132,7 @@ public:
     bool dispatch_later(Operation* operation) noexcept;
     void attend(Channel& channel);
     void wake();
-    // Requests submitted *later*, see unsent.h. send_soon() schedules the send, send_unsent() sends now.
+    // Requests submitted *later*, see outbound.h. send_soon() schedules the send, send_unsent() sends now.
     void send_soon(Channel& channel, Nanos now);
     // The lists are linked by next_unsent, with their references. send_with_runtime() sends those that need the runtime
     // lock, which the caller has, one channel at a time: a signal handler that runs meanwhile finds the others in the list.

@@ -1,3 +1,4 @@
+// Segments of protocol v5 and their checksums.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -160,6 +161,7 @@ uint32_t segment_crc32(const uint8_t* data, size_t size) {
     return crc.value();
 }
 
+// ---- segments
 
 namespace {
 

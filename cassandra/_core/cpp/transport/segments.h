@@ -1,4 +1,4 @@
-// Checksums of protocol v5 segments (spec 2.1, 2.2).
+// Segments of protocol v5 and their checksums (spec section 2; the checksums 2.1, 2.2).
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ private:
 
 }  // namespace fastcql
 
-// Segments of protocol v5 (spec section 2; "frames" there): checksummed containers for envelopes.
+// ---- segments ("frames" in the spec): checksummed containers for envelopes
 
 namespace fastcql {
 

@@ -1,5 +1,7 @@
-// Detection of a silent peer: sent requests wait, and no bytes arrive. The runtime is notified once per silence, and
-// finds out the cause.
+// Streams of a channel: requests in flight, the ways in which they end, and detection of a silent peer.
+//
+// A peer is silent while sent requests wait, and no bytes arrive. The runtime is notified once per silence, and finds
+// out the cause.
 //
 // A request with a late response does not mean a silent peer, but both look the same. So the notified runtime sends a
 // request that is answered at once; its response is a sign of life for every request sent before (*told_at_*), and
@@ -89,7 +91,7 @@ void Channel::waiting(std::vector<WaitingRequest>& found) {
 
 }  // namespace fastcql
 
-// Streams of a channel: requests in flight, and the ways in which they end.
+// ---- requests in flight, and the ways in which they end
 
 namespace fastcql {
 

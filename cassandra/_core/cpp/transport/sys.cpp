@@ -1,3 +1,4 @@
+// Services of POSIX systems: pollers, sockets, parking of threads, wake-up descriptors.
 #include <algorithm>
 #include <cerrno>
 #include <climits>
@@ -149,6 +150,7 @@ std::unique_ptr<Poller> make_poller(const char* backend) {
     return nullptr;
 }
 
+// ---- sockets
 
 namespace {
 
@@ -258,6 +260,8 @@ int finish_connect(int fd) {
 }
 
 }  // namespace fastcql
+
+// ---- parking of threads, wake-up descriptors, forks
 
 #if defined(__linux__) && !defined(FASTCQL_NO_FUTEX)
 #define FASTCQL_FUTEX 1

@@ -1,4 +1,4 @@
-// The few services that differ between POSIX systems: clock, parking of threads, wake-up descriptors.
+// The few services that differ between POSIX systems: clock, parking of threads, wake-up descriptors, pollers, sockets.
 #pragma once
 
 #include <atomic>
@@ -78,7 +78,7 @@ uint32_t fork_generation() noexcept;
 
 }  // namespace fastcql
 
-// Readiness of descriptors: epoll on Linux, poll(2) everywhere.
+// ---- readiness of descriptors: epoll on Linux, poll(2) everywhere
 
 namespace fastcql {
 
@@ -113,7 +113,7 @@ int wait_milliseconds(Nanos deadline);
 
 }  // namespace fastcql
 
-// Sockets of channels: addresses, and the first non-blocking steps.
+// ---- sockets of channels: addresses, and the first non-blocking steps
 
 namespace fastcql {
 
