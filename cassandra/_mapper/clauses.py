@@ -1,16 +1,9 @@
-"""Values in queries, and functions that the server computes.
+"""Parts of statements: values, functions of the server, operators, and conditions and assignments as text.
 
-A value has a *context id*, the name of its placeholder; ``update_context`` stores the bound value under it. A value may
-have several placeholders, with consecutive ids.
+A value or clause gets a *context id* when it is added to a statement. Its placeholders are named by this id and the
+numbers that follow, as many as ``get_context_size()`` returns. ``update_context`` adds their values to a context.
 
-Operators between a column and a value, and their registry.
-
-A filter name (``age__gte``) ends in the lower-case symbol of an operator.
-
-One condition or assignment of a statement: its text with placeholders, and the values of the placeholders.
-
-A clause gets a *context id* when it is added to a statement. Its placeholders are named by this id and the numbers that
-follow, as many as ``get_context_size()`` returns. ``update_context`` adds their values to a context.
+Operators are registered by their symbols: a filter name (``age__gte``) ends in the lower-case symbol of an operator.
 """
 
 from __future__ import annotations
@@ -21,11 +14,19 @@ from typing import Any, ClassVar
 
 from cassandra._base.names import escape_name
 from cassandra._base.objects import public
-from cassandra._mapper.errors import QueryOperatorException, StatementException, UnicodeMixin, ValidationError
 
+from .errors import QueryOperatorException, StatementException, UnicodeMixin, ValidationError
+
+#: Public modules of the classes.
 FUNCTIONS = "cassandra.cqlengine.functions"
+OPERATORS = "cassandra.cqlengine.operators"
+STATEMENTS = "cassandra.cqlengine.statements"
+
 EPOCH = datetime(1970, 1, 1)
 MILLISECOND = timedelta(milliseconds=1)
+
+
+# ---- values and functions
 
 
 @public(FUNCTIONS)
@@ -129,9 +130,7 @@ class Token(BaseQueryFunction):
             ctx[str(self.context_id + i)] = column.to_database(value)
 
 
-# ---- operators
-
-OPERATORS = "cassandra.cqlengine.operators"
+# ---- operators between a column and a value
 
 
 @public(OPERATORS)
@@ -235,9 +234,7 @@ class IsNotNullOperator(EqualsOperator):
     cql_symbol = "IS NOT NULL"
 
 
-# ---- clauses
-
-STATEMENTS = "cassandra.cqlengine.statements"
+# ---- conditions and assignments
 
 
 def placeholder(context_id: Any) -> str:

@@ -1,8 +1,4 @@
-"""Changes of one value of an instance since it was loaded: the *value manager* of a column.
-
-User types store their fields in value managers. Models do not; they create value managers for programs that read them.
-
-Base class of all columns.
+"""Declaration of scalar columns in a model; validation and conversion of their values.
 
 ``validate`` decides which values may be stored, ``to_database`` converts a value for storage, and ``to_python``
 converts a stored value. Subclasses, also those of programs, may override any of the three.
@@ -10,11 +6,8 @@ converts a stored value. Subclasses, also those of programs, may override any of
 To type checkers a column of a model is a descriptor: ``columns.Integer()`` is ``int`` on an instance. At run time the
 model class replaces declared columns by its own descriptors.
 
-Columns of timestamps, dates, times of day and durations.
-
-Columns of bytes, text, numbers, booleans, addresses and UUIDs.
-
-Counter columns.
+The *value manager* of a column has the changes of one value of an instance since it was loaded. User types store their
+fields in value managers. Models do not; they create value managers for programs that read them.
 """
 
 from __future__ import annotations
@@ -31,12 +24,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 from cassandra._base import temporal
 from cassandra._base.names import escape_name
 from cassandra._base.objects import public
-from cassandra._mapper.errors import InvalidType, ValidationError
 from cassandra._wire.types.base import cqltypes
 
 from .clauses import milliseconds
+from .errors import InvalidType, ValidationError
+
+C = TypeVar("C")
+T = TypeVar("T")
 
 HOME = "cassandra.cqlengine.columns"
+
+#: Values in error texts are truncated to this number of characters.
+SHOWN = 200
+#: Value of the epoch where days are unsigned integers.
+DAY_ZERO = 2**31
+
+
+# ---- value managers
 
 
 @public(HOME)
@@ -114,13 +118,7 @@ class UDTValueManager(BaseValueManager):
         super().reset_previous_value()
 
 
-# ---- base
-
-C = TypeVar("C")
-T = TypeVar("T")
-
-#: Values in error texts are truncated to this number of characters.
-SHOWN = 200
+# ---- the base of all columns
 
 if TYPE_CHECKING:
 
@@ -344,10 +342,7 @@ class Column(_Described[T]):
         return val is None
 
 
-# ---- moments
-
-#: Value of the epoch where days are unsigned integers.
-DAY_ZERO = 2**31
+# ---- timestamps, dates, times of day and durations
 
 
 @public(HOME)
@@ -433,7 +428,7 @@ class Duration(Column[temporal.Duration]):
         return value
 
 
-# ---- scalars
+# ---- bytes, text, numbers, booleans, addresses and UUIDs
 
 
 @public(HOME)
@@ -660,9 +655,6 @@ class Decimal(_Converted[decimal.Decimal]):
 
 def _shown(value: Any) -> str:
     return f"'{value}'" if isinstance(value, str) else repr(value)
-
-
-# ---- counter
 
 
 @public(HOME)

@@ -1,7 +1,4 @@
-"""Columns in conditions: ``Model.age > 5``.
-
-Conditions from the arguments of ``filter()`` and ``iff()``; independent of rows.
-"""
+"""Conditions on columns: ``Model.age > 5``, and the arguments of ``filter()`` and ``iff()``; independent of rows."""
 
 from __future__ import annotations
 
@@ -9,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cassandra._base.objects import public
-from cassandra._mapper.clauses import ConditionalClause, WhereClause
-from cassandra._mapper.errors import CQLEngineException, QueryException, UnicodeMixin
 
 from .clauses import (
     BaseQueryFunction,
     BaseWhereOperator,
+    ConditionalClause,
     ContainsOperator,
     EqualsOperator,
     GreaterThanOperator,
@@ -24,8 +20,13 @@ from .clauses import (
     LessThanOrEqualOperator,
     QueryValue,
     Token,
+    WhereClause,
 )
 from .containers import List, Map, Set
+from .errors import CQLEngineException, QueryException, UnicodeMixin
+
+#: The virtual column of the token of the partition key.
+TOKEN = "pk__token"
 
 
 @public("cassandra.cqlengine.query")
@@ -68,12 +69,6 @@ class AbstractQueryableColumn(UnicodeMixin):
 
     def __le__(self, other: Any) -> WhereClause:
         return self._where(LessThanOrEqualOperator(), self._to_database(other))
-
-
-# ---- filters
-
-#: The virtual column of the token of the partition key.
-TOKEN = "pk__token"
 
 
 def name_and_operator(argument: str) -> tuple[str, str | None]:

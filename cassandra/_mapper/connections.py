@@ -1,12 +1,12 @@
-"""Settings that hold for all models; programs assign ``cassandra.cqlengine.models.DEFAULT_KEYSPACE``.
-
-Registry of sessions by name, for models, query sets and batches.
+"""Registry of sessions by name, for models, query sets and batches; and the default keyspace of models.
 
 A :class:`Connection` has a session, or the arguments to connect one on first use. The registry is a plain dictionary of
 connections by name; ``DEFAULT_CONNECTION`` is the key of the connection that is used if none is named. It is read, and
 replaced item by item, which the GIL makes atomic. A lazy connection is connected by one thread, under
 ``lazy_connect_lock``, or by one task of a loop; the first of both that connects is adopted, under ``_adopting``, which
 covers only that step.
+
+``DEFAULT_KEYSPACE`` is a setting of all models; programs assign ``cassandra.cqlengine.models.DEFAULT_KEYSPACE``.
 
 A fork needs no special handling: sessions work in the child as they are, and a connection that another thread was
 connecting at that moment is not connected yet in the child.
@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from cassandra._base.errors import UserTypeDoesNotExist
 from cassandra._base.locks import caller_lock
@@ -34,15 +34,10 @@ from .errors import CQLEngineException
 if TYPE_CHECKING:
     import asyncio
 
+log = get_logger("cassandra.cqlengine.connection")
+
 #: Keyspace of models that set none and inherit none; ``setup()`` sets it.
 DEFAULT_KEYSPACE: str | None = None
-
-
-# ---- connections
-
-T = TypeVar("T")
-
-log = get_logger("cassandra.cqlengine.connection")
 
 
 class _Default:

@@ -1,22 +1,19 @@
-"""Columns that hold values of other columns: sets, lists, maps, tuples and vectors.
-
-Column of a user type.
-"""
+"""Columns that hold values of other columns: sets, lists, maps, tuples, vectors and user types."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from cassandra._base.collections import OrderedMap, SortedSet
 from cassandra._base.names import protect_name
 from cassandra._base.objects import public
-from cassandra._mapper.errors import ValidationError
 from cassandra._wire.types.base import cqltypes
 from cassandra._wire.types.nested import UserType, VectorType
 
 from .columns import HOME, Column, UDTValueManager
+from .errors import ValidationError
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -311,10 +308,9 @@ class Vector(BaseCollectionColumn[list[T]]):
         return VectorType.apply_parameters([self.value_col.cql_type, self.dimensions])
 
 
-# ---- udt
+# ---- user types
 
 if TYPE_CHECKING:
-    from typing import Protocol
 
     class Fields(Protocol):
         """The part of a class of ``cassandra.cqlengine.usertype`` that a column uses."""

@@ -1,48 +1,28 @@
-"""The only place that executes statements: from a blocking thread or from a task; prepared, or by text.
+"""Execution of statements, prepared or by text, on a blocking thread or in a task: no other file executes any.
 
-* ``text``: statements with literals, and the public ``execute()``
-* ``applied``: whether a conditional write was applied
-* ``requests``: execution of one statement
-* ``batches``: execution of many statements as one batch
-* ``steps``: sequences of requests, written once for threads and tasks
-* ``explained``: what a request would execute
+A :class:`Request` executes one statement, a :class:`BatchRequest` many as one batch. Sequences of requests are
+generators that yield requests and receive their results. Each sequence is written once; :func:`run` and :func:`arun`
+differ in how they wait. An :class:`Explanation` describes the execution of a request: CQL, parameters, target hosts.
 
-Lightweight transactions: check that a conditional write was applied.
+A :class:`Shape` is the text of a statement with ``?``, built once, and the order of its values, independent of
+sessions. A :class:`Prepared` belongs to one session and contains its prepared statements by shape, each prepared once;
+it is stored in the session. Both are bounded, so that programs that put values into texts do not fill memory. There are
+no locks: if two threads prepare the same shape, the results are equal.
 
-Conditional writes are not older than the plain writes before them.
-
-Cassandra gives a conditional write whole milliseconds of its own clock as its timestamp (a Paxos ballot), while a plain
-write has microseconds of the client's clock. A conditional write executed in the same millisecond as a plain write of
-the same row is therefore older: it is applied, and has no effect. So a conditional write that would be sent in the
-millisecond of the last plain write waits for the next millisecond. Reads have timestamps, too, and cause the same wait:
-telling them apart would cost every request. If the clocks of servers and clients differ by more than that, the client
-cannot correct it.
-
-Sequences of requests: generators that yield requests and receive their results.
-
-Each sequence is written once; :func:`run` and :func:`arun` differ in how they wait.
-
-Statements executed by text, with literals in place of placeholders.
-
-A statement is executed by text if
+A statement is executed by text, with literals in place of placeholders, if
 
 * the session is not a session of the driver, or a program has replaced its ``execute`` or
   ``cassandra.cqlengine.connection.execute``, to see the executed statements;
 * ``CQLENG_PREPARE=0`` is set;
 * the server does not prepare it, or a value cannot be bound: then the server reports the error.
 
-Shapes of statements: the text with ``?`` is built once, and prepared once per session.
-
-A :class:`Shape` is a text and the order of its values, independent of sessions. A :class:`Prepared` belongs to one
-session and contains its prepared statements by shape; it is stored in the session. Both are bounded, so that programs
-that put values into texts do not fill memory. There are no locks: if two threads prepare the same shape, the results
-are equal.
-
-Execution of one statement.
-
-Many writes as one request.
-
-Explanations: the CQL of a request, its parameters, and its target hosts.
+Conditional writes (lightweight transactions) are not older than the plain writes before them. Cassandra gives a
+conditional write whole milliseconds of its own clock as its timestamp (a Paxos ballot), while a plain write has
+microseconds of the client's clock. A conditional write executed in the same millisecond as a plain write of the same
+row is therefore older: it is applied, and has no effect. So a conditional write that would be sent in the millisecond
+of the last plain write waits for the next millisecond. Reads have timestamps, too, and cause the same wait: telling
+them apart would cost every request. If the clocks of servers and clients differ by more than that, the client cannot
+correct it.
 """
 
 from __future__ import annotations
@@ -59,9 +39,6 @@ from cassandra._base.errors import DriverException, InvalidRequest
 from cassandra._base.objects import public
 from cassandra._base.server_errors import SyntaxException
 from cassandra._core.models import ReadyStatements, Statements, Untouched
-from cassandra._mapper.connections import DEFAULT_CONNECTION, get_connection_async, get_session
-from cassandra._mapper.errors import CQLEngineException, LWTException, ValidationError
-from cassandra._mapper.statements import BaseCQLStatement
 from cassandra._session.session import Session
 from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.statements.statement import FETCH_SIZE_UNSET, NOT_SET, BatchType, Sentinel, SimpleStatement
@@ -69,98 +46,43 @@ from cassandra._wire.rows import dict_factory, tuple_factory
 
 from . import connections
 from .clauses import InQuoter
+from .connections import DEFAULT_CONNECTION, get_connection_async, get_session
+from .errors import CQLEngineException, LWTException, ValidationError
+from .statements import BaseCQLStatement
 
 if TYPE_CHECKING:
     from cassandra._session.cluster import Cluster
     from cassandra._session.statements.prepared import PreparedStatement
 
-
-# ---- applied
-
-
-@public("cassandra.cqlengine.query")
-def check_applied(result: Any) -> None:
-    """Raise LWTException with the row that prevented it if a conditional write was not applied."""
-    try:
-        applied = result.was_applied
-    except Exception:
-        applied = True  # the result does not support was_applied
-    if not applied:
-        raise LWTException(result.one())
-
-
-# ---- order
-
-#: Limit of attempts, so that a stopped clock does not block a write forever.
-TRIES = 64
-
-
-def left_of_millisecond(session: Any) -> float:
-    """Return the seconds until a conditional write may be sent: 0, unless the last timestamp of *session* is in the
-    current millisecond. At most one millisecond, for any setting of the clock."""
-    generator = getattr(session, "timestamp_generator", None)
-    last = getattr(generator, "last", None)
-    if type(last) is not int or not getattr(session, "use_client_timestamp", False):
-        return 0.0
-    now = time.time_ns() // 1000
-    return (1000 - now % 1000) * 1e-6 if now // 1000 == last // 1000 else 0.0
-
-
-def wait_for_later(session: Any) -> None:
-    """Wait until a conditional write may be sent."""
-    left = left_of_millisecond(session)
-    if left:
-        time.sleep(left)
-
-
-async def wait_for_later_async(session: Any) -> None:
-    """As :func:`wait_for_later`, without blocking the running loop."""
-    left = left_of_millisecond(session)
-    if not left:
-        return
-    import asyncio  # already imported in a program with a running loop; other programs do not load it
-
-    over = time.monotonic() + left
-    for _ in range(TRIES):  # a timer of a loop may fire up to a millisecond early, the resolution of some loops
-        await asyncio.sleep(left)
-        left = over - time.monotonic()
-        if left <= 0:
-            return
-
-
-# ---- steps
-
 T = TypeVar("T")
 Steps = Generator[Any, Any, T]
-
-
-def run(steps: Steps[T]) -> T:
-    """Run all requests, waiting for each."""
-    try:
-        request = next(steps)
-        while True:
-            request = steps.send(request.execute())
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
-
-
-async def arun(steps: Steps[T]) -> T:
-    """Run all requests, awaiting each."""
-    try:
-        request = next(steps)
-        while True:
-            request = steps.send(await request.execute_async())
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
-
-
-# ---- text
 
 #: Check for sessions of the driver whose ``execute`` and ``execute_async`` are not replaced.
 PLAIN = Untouched(Session, ("execute", "execute_async"))
 
 #: True if statements are prepared; the variable is read once per process.
 PREPARING = os.environ.get("CQLENG_PREPARE", "1") != "0"
+
+#: Limits of cached shapes, and of prepared statements per session.
+SHAPES_KEPT = 2048
+PREPARED_KEPT = 1024
+
+#: Attribute of a session that contains its :class:`Prepared`.
+PREPARED = "_shapes"
+
+PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+
+#: Errors of servers that do not prepare a statement; it is executed by text.
+REFUSED = (InvalidRequest, SyntaxException)
+
+#: Batches of more statements are sent by text: the protocol allows no more.
+MOST = 0xFFFF
+
+#: Limit of attempts, so that a stopped clock does not block a write forever.
+TRIES = 64
+
+
+# ---- statements by text
 
 
 def can_prepare(session: Any) -> bool:
@@ -244,17 +166,7 @@ def execute(
 executed_by: Any = execute
 
 
-# ---- shapes
-
-#: Limits of cached shapes, and of prepared statements per session.
-SHAPES_KEPT = 2048
-PREPARED_KEPT = 1024
-
-#: Attribute of a session that contains its :class:`Prepared`.
-PREPARED = "_shapes"
-
-PLACEHOLDER = re.compile(r"%\((\w+)\)s")
-NUMBER = r" (-?\d+)(?=$| )"
+# ---- shapes, and their prepared statements
 
 
 class Shape:
@@ -433,11 +345,57 @@ class WrittenLater(BaseCQLStatement):
         return str(self._written)
 
 
-# ---- requests
+# ---- conditional writes
+
+
+@public("cassandra.cqlengine.query")
+def check_applied(result: Any) -> None:
+    """Raise LWTException with the row that prevented it if a conditional write was not applied."""
+    try:
+        applied = result.was_applied
+    except Exception:
+        applied = True  # the result does not support was_applied
+    if not applied:
+        raise LWTException(result.one())
+
+
+def left_of_millisecond(session: Any) -> float:
+    """Return the seconds until a conditional write may be sent: 0, unless the last timestamp of *session* is in the
+    current millisecond. At most one millisecond, for any setting of the clock."""
+    generator = getattr(session, "timestamp_generator", None)
+    last = getattr(generator, "last", None)
+    if type(last) is not int or not getattr(session, "use_client_timestamp", False):
+        return 0.0
+    now = time.time_ns() // 1000
+    return (1000 - now % 1000) * 1e-6 if now // 1000 == last // 1000 else 0.0
+
+
+def wait_for_later(session: Any) -> None:
+    """Wait until a conditional write may be sent."""
+    left = left_of_millisecond(session)
+    if left:
+        time.sleep(left)
+
+
+async def wait_for_later_async(session: Any) -> None:
+    """As :func:`wait_for_later`, without blocking the running loop."""
+    left = left_of_millisecond(session)
+    if not left:
+        return
+    import asyncio  # already imported in a program with a running loop; other programs do not load it
+
+    over = time.monotonic() + left
+    for _ in range(TRIES):  # a timer of a loop may fire up to a millisecond early, the resolution of some loops
+        await asyncio.sleep(left)
+        left = over - time.monotonic()
+        if left <= 0:
+            return
+
+
+# ---- requests and their sequences
 
 #: Fast path that sends a statement without a :class:`Request`.
 READY = ReadyStatements(PLAIN, PREPARED, connections._connections, DEFAULT_CONNECTION, by_text.__globals__)
-REFUSED = (InvalidRequest, SyntaxException)
 
 
 def is_outdated(error: Exception, used: Iterable[Any]) -> bool:
@@ -599,12 +557,6 @@ class Request:
         return result
 
 
-# ---- batches
-
-#: Batches of more statements are sent by text: the protocol allows no more.
-MOST = 0xFFFF
-
-
 class BatchRequest:
     """Statements that are executed as one batch. *text* returns the text of the whole batch and its context."""
 
@@ -731,7 +683,27 @@ class BatchRequest:
         return future
 
 
-# ---- explained
+def run(steps: Steps[T]) -> T:
+    """Run all requests, waiting for each."""
+    try:
+        request = next(steps)
+        while True:
+            request = steps.send(request.execute())
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
+async def arun(steps: Steps[T]) -> T:
+    """Run all requests, awaiting each."""
+    try:
+        request = next(steps)
+        while True:
+            request = steps.send(await request.execute_async())
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
+# ---- explanations of requests
 
 
 @public("cassandra.cqlengine.query")

@@ -1,12 +1,8 @@
-"""Class attributes of models: columns, query sets, and options of the next request.
+"""Models: their base classes, their metaclass, and the attributes of their classes.
 
-Creation of model classes: columns are collected, checked, and replaced by descriptors.
-
-Keyspace and table name of a model.
-
-BaseModel: methods of model instances.
-
-Model: base class of the models of programs.
+The metaclass collects and checks the columns of a class, and replaces them by descriptors: on an instance a column is
+its value, on the class an object to build conditions. Other class attributes are query sets, and options of the next
+request.
 """
 
 from __future__ import annotations
@@ -21,22 +17,22 @@ from cassandra._base.errors import DriverException
 from cassandra._base.names import escape_name, protect_name
 from cassandra._base.objects import public
 from cassandra._core.models import ColumnAccess, Instance
-from cassandra._mapper.errors import (
-    CQLEngineException,
-    ModelDefinitionException,
-    ModelException,
-    PolymorphicModelException,
-    ValidationError,
-)
-from cassandra._mapper.errors import DoesNotExist as _DoesNotExist
-from cassandra._mapper.errors import MultipleObjectsReturned as _MultipleObjectsReturned
-from cassandra._mapper.instances import Blueprint, begin, forget, initial, is_changed, left_out, settle
 from cassandra._session.statements.statement import NOT_SET
 
 from . import connections
 from .columns import Column, Counter
 from .conditions import AbstractQueryableColumn
 from .containers import BaseContainerColumn
+from .errors import (
+    CQLEngineException,
+    ModelDefinitionException,
+    ModelException,
+    PolymorphicModelException,
+    ValidationError,
+)
+from .errors import DoesNotExist as _DoesNotExist
+from .errors import MultipleObjectsReturned as _MultipleObjectsReturned
+from .instances import Blueprint, begin, forget, initial, is_changed, left_out, settle
 from .plans import READS, creates_plainly
 from .query_models import ModelQuerySet
 from .writing import INSERTS, UPDATES, BatchQuery, DMLQuery
@@ -44,6 +40,10 @@ from .writing import INSERTS, UPDATES, BatchQuery, DMLQuery
 HOME = "cassandra.cqlengine.models"
 
 AnyModel = TypeVar("AnyModel")
+M = TypeVar("M", bound="BaseModel")
+
+
+# ---- attributes of the classes
 
 
 @public(HOME)
@@ -231,8 +231,7 @@ class ColumnDescriptor(ColumnAccess):
         super().__init__(column, ColumnQueryEvaluator(column), name, initial(column), undeletable)
 
 
-# ---- metaclass
-
+# ---- the metaclass
 
 #: Attribute names of models that columns must not have.
 RESERVED: set[str] = set()
@@ -410,7 +409,7 @@ def _add_exceptions(made: Any, bases: tuple[type, ...]) -> None:
             type.__setattr__(made, name, error)
 
 
-# ---- naming
+# ---- keyspace and table name
 
 #: Boundary between two words of a camel-case name.
 BETWEEN = re.compile("([a-z]|^)([A-Z])")
@@ -468,9 +467,7 @@ def full_name_of(model: Any) -> str:
     return f"{protect_name(keyspace)}.{protect_name(known_table_of(model))}"
 
 
-# ---- base
-
-M = TypeVar("M", bound="BaseModel")
+# ---- base classes of models
 
 # Methods of native classes: looking one up for each call costs 400 more instructions.
 _insert_of, _update_of, _read_of = INSERTS.find, UPDATES.find, READS.find
@@ -479,7 +476,7 @@ _read = READS.read
 left_out(Instance.update)
 
 
-@public("cassandra.cqlengine.models")
+@public(HOME)
 class BaseModel(Instance):
     """Base of all models. Values are accessible as attributes, as items, and by ``keys()``, ``values()``,
     ``items()``."""
@@ -912,10 +909,7 @@ ADDED = {"acreate", "aget", "asave", "aupdate", "adelete"}  # columns of existin
 RESERVED.update(name for name in dir(BaseModel) if name not in ADDED)
 
 
-# ---- model
-
-
-@public("cassandra.cqlengine.models")
+@public(HOME)
 class Model(BaseModel, metaclass=ModelMetaClass):
     """A table as a class, and its rows as instances::
 

@@ -1,7 +1,4 @@
-"""SimpleQuerySet: rows of a table without a model.
-
-Tables that are queried by name, without a model.
-"""
+"""Tables that are queried by name, without a model. Their rows are dictionaries."""
 
 from __future__ import annotations
 
@@ -11,14 +8,19 @@ from typing import Any
 
 from cassandra._base.names import cql_keywords_reserved, escape_name, maybe_escape_name
 from cassandra._base.objects import public
-from cassandra._mapper.connections import get_cluster
-from cassandra._mapper.errors import CQLEngineException
-from cassandra._mapper.errors import DoesNotExist as _DoesNotExist
-from cassandra._mapper.errors import MultipleObjectsReturned as _MultipleObjectsReturned
 
 from .conditions import AbstractQueryableColumn
+from .connections import get_cluster
+from .errors import CQLEngineException
+from .errors import DoesNotExist as _DoesNotExist
+from .errors import MultipleObjectsReturned as _MultipleObjectsReturned
 from .model import UsingDescriptor
 from .query_base import AbstractQuerySet
+
+HOME = "cassandra.cqlengine.named"
+
+#: Names written unchanged: words, which servers convert to lower case, and names that are already quoted.
+_WRITTEN = re.compile(r'[A-Za-z][A-Za-z0-9_]*|"(?:[^"]|"")+"')
 
 
 @public("cassandra.cqlengine.query")
@@ -43,14 +45,6 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
             made.append(ResultObject(known))
             made[-1].update(self._deferred_values)
         return made
-
-
-# ---- named
-
-HOME = "cassandra.cqlengine.named"
-
-#: Names written unchanged: words, which servers convert to lower case, and names that are already quoted.
-_WRITTEN = re.compile(r'[A-Za-z][A-Za-z0-9_]*|"(?:[^"]|"")+"')
 
 
 @public(HOME)

@@ -1,12 +1,10 @@
-"""Point reads: ``Model.get(id=1)`` with precomputed steps.
+"""Reads and writes of a model with precomputed text: point reads (``Model.get(id=1)``), INSERT and UPDATE.
 
-A :class:`PointRead` belongs to a model and the names of some columns, each with one value. It is cached with the model
-until an attribute of the model is set.
+A plan belongs to a model and the names of some columns; it is cached with the model until an attribute of the model is
+set. A :class:`PointRead` reads by one value for each of its columns.
 
-INSERT and UPDATE of values that are stored as a whole, with precomputed text.
-
-Model, columns and options determine the text; it is cached with the model until an attribute of the model is set. The
-statement itself is built only if it is needed: as text, or in a batch that is sent by text.
+The text of a write is determined by model, columns and options, for values that are stored as a whole. The statement
+itself is built only if it is needed: as text, or in a batch that is sent by text.
 """
 
 from __future__ import annotations
@@ -16,17 +14,36 @@ from typing import Any
 
 from cassandra._base.errors import DriverException
 from cassandra._core.models import ExactKinds, InstanceLayout, RowRead, RowReads
-from cassandra._mapper.clauses import AssignmentClause, WhereClause
-from cassandra._mapper.instances import exact_kind, is_left_out
-from cassandra._mapper.statements import InsertStatement, microseconds, update_clause
 from cassandra._wire.rows import tuple_factory
 
 from . import connections
-from .clauses import BaseQueryFunction, EqualsOperator, QueryValue
+from .clauses import AssignmentClause, BaseQueryFunction, EqualsOperator, QueryValue, WhereClause
 from .columns import Column, Counter
 from .conditions import TOKEN
 from .execution import READY, Shape, WrittenLater, shape_and_values
+from .instances import exact_kind, is_left_out
 from .reading import NONE, is_native, keep, layout_of, worked_out
+from .statements import InsertStatement, microseconds, update_clause
+
+#: Methods of a query set on the way to its only row.
+SEEN = (
+    "__init__",
+    "filter",
+    "get",
+    "_execute_query",
+    "_fill_result_cache_to_idx",
+    "_made_of",
+    "_only_one",
+    "_select_fields",
+    "_select_query",
+    "_validate_select_where",
+)
+
+#: Number of attributes of a new query set: the model, and the containers of conditions and options.
+FRESH = 7
+
+
+# ---- point reads
 
 
 class PointRead(RowRead):
@@ -112,6 +129,9 @@ def _statement(queryset: Any, columns: list[Any]) -> Any:
     return queryset._select_query()
 
 
+# ---- unmodified models and query sets, and their selections
+
+
 def is_ordinary(kind: Any, methods: tuple[str, ...]) -> bool:
     """True if a class of query sets overrides none of these methods."""
     return all(is_left_out(getattr(kind, name)) for name in methods)
@@ -124,21 +144,6 @@ def creates_plainly(model: Any) -> bool:
         found = not model.__abstract__ and is_ordinary(model.__queryset__, ("__init__", "batch", "create", "_new"))
         model._shapes["creates plainly"] = found
     return bool(found)
-
-
-#: Methods of a query set on the way to its only row.
-SEEN = (
-    "__init__",
-    "filter",
-    "get",
-    "_execute_query",
-    "_fill_result_cache_to_idx",
-    "_made_of",
-    "_only_one",
-    "_select_fields",
-    "_select_query",
-    "_validate_select_where",
-)
 
 
 def is_fresh(queryset: Any) -> bool:
@@ -159,10 +164,6 @@ def is_of_batch(queryset: Any) -> bool:
         and attributes.get("_batch") is not None
         and type(queryset) is queryset.model.__queryset__
     )
-
-
-#: Number of attributes of a new query set: the model, and the containers of conditions and options.
-FRESH = 7
 
 
 def selection_of(queryset: Any) -> tuple[Shape, list[Any]] | None:
@@ -203,7 +204,7 @@ def _selection(queryset: Any) -> Shape | None:
     return shape if shape.keys == (*expected, *(("limit",) if queryset._limit else ())) else None
 
 
-# ---- writes
+# ---- inserts and updates
 
 
 class Writer:

@@ -1,6 +1,4 @@
-"""Models temporarily in another keyspace, or with another connection.
-
-AbstractQuerySet: conditions and options, and the selected rows.
+"""Base of query sets: conditions and options, and the selected rows; and models temporarily in another keyspace.
 
 A query set is immutable for programs: every method returns another one. It keeps the rows that it has read for later
 accesses.
@@ -15,77 +13,15 @@ from typing import Any, TypeVar
 from cassandra._base.names import escape_name
 from cassandra._base.objects import public
 from cassandra._core.models import Instance
-from cassandra._mapper.errors import CQLEngineException, QueryException
-from cassandra._mapper.instances import left_out
-from cassandra._mapper.statements import DeleteStatement, SelectStatement
 from cassandra._session.statements.statement import NOT_SET
 
 from .conditions import conditions, requirements
+from .errors import CQLEngineException, QueryException
 from .execution import Explanation, Request, arun, explain, run
+from .instances import left_out
 from .reading import READ, Reading
+from .statements import DeleteStatement, SelectStatement
 from .writing import BatchQuery
-
-
-@public("cassandra.cqlengine.query")
-class ContextQuery:
-    """Derives models that use another keyspace or connection from the given models.
-
-    Example::
-
-        with ContextQuery(Product, keyspace="archive") as Archived:
-            Archived.objects.get(id=1)
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """*args*: models; *kwargs*: ``keyspace`` and ``connection``."""
-        if not args:
-            raise ValueError("No model provided.")
-        for model in args:
-            if not (isinstance(model, type) and issubclass(model, Instance)):
-                raise ValueError("Models must be derived from base Model.")
-        if unknown := [name for name in kwargs if name not in ("keyspace", "connection")]:
-            raise ValueError(f"Unknown keyword argument(s): {', '.join(unknown)}")
-        keyspace, connection = kwargs.get("keyspace"), kwargs.get("connection")
-        self.models: list[Any] = [derived(model, keyspace, connection) for model in args]
-
-    def __enter__(self) -> Any:
-        return self.models[0] if len(self.models) == 1 else tuple(self.models)
-
-    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
-        return
-
-    @staticmethod
-    def model_in(model: Any, keyspace: str) -> Any:
-        """Return the model, or named table, in another keyspace; a model is derived once per keyspace."""
-        if not isinstance(model, type):
-            return type(model)(keyspace, model.name)
-        shapes: dict[Any, Any] = model._shapes  # type: ignore[attr-defined]
-        key = ("in keyspace", keyspace)
-        if key not in shapes:
-            shapes[key] = derived(model, keyspace, None)
-        return shapes[key]
-
-
-def derived(model: Any, keyspace: str | None, connection: Any) -> Any:
-    """Return a model with the same name, table and columns."""
-    attributes: dict[str, Any] = {
-        "__module__": model.__module__,
-        "__qualname__": model.__qualname__,
-        "__abstract__": model.__abstract__,
-        "__discriminator_value__": model.__discriminator_value__,
-    }
-    if keyspace:
-        attributes["__keyspace__"] = keyspace
-    if connection:
-        attributes["__connection__"] = connection
-    made: Any = type(model)(model.__name__, (model,), attributes)
-    for name in ("_is_polymorphic_base", "_polymorphic_base", "_discriminator_map"):
-        setattr(made, name, getattr(model, name))
-    made._original = getattr(model, "_original", model)
-    return made
-
-
-# ---- base
 
 T = TypeVar("T")
 S = TypeVar("S", bound="AbstractQuerySet[Any]")
@@ -95,11 +31,6 @@ NEW = ("_batch", "_ttl", "_if_not_exists", "_timestamp", "_if_exists", "_connect
 
 #: Default of the limit of rows.
 DEFAULT_LIMIT = 10000
-
-
-def _count_from_the_end(what: str) -> None:
-    message = f"ModelQuerySet {what} with negative indices support will be removed in 4.0."
-    warnings.warn(message, PendingDeprecationWarning, stacklevel=3)
 
 
 @public("cassandra.cqlengine.query")
@@ -467,3 +398,70 @@ class AbstractQuerySet(Reading[T]):
             if_exists=self._if_exists,
         )
         yield from self._write_steps(statement)
+
+
+def _count_from_the_end(what: str) -> None:
+    message = f"ModelQuerySet {what} with negative indices support will be removed in 4.0."
+    warnings.warn(message, PendingDeprecationWarning, stacklevel=3)
+
+
+# ---- models in another keyspace, or with another connection
+
+
+@public("cassandra.cqlengine.query")
+class ContextQuery:
+    """Derives models that use another keyspace or connection from the given models.
+
+    Example::
+
+        with ContextQuery(Product, keyspace="archive") as Archived:
+            Archived.objects.get(id=1)
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """*args*: models; *kwargs*: ``keyspace`` and ``connection``."""
+        if not args:
+            raise ValueError("No model provided.")
+        for model in args:
+            if not (isinstance(model, type) and issubclass(model, Instance)):
+                raise ValueError("Models must be derived from base Model.")
+        if unknown := [name for name in kwargs if name not in ("keyspace", "connection")]:
+            raise ValueError(f"Unknown keyword argument(s): {', '.join(unknown)}")
+        keyspace, connection = kwargs.get("keyspace"), kwargs.get("connection")
+        self.models: list[Any] = [derived(model, keyspace, connection) for model in args]
+
+    def __enter__(self) -> Any:
+        return self.models[0] if len(self.models) == 1 else tuple(self.models)
+
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
+        return
+
+    @staticmethod
+    def model_in(model: Any, keyspace: str) -> Any:
+        """Return the model, or named table, in another keyspace; a model is derived once per keyspace."""
+        if not isinstance(model, type):
+            return type(model)(keyspace, model.name)
+        shapes: dict[Any, Any] = model._shapes  # type: ignore[attr-defined]
+        key = ("in keyspace", keyspace)
+        if key not in shapes:
+            shapes[key] = derived(model, keyspace, None)
+        return shapes[key]
+
+
+def derived(model: Any, keyspace: str | None, connection: Any) -> Any:
+    """Return a model with the same name, table and columns."""
+    attributes: dict[str, Any] = {
+        "__module__": model.__module__,
+        "__qualname__": model.__qualname__,
+        "__abstract__": model.__abstract__,
+        "__discriminator_value__": model.__discriminator_value__,
+    }
+    if keyspace:
+        attributes["__keyspace__"] = keyspace
+    if connection:
+        attributes["__connection__"] = connection
+    made: Any = type(model)(model.__name__, (model,), attributes)
+    for name in ("_is_polymorphic_base", "_polymorphic_base", "_discriminator_map"):
+        setattr(made, name, getattr(model, name))
+    made._original = getattr(model, "_original", model)
+    return made

@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from cassandra._base.objects import public
-from cassandra._mapper.errors import (
+
+from .clauses import EqualsOperator, Token
+from .conditions import name_and_operator
+from .containers import Map
+from .errors import (
     IfExistsWithCounterColumn,
     IfNotExistsWithCounterColumn,
     QueryException,
     ValidationError,
 )
-from cassandra._mapper.instances import left_out
-from cassandra._mapper.statements import DeleteStatement, UpdateStatement
-
-from .clauses import EqualsOperator, Token
-from .conditions import name_and_operator
-from .containers import Map
 from .execution import Request, arun, run
+from .instances import left_out
 from .plans import READS, is_fresh, is_of_batch, read_async, selection_of
 from .query_base import AbstractQuerySet
 from .reading import from_dict, from_tuples
+from .statements import DeleteStatement, UpdateStatement
 from .writing import INSERTS, join
 
 T = TypeVar("T")

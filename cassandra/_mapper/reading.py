@@ -1,6 +1,6 @@
-"""Instances from rows. Rows are tuples and become instances natively, unless a model overrides the construction.
+"""Rows of a query set: read page by page, converted to instances, and kept for later accesses.
 
-Rows that a query set has read: page by page, kept for later accesses.
+Rows of a result are tuples and become instances natively, unless a model overrides the construction.
 
 Several threads may read a query set at a time, or several tasks of a loop: one of them reads a page, the others wait
 for it and then find its rows. The handler of a signal may raise at any point: each step can be repeated, and no row is
@@ -16,13 +16,14 @@ from cassandra._base.conditions import NativeWith
 from cassandra._base.locks import caller_lock
 from cassandra._base.real import green, threading
 from cassandra._core.models import ByNames, Instance, InstanceLayout, WorkedOut, load_instances, new_loaded
-from cassandra._mapper.errors import CQLEngineException
-from cassandra._mapper.instances import is_left_out, left_out
 from cassandra._session.request.result import ResultSet
 
 from . import connections
+from .errors import CQLEngineException
 from .execution import arun, run
+from .instances import is_left_out, left_out
 
+T = TypeVar("T")
 W = TypeVar("W", bound=WorkedOut)
 
 #: Limit of shapes and layouts per model: bounds the memory of programs that select many sets of columns.
@@ -31,6 +32,16 @@ NAMES_KEPT = 128
 NATIVE = "native"
 #: Cached where no result is possible.
 NONE = object()
+
+#: Attributes with the locks of concurrent readers.
+LOCKS = ("_turns", "_lock_of_loop")
+#: Attributes of a query set that has been read; copies do not have them.
+READ = ("_result_cache", "_pages", "_count", *LOCKS)
+
+POLLED = 0.001  # seconds between two looks of a greenlet at a lock
+
+
+# ---- results per model, and instances from rows
 
 
 def keep(model: Any, key: Any, found: Any) -> Any:
@@ -121,6 +132,9 @@ def from_dict(model: Any, row: Mapping[str, Any], deferred: Mapping[str, Any]) -
     return model._construct_instance({**row, **deferred} if deferred else row)
 
 
+# ---- rows of a query set
+
+
 class Pages:
     """Columns and rows of a result, page by page. Owned by the thread or task that reads them, which confirms each page
     by ``taken()``; until then, the same page is returned again."""
@@ -169,19 +183,6 @@ class Pages:
         # A copy: its rows are replaced by instances, and after an interrupt the instances are built from the rows
         # again.
         return () if result._plan is None else result._plan.names, list(result.current_rows)
-
-
-# ---- reading
-
-T = TypeVar("T")
-
-#: Attributes with the locks of concurrent readers.
-LOCKS = ("_turns", "_lock_of_loop")
-#: Attributes of a query set that has been read; copies do not have them.
-READ = ("_result_cache", "_pages", "_count", *LOCKS)
-
-
-POLLED = 0.001  # seconds
 
 
 class Turns(NativeWith):

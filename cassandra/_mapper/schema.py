@@ -1,32 +1,16 @@
-"""Permission to change the schema: programs that do set an environment variable.
+"""Keyspaces, tables and types created from models.
 
-Comparison of types that are spelled differently in a model and in the metadata of a cluster.
+Parts of a model that are missing in its table are added; only ``drop_table`` and ``drop_keyspace`` drop anything. User
+types used by others come first. Programs that change the schema set an environment variable, as a permission.
 
-Differences of table options: the options of a model that differ from those of its table.
+Statements that depend on one another are yielded by a generator, which is run in a thread or awaited. Between two
+statements it reads the metadata of the cluster, which the driver refreshes before a schema change returns. The
+generator itself performs no I/O and does not wait.
 
-Options that the model does not set are left unchanged, in maps too: a model that sets the class of the compaction does
-not change its thresholds. Servers spell some values differently, and these are not differences: classes with their Java
-package, percentiles with a ``p``, numbers in maps as text.
-
-Statements that depend on one another: a generator yields them, and is run in a thread or awaited.
-
-Between two statements the generator reads the metadata of the cluster, which the driver refreshes before a schema
-change returns. The generator itself performs no I/O and does not wait.
-
-Keyspaces: create if missing, drop if existing.
-
-User types: create, and add missing fields; types used by others come first.
-
-Tables: create with their indexes and user types, add missing columns and indexes, and drop.
-
-Keyspaces, tables and types created from models. Parts of a model that are missing in its table are added; only
-``drop_table`` and ``drop_keyspace`` drop anything.
-
-* ``allowed``: permission to change the schema
-* ``steps``: statements that depend on one another, run in a thread or awaited
-* ``cqltypes``: comparison of types that are spelled differently
-* ``options``: differences of table options
-* ``keyspaces``, ``types``, ``tables``: create, compare and extend
+Types may be spelled differently in a model and in the metadata of a cluster, and so may options of tables. Options that
+the model does not set are left unchanged, in maps too: a model that sets the class of the compaction does not change
+its thresholds. Servers spell some values differently, and these are not differences: classes with their Java package,
+percentiles with a ``p``, numbers in maps as text.
 """
 
 from __future__ import annotations
@@ -43,22 +27,47 @@ from cassandra._base.errors import AlreadyExists, InvalidRequest
 from cassandra._base.logs import get_logger
 from cassandra._base.names import escape_name, protect_name
 from cassandra._base.objects import public
-from cassandra._mapper.connections import format_log_context, get_cluster, get_connection_async
-from cassandra._mapper.errors import CQLEngineException
-from cassandra._mapper.usertypes import UserType
 from cassandra._routing.schema.cqltype import CqlType, parse_cql_type
 from cassandra._routing.schema.model import KeyspaceMetadata, TableMetadata, TableMetadataV3
 from cassandra._routing.schema.model import UserType as TypeMetadata
 from cassandra._session.statements.statement import NOT_SET
 
+from .connections import format_log_context, get_cluster, get_connection_async
 from .containers import BaseContainerColumn, resolve_udts
+from .errors import CQLEngineException
 from .execution import by_text_async, execute, forget_prepared
 from .model import BaseModel, table_of
+from .usertypes import UserType
 
 log = get_logger("cassandra.cqlengine.management")
 
 #: Name of the environment variable; any value permits schema changes.
 CQLENG_ALLOW_SCHEMA_MANAGEMENT: Final = "CQLENG_ALLOW_SCHEMA_MANAGEMENT"
+
+#: CQL statements; an error of a statement is thrown into the generator.
+Steps = Generator[str, None, None]
+
+#: Names of keyspaces or connections.
+Names = Sequence[Any] | None
+
+_OTHER_NAMES = {"varchar": "text"}
+
+#: Options that servers do not list before they are set.
+_UNLISTED = frozenset(("cdc", "memtable", "incremental_backups", "allow_auto_snapshot"))
+
+_PERCENTILE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?p(?:ercentile)?", re.IGNORECASE)
+
+#: Error texts of servers for an object that already exists.
+_IS_THERE = (
+    "already exist",
+    "of that name exists",
+    "conflicts with an existing",
+    "duplicate of existing",
+    "duplicates existing",
+)
+
+#: Target of an index: a column, or a part of one.
+_TARGET = re.compile(r"(?:(?:keys|values|entries|full)\((?P<of>.+)\)|(?P<plain>.+))\Z")
 
 
 def _allow_schema_modification() -> bool:
@@ -77,9 +86,71 @@ def warn(message: str) -> None:
     log.warning(message)
 
 
-# ---- cqltypes
+# ---- statements that depend on one another
 
-_OTHER_NAMES = {"varchar": "text"}
+
+class Planned(Protocol):
+    """Steps for one connection and, for tables, one keyspace."""
+
+    def __call__(self, connection: Any) -> Steps: ...
+
+
+def run(planned: Planned, connection: Any) -> None:
+    """Execute the statements of *planned*, one after the other."""
+    steps = planned(connection)
+    step = next(steps, None)
+    while step is not None:
+        try:
+            execute(step, connection=connection)
+        except (AlreadyExists, InvalidRequest) as error:
+            step = _thrown(steps, error)
+        else:
+            step = next(steps, None)
+
+
+async def run_async(planned: Planned, connection: Any) -> None:
+    """As :func:`run`, without blocking the running loop."""
+    session = (await get_connection_async(connection)).session
+    steps = planned(connection)
+    step = next(steps, None)
+    while step is not None:
+        try:
+            await by_text_async(session, step, None, None, NOT_SET)
+        except (AlreadyExists, InvalidRequest) as error:
+            step = _thrown(steps, error)
+        else:
+            step = next(steps, None)
+
+
+def _thrown(steps: Steps, error: Exception) -> str | None:
+    try:
+        return steps.throw(error)
+    except StopIteration:
+        return None
+
+
+def unless_there(statement: str, what: str) -> Generator[str, None, bool]:
+    """Yield *statement*; return False, and log *what*, if another program has created the object first."""
+    try:
+        yield statement
+    except (AlreadyExists, InvalidRequest) as error:
+        if not isinstance(error, AlreadyExists) and not any(words in str(error) for words in _IS_THERE):
+            raise
+        log.info(what)
+        return False
+    return True
+
+
+def each(*lists: tuple[str, Any]) -> Iterable[tuple[Any, ...]]:
+    """Return all combinations of the named lists, None for an empty one; raise ValueError if one is not a list or
+    tuple."""
+    for name, given in lists:
+        if given and not isinstance(given, list | tuple):
+            raise ValueError(f"{name} must be a list or a tuple.")
+    return product(*(given or (None,) for _, given in lists))
+
+
+# ---- comparison of types and options
 
 
 def same_type(one: str, other: str) -> bool:
@@ -98,14 +169,6 @@ def _normal(parsed: CqlType) -> CqlType:
         return _normal(parsed.args[0])
     name = _OTHER_NAMES.get(parsed.name, parsed.name) if parsed.kind == "native" else parsed.name
     return CqlType(name, parsed.kind, tuple(map(_normal, parsed.args)))
-
-
-# ---- options
-
-#: Options that servers do not list before they are set.
-_UNLISTED = frozenset(("cdc", "memtable", "incremental_backups", "allow_auto_snapshot"))
-
-_PERCENTILE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?p(?:ercentile)?", re.IGNORECASE)
 
 
 def changed_options(wanted: Mapping[str, Any], existing: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -142,103 +205,23 @@ def _plain(name: str, value: Any) -> object:
         return _PERCENTILE.sub(r"\1p", text).lower()
 
 
-# ---- steps
-
-
-#: CQL statements; an error of a statement is thrown into the generator.
-Steps = Generator[str, None, None]
-
-#: Error texts of servers for an object that already exists.
-_IS_THERE = (
-    "already exist",
-    "of that name exists",
-    "conflicts with an existing",
-    "duplicate of existing",
-    "duplicates existing",
-)
-
-
-class Planned(Protocol):
-    """Steps for one connection and, for tables, one keyspace."""
-
-    def __call__(self, connection: Any) -> Steps: ...
-
-
-def run(planned: Planned, connection: Any) -> None:
-    """Execute the statements of *planned*, one after the other."""
-    steps = planned(connection)
-    step = next(steps, None)
-    while step is not None:
-        try:
-            execute(step, connection=connection)
-        except (AlreadyExists, InvalidRequest) as error:
-            step = _told(steps, error)
-        else:
-            step = next(steps, None)
-
-
-async def run_async(planned: Planned, connection: Any) -> None:
-    """As :func:`run`, without blocking the running loop."""
-    session = (await get_connection_async(connection)).session
-    steps = planned(connection)
-    step = next(steps, None)
-    while step is not None:
-        try:
-            await by_text_async(session, step, None, None, NOT_SET)
-        except (AlreadyExists, InvalidRequest) as error:
-            step = _told(steps, error)
-        else:
-            step = next(steps, None)
-
-
-def _told(steps: Steps, error: Exception) -> str | None:
-    try:
-        return steps.throw(error)
-    except StopIteration:
-        return None
-
-
-def unless_there(statement: str, what: str) -> Generator[str, None, bool]:
-    """Yield *statement*; return False, and log *what*, if another program has created the object first."""
-    try:
-        yield statement
-    except (AlreadyExists, InvalidRequest) as error:
-        if not isinstance(error, AlreadyExists) and not any(words in str(error) for words in _IS_THERE):
-            raise
-        log.info(what)
-        return False
-    return True
-
-
-def each(*lists: tuple[str, Any]) -> Iterable[tuple[Any, ...]]:
-    """Return all combinations of the named lists, None for an empty one; raise ValueError if one is not a list or
-    tuple."""
-    for name, given in lists:
-        if given and not isinstance(given, list | tuple):
-            raise ValueError(f"{name} must be a list or a tuple.")
-    return product(*(given or (None,) for _, given in lists))
-
-
-# ---- keyspaces
-
-
-Connections = Sequence[Any] | None
+# ---- keyspaces: created if missing, dropped if existing
 
 
 @public("cassandra.cqlengine.management")
 def create_keyspace_simple(
-    name: str, replication_factor: int, durable_writes: bool = True, connections: Connections = None
+    name: str, replication_factor: int, durable_writes: bool = True, connections: Names = None
 ) -> None:
     """Create the keyspace *name* with *replication_factor* replicas in every datacenter, unless it exists; on each of
     *connections* (names), or on the default one."""
-    _each(_simple(name, replication_factor, durable_writes), connections)
+    _run_on_each(_simple(name, replication_factor, durable_writes), connections)
 
 
 async def create_keyspace_simple_async(
-    name: str, replication_factor: int, durable_writes: bool = True, connections: Connections = None
+    name: str, replication_factor: int, durable_writes: bool = True, connections: Names = None
 ) -> None:
     """As :func:`create_keyspace_simple`, without blocking the running loop."""
-    await _each_async(_simple(name, replication_factor, durable_writes), connections)
+    await _run_on_each_async(_simple(name, replication_factor, durable_writes), connections)
 
 
 @public("cassandra.cqlengine.management")
@@ -246,31 +229,31 @@ def create_keyspace_network_topology(
     name: str,
     dc_replication_map: Mapping[str, int],
     durable_writes: bool = True,
-    connections: Connections = None,
+    connections: Names = None,
 ) -> None:
     """Create the keyspace *name* with the given number of replicas per datacenter, unless it exists."""
-    _each(_network_topology(name, dc_replication_map, durable_writes), connections)
+    _run_on_each(_network_topology(name, dc_replication_map, durable_writes), connections)
 
 
 async def create_keyspace_network_topology_async(
     name: str,
     dc_replication_map: Mapping[str, int],
     durable_writes: bool = True,
-    connections: Connections = None,
+    connections: Names = None,
 ) -> None:
     """As :func:`create_keyspace_network_topology`, without blocking the running loop."""
-    await _each_async(_network_topology(name, dc_replication_map, durable_writes), connections)
+    await _run_on_each_async(_network_topology(name, dc_replication_map, durable_writes), connections)
 
 
 @public("cassandra.cqlengine.management")
-def drop_keyspace(name: str, connections: Connections = None) -> None:
+def drop_keyspace(name: str, connections: Names = None) -> None:
     """Drop the keyspace *name* with all its contents, if it exists. **This cannot be undone.**"""
-    _each(partial(_dropping_keyspace, name), connections)
+    _run_on_each(partial(_dropping_keyspace, name), connections)
 
 
-async def drop_keyspace_async(name: str, connections: Connections = None) -> None:
+async def drop_keyspace_async(name: str, connections: Names = None) -> None:
     """As :func:`drop_keyspace`, without blocking the running loop."""
-    await _each_async(partial(_dropping_keyspace, name), connections)
+    await _run_on_each_async(partial(_dropping_keyspace, name), connections)
 
 
 def _simple(name: str, replication_factor: int, durable_writes: bool) -> Planned:
@@ -281,13 +264,13 @@ def _network_topology(name: str, replicas: Mapping[str, int] | None, durable_wri
     return partial(_creating, name, dict(replicas or {}), durable_writes)
 
 
-def _each(planned: Planned, connections: Connections) -> None:
+def _run_on_each(planned: Planned, connections: Names) -> None:
     if _allow_schema_modification():
         for (connection,) in each(("Connections", connections)):
             run(planned, connection)
 
 
-async def _each_async(planned: Planned, connections: Connections) -> None:
+async def _run_on_each_async(planned: Planned, connections: Names) -> None:
     if _allow_schema_modification():
         for (connection,) in each(("Connections", connections)):
             await run_async(planned, connection)
@@ -312,7 +295,7 @@ def _dropping_keyspace(name: str, connection: Any) -> Steps:
         yield f"DROP KEYSPACE {protect_name(name)}"
 
 
-# ---- types
+# ---- user types: created, and extended by fields
 
 
 @public("cassandra.cqlengine.management")
@@ -340,10 +323,10 @@ def get_create_type(type_model: type[Any], keyspace: str) -> str:
 def _planned_type(keyspace: str, type_model: type[Any]) -> Planned:
     if not (isinstance(type_model, type) and issubclass(type_model, UserType)):
         raise CQLEngineException("Types must be derived from base UserType.")
-    return partial(_steps, keyspace, type_model)
+    return partial(_syncing_type, keyspace, type_model)
 
 
-def _steps(keyspace: str, type_model: type[Any], connection: Any) -> Steps:
+def _syncing_type(keyspace: str, type_model: type[Any], connection: Any) -> Steps:
     found: list[type[Any]] = []
     for field in type_model._fields.values():
         resolve_udts(field, found)
@@ -355,15 +338,13 @@ def type_steps(keyspace: str, types: Iterable[type[Any]], connection: Any) -> St
     if keyspace not in get_cluster(connection).metadata.keyspaces:
         raise CQLEngineException(format_log_context(f"Keyspace '{keyspace}' does not exist.", connection=connection))
     for type_model in dict.fromkeys(types):
-        yield from _one(keyspace, type_model, connection)
+        yield from _extending_type(keyspace, type_model, connection)
         type_model.register_for_keyspace(keyspace, connection=connection)
         forget_prepared(get_cluster(connection))  # also if another program altered the type
 
 
-def _one(keyspace: str, type_model: type[Any], connection: Any) -> Steps:
-    def told(what: str) -> str:
-        return format_log_context(what, connection=connection, keyspace=keyspace)
-
+def _extending_type(keyspace: str, type_model: type[Any], connection: Any) -> Steps:
+    told = partial(format_log_context, connection=connection, keyspace=keyspace)
     name = type_model.type_name()
     existing = get_cluster(connection).metadata.keyspaces[keyspace].user_types.get(name)
     if existing is None:
@@ -394,13 +375,7 @@ def _one(keyspace: str, type_model: type[Any], connection: Any) -> Steps:
         log.info(told(f"Type {keyspace}.{name} did not require synchronization"))
 
 
-# ---- tables
-
-
-Names = Sequence[Any] | None
-
-#: Target of an index: a column, or a part of one.
-_TARGET = re.compile(r"(?:(?:keys|values|entries|full)\((?P<of>.+)\)|(?P<plain>.+))\Z")
+# ---- tables: created, extended by columns and indexes, and dropped
 
 
 @public("cassandra.cqlengine.management")
@@ -465,13 +440,8 @@ class _Table:
         return None if keyspace is None else keyspace.tables.get(self.name)
 
 
-# ---- creating and extending
-
-
 def _syncing(table: _Table, connection: Any) -> Steps:
-    def told(what: str) -> str:
-        return format_log_context(what, connection=connection, keyspace=table.keyspace)
-
+    told = partial(format_log_context, connection=connection, keyspace=table.keyspace)
     model = table.model
     if model.__abstract__:
         raise CQLEngineException("cannot create table from abstract model")
@@ -542,9 +512,7 @@ def _validate_pk(model: type[Any], table_meta: TableMetadata) -> None:
 
 
 def _adding_columns(table: _Table, existing: TableMetadata, connection: Any) -> Steps:
-    def told(what: str) -> str:
-        return format_log_context(what, connection=connection, keyspace=table.keyspace)
-
+    told = partial(format_log_context, connection=connection, keyspace=table.keyspace)
     known = {name: column.cql_type for name, column in existing.columns.items()}  # a copy: the metadata may change
     for column in table.model._columns.values():
         name = column.db_field_name
@@ -598,15 +566,12 @@ def _get_index_name_by_column(table: TableMetadata, column_name: str) -> str | N
     return None
 
 
-# ---- dropping
-
-
 def _dropping(table: _Table, connection: Any) -> Steps:
     if table.metadata(connection) is not None:
         yield f"DROP TABLE {table.full_name};"
 
 
-# ---- functions that existing programs call
+# Existing programs call or replace the following functions, as names of cassandra.cqlengine.management.
 
 
 def _get_create_table(model: type[Any]) -> str:

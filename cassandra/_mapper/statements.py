@@ -1,12 +1,11 @@
-"""Assignments that change a container or a counter instead of replacing it.
-
-Each compares its value with the previous one, or gets an operation, and consists of *parts*: texts with placeholders
-and their values. The parts are computed on first use.
-
-SELECT, INSERT, UPDATE and DELETE, built from clauses.
+"""SELECT, INSERT, UPDATE and DELETE, built from clauses.
 
 ``str()`` of a statement is CQL with named placeholders (``%(0)s``), ``get_context()`` returns their values.
 Placeholders are numbered as clauses are added; ``update_context_id`` renumbers them, as in a batch.
+
+Some assignments change a container or a counter instead of replacing it. Each compares its value with the previous one,
+or gets an operation. Those of containers consist of *parts*: texts with placeholders and their values. The parts are
+computed on first use.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from typing import Any, ClassVar
 from cassandra._base.cached import cached_property
 from cassandra._base.names import escape_name, integer_literal
 from cassandra._base.objects import public
-from cassandra._mapper.errors import StatementException, UnicodeMixin
 from cassandra._session.statements.statement import FETCH_SIZE_UNSET, Sentinel
 
 from .clauses import (
@@ -37,6 +35,9 @@ from .clauses import (
 )
 from .columns import Column, Counter
 from .containers import List, Map, Set
+from .errors import StatementException, UnicodeMixin
+
+Timestamp = int | datetime | timedelta
 
 #: Text of a part, with ``{field}`` and ``{0}``, ``{1}`` for its placeholders; and the values of these.
 Part = tuple[str, tuple[Any, ...]]
@@ -46,6 +47,11 @@ ADD = "{field} = {field} + {0}"
 REMOVE = "{field} = {field} - {0}"
 PREPEND = "{field} = {0} + {field}"
 PUT = "{field}[{0}] = {1}"
+
+MICROSECOND = timedelta(microseconds=1)
+
+
+# ---- changes of containers and counters
 
 
 @public(STATEMENTS)
@@ -225,11 +231,7 @@ class CounterUpdateClause(AssignmentClause):
         return f"{field} = {field} {sign} {placeholder(self.context_id)}"
 
 
-# ---- statements
-
-Timestamp = int | datetime | timedelta
-
-MICROSECOND = timedelta(microseconds=1)
+# ---- statements as a whole
 
 
 def microseconds(timestamp: Timestamp) -> int:

@@ -9,11 +9,11 @@ from copy import deepcopy
 from typing import Any, ClassVar
 
 from cassandra._base.objects import public
-from cassandra._mapper.errors import UserTypeDefinitionException
 
 from . import connections
 from .columns import BaseValueManager, Column
 from .containers import BaseContainerColumn
+from .errors import UserTypeDefinitionException
 
 HOME = "cassandra.cqlengine.usertype"
 

@@ -1,13 +1,9 @@
-"""BatchQuery: writes that are executed together.
+"""Writes of instances, each alone (:class:`DMLQuery`) or many together (:class:`BatchQuery`).
 
-DMLQuery: statements that write an instance.
-
-Fast path of simple writes: ``Model.create(id=1, name="x")``, ``instance.update(name="y")`` with values that are
-bound unchanged.
-
-The steps are precomputed once per model and set of names: the values are checked and bound, and the instance is built
-from them after the write. If more is needed (a conversion, a null, an option, a method overridden by the program), the
-result is None, and :class:`~.dml.DMLQuery` performs the write; both write the same.
+Simple writes have a fast path: ``Model.create(id=1, name="x")``, ``instance.update(name="y")`` with values that are
+bound unchanged. Its steps are precomputed once per model and set of names: the values are checked and bound, and the
+instance is built from them after the write. If more is needed (a conversion, a null, an option, a method overridden by
+the program), the result is None, and :class:`DMLQuery` performs the write; both write the same.
 """
 
 from __future__ import annotations
@@ -31,27 +27,40 @@ from cassandra._core.models import (
     WorkedOut,
     set_row_updates,
 )
-from cassandra._mapper.clauses import MapDeleteClause, WhereClause
-from cassandra._mapper.connections import known_connection
-from cassandra._mapper.errors import CQLEngineException, ValidationError
-from cassandra._mapper.instances import exact_kind, initial, is_changed, is_deleted, is_left_out, is_loaded, previous
-from cassandra._mapper.statements import (
+from cassandra._session.statements.statement import NOT_SET
+from cassandra._session.statements.statement import BatchType as DriversBatchType
+
+from . import connections
+from .clauses import EqualsOperator, MapDeleteClause, WhereClause
+from .columns import Column, Counter
+from .connections import known_connection
+from .containers import Map
+from .errors import CQLEngineException, ValidationError
+from .execution import READY, BatchRequest, Request, Shape, WrittenLater, arun, is_outdated, run, shape_and_values
+from .instances import exact_kind, initial, is_changed, is_deleted, is_left_out, is_loaded, previous
+from .plans import Writer, assignments, creates_plainly, insert, later, writers_of
+from .reading import is_native, worked_out
+from .statements import (
     BaseCQLStatement,
     DeleteStatement,
     InsertStatement,
     UpdateStatement,
     microseconds,
 )
-from cassandra._session.statements.statement import NOT_SET
-from cassandra._session.statements.statement import BatchType as DriversBatchType
 
-from . import connections
-from .clauses import EqualsOperator
-from .columns import Column, Counter
-from .containers import Map
-from .execution import READY, BatchRequest, Request, Shape, WrittenLater, arun, is_outdated, run, shape_and_values
-from .plans import Writer, assignments, creates_plainly, insert, later, writers_of
-from .reading import is_native, worked_out
+#: True for a column whose value is written to another row or partition than before.
+Moved = Callable[[Any], bool]
+
+#: Types of batches of the driver, by their names in CQL.
+KINDS = {
+    "": DriversBatchType.LOGGED,
+    "LOGGED": DriversBatchType.LOGGED,
+    "UNLOGGED": DriversBatchType.UNLOGGED,
+    "COUNTER": DriversBatchType.COUNTER,
+}
+
+
+# ---- writes that are executed together
 
 
 @public("cassandra.cqlengine.query")
@@ -60,14 +69,6 @@ class BatchType:
 
     Unlogged = "UNLOGGED"
     Counter = "COUNTER"
-
-
-KINDS = {
-    "": DriversBatchType.LOGGED,
-    "LOGGED": DriversBatchType.LOGGED,
-    "UNLOGGED": DriversBatchType.UNLOGGED,
-    "COUNTER": DriversBatchType.COUNTER,
-}
 
 
 @public("cassandra.cqlengine.query")
@@ -201,10 +202,7 @@ class BatchQuery:
             await self.aexecute()
 
 
-# ---- dml
-
-#: True for a column whose value is written to another row or partition than before.
-Moved = Callable[[Any], bool]
+# ---- writes of one instance
 
 
 @public("cassandra.cqlengine.query")
@@ -499,7 +497,7 @@ class DMLQuery:
             yield request
 
 
-# ---- plain
+# ---- fast path of simple writes
 
 #: Methods of an instance on the way to the statement; the fast path requires that a program overrides none of them.
 SEEN = (

@@ -1,14 +1,11 @@
-"""Results of an ingest (cassandra.ingest).
+"""Results and progress of an ingest, and tasks with which other processes write their own rows (cassandra.ingest).
 
-L5. Values: objects are not changed after they are returned.
+L5. Reports are values: objects are not changed after they are returned. Progress is reported by
+``_session/progress.py``.
 
-Progress reports of an ingest (L5), see ``_session/progress.py``.
-
-IngestTask: other processes write their own rows (cassandra.ingest).
-
-L5. A task has the arguments of ``session.ingest`` except the rows; it is called with rows, in any process. Its session
-comes from ``scan/workers.py``. It keeps no state between calls, so that rows whose process was lost can be written
-again, anywhere.
+An :class:`IngestTask` has the arguments of ``session.ingest`` except the rows; it is called with rows, in any process.
+Its session is made by its ``Origin`` (``scan/tasks.py``). It keeps no state between calls, so that rows whose process
+was lost can be written again, anywhere.
 """
 
 from __future__ import annotations
@@ -164,7 +161,7 @@ def report_of(error: BaseException) -> IngestReport | None:
     return None
 
 
-# ---- progress
+# ---- progress reports
 
 Told = Callable[[IngestReport], object]
 
@@ -181,7 +178,7 @@ class Progress(progress.Progress[IngestReport]):
         super().__init__(told, writing.report, lambda: _Bar(writing.table_name, total))
 
 
-# ---- task
+# ---- tasks for other processes
 
 
 @public("cassandra.ingest")
@@ -249,9 +246,6 @@ def task_for(
     *given, already_encrypted = asked.values()
     options = session._ingest_options(table, *given, None, already_encrypted)
     return IngestTask(Origin(session, connect, credentials), options.name, asked)
-
-
-# ---- functions called on workers
 
 
 def _written(task: IngestTask, part: Any) -> IngestReport:

@@ -1,18 +1,14 @@
-"""An ingest on the calling thread.
+"""An ingest on the calling thread, or as a task of an asyncio loop (L5).
 
-L5. The thread reads the source, sends the rows, and waits for in-flight requests: the source is iterated on no other
-thread, and a slow source blocks it. An interrupt (Ctrl-C, a signal handler that raises) stops the ingest: no more
-requests are sent, the thread waits for in-flight requests at most ``GRACE`` seconds, and the report is attached to the
-exception.
+The thread that calls :func:`ingest` reads the source, sends the rows, and waits for in-flight requests: the source is
+iterated on no other thread, and a slow source blocks it. An interrupt (Ctrl-C, a signal handler that raises) stops the
+ingest: no more requests are sent, the thread waits for in-flight requests at most ``GRACE`` seconds, and the report is
+attached to the exception.
 
-An ingest as a task of an asyncio loop.
-
-L5. Everything runs on the loop's thread, in slices, so that the loop is never blocked for long. A source that may block
-runs elsewhere: an Arrow C stream on a thread of the loop's executor. Other iterables are iterated on the loop, as they
-may belong to its thread; slow ones should be asynchronous: while the next item is awaited, in a task, responses are
-processed.
-
-Cancellation stops it as Ctrl-C stops an ingest on a thread (``blocking.py``).
+In a task (:func:`ingest_async`) everything runs on the loop's thread, in slices, so that the loop is never blocked for
+long. A source that may block runs elsewhere: an Arrow C stream on a thread of the loop's executor. Other iterables are
+iterated on the loop, as they may belong to its thread; slow ones should be asynchronous: while the next item is
+awaited, in a task, responses are processed. Cancellation stops it as an interrupt stops an ingest on a thread.
 """
 
 from __future__ import annotations
@@ -32,8 +28,11 @@ from .sources import Batch, Options, batches_of_async, open_rows, open_source, o
 from .target import Target
 from .writing import Writing
 
-GRACE = 2.0
+GRACE = 2.0  # maximum seconds for in-flight requests after an interrupt
 LOOK = 1.0  # maximum seconds between two checks
+
+
+# ---- on the calling thread
 
 
 def ingest(options: Options, data: Any) -> IngestReport:
@@ -122,7 +121,7 @@ def _stop(writing: Writing, error: BaseException) -> None:
         with_report(error, writing.last_report())
 
 
-# ---- awaiting
+# ---- on an asyncio loop
 
 
 async def ingest_async(options: Options, data: Any) -> IngestReport:

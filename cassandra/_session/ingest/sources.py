@@ -1,10 +1,8 @@
-"""Options of an ingest, checked before any request, and the preparation up to the first row (L5).
+"""Options of an ingest, checked before any request, and the sources of its rows (L5).
 
-Sources of rows: objects that provide Arrow batches.
-
-L5. A source is iterated on the thread that ingests, one batch after the other, and no faster than its rows are sent. It
-is inspected once and opened once, when the first batch is requested: opening it, or even
-reading its size, may run a query each time. A batch is a pair of Arrow capsules, schema and array.
+A source is an object that provides Arrow batches. It is iterated on the thread that ingests, one batch after the other,
+and no faster than its rows are sent. It is inspected once and opened once, when the first batch is requested: opening
+it, or even reading its size, may run a query each time. A batch is a pair of Arrow capsules, schema and array.
 """
 
 from __future__ import annotations
@@ -31,8 +29,27 @@ if TYPE_CHECKING:
     from .writing import Writing
 
 OnError = Literal["raise", "collect"]
+Batch = tuple[Any, Any]
+
 UNSET_VALUES = 4  # first protocol version with unset values
 MOST_CONCURRENT = 32768
+WANTED = (
+    "data must have __arrow_c_stream__ or __arrow_c_array__ (a table or record batch of PyArrow, Polars, pandas, "
+    "DuckDB ...), or be a dataset of PyArrow, a lazy frame of Polars, a mapping of column names and NumPy arrays, or "
+    "an iterable of these"
+)
+
+#: Library classes, by module and name, that are opened by a method of their own.
+_OPENED: dict[tuple[str, str], Callable[[Any], Any]] = {
+    ("pyarrow.dataset", "Dataset"): lambda dataset: dataset.scanner().to_reader(),
+    ("pyarrow.dataset", "Scanner"): lambda scanner: scanner.to_reader(),
+    ("pyarrow.parquet", "ParquetFile"): lambda file: file.iter_batches(),
+    ("pyarrow.ipc", "RecordBatchFileReader"): lambda file: map(file.get_batch, range(file.num_record_batches)),
+    ("polars", "LazyFrame"): lambda frame: frame.collect(),
+}
+
+
+# ---- options of a call
 
 
 class Options:
@@ -103,24 +120,7 @@ def outcome_of(writing: Writing, stops: bool) -> IngestReport:
     return report
 
 
-# ---- sources
-
-Batch = tuple[Any, Any]
-
-WANTED = (
-    "data must have __arrow_c_stream__ or __arrow_c_array__ (a table or record batch of PyArrow, Polars, pandas, "
-    "DuckDB ...), or be a dataset of PyArrow, a lazy frame of Polars, a mapping of column names and NumPy arrays, or "
-    "an iterable of these"
-)
-
-#: Library classes, by module and name, that are opened by a method of their own.
-_OPENED: dict[tuple[str, str], Callable[[Any], Any]] = {
-    ("pyarrow.dataset", "Dataset"): lambda dataset: dataset.scanner().to_reader(),
-    ("pyarrow.dataset", "Scanner"): lambda scanner: scanner.to_reader(),
-    ("pyarrow.parquet", "ParquetFile"): lambda file: file.iter_batches(),
-    ("pyarrow.ipc", "RecordBatchFileReader"): lambda file: map(file.get_batch, range(file.num_record_batches)),
-    ("polars", "LazyFrame"): lambda frame: frame.collect(),
-}
+# ---- sources of rows
 
 
 class Opened(NamedTuple):

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from cassandra._core.transport import Writes
     from cassandra._routing.schema import TableMetadata
     from cassandra._session.profiles import ResolvedProfile
-
-    from ..session import Session
-    from ..statements.prepared import PreparedStatement
+    from cassandra._session.session import Session
+    from cassandra._session.statements.prepared import PreparedStatement
 
 Nulls = Literal["unset", "null"]
 

@@ -32,22 +32,29 @@ from cassandra._base.server_errors import ErrorMessage, PreparedQueryNotFound
 from cassandra._core.codec import TimestampClock
 from cassandra._core.routing import Place
 from cassandra._core.transport import AT_END, FULL, LAUNCHED, Attempt, Failure, Frame, Writes
+from cassandra._session.request.admission import within_limits
 from cassandra._session.request.execution import NO_POOL, closed_text
+from cassandra._session.request.future import ResponseFuture
 from cassandra._session.request.notes import learn_tablet
-from cassandra._session.request.retry import connection_error, is_timeout
+from cassandra._session.request.retry import (
+    FIRST_DELAY,
+    NOT_SENT,
+    backoff,
+    connection_error,
+    decide_repeatable,
+    is_timeout,
+    meaning_of,
+)
+from cassandra._session.statements.prepared import BoundStatement
+from cassandra._session.statements.timestamps import MonotonicTimestampGenerator, on_ahead_of
 
-from ..request.admission import within_limits
-from ..request.future import ResponseFuture
-from ..request.retry import FIRST_DELAY, NOT_SENT, backoff, decide_repeatable, meaning_of
-from ..statements.prepared import BoundStatement
-from ..statements.timestamps import MonotonicTimestampGenerator, on_ahead_of
 from .report import MOST_ERRORS, IngestReport
 
 if TYPE_CHECKING:
     from cassandra._core.columns import Rows
     from cassandra._core.transport import Way
+    from cassandra._session.session import Session
 
-    from ..session import Session
     from .target import Target
 
 SLICE = 512  # write requests sent before responses are processed

@@ -1,15 +1,12 @@
-"""Scans: a whole table at the speed of all its shards (L5).
+"""Scans: a whole table at the speed of all its shards (L5). Imported on first use.
 
-``select.py`` parses CQL as far as needed, ``plan.py`` builds the statement and the ranges from a call, ``question.py``
-is the page template, ``asking.py`` fetches pages and handles their outcomes by the retry decisions of
-``request/retry.py``, ``reading.py`` turns ranges into scan events, which ``pieces.py`` defines, and ``scan.py`` is the
-object of the application.
+``scan.py`` is the object of the application. ``select.py`` parses CQL as far as needed, ``plan.py`` builds the
+statement and the ranges from a call, ``pages.py`` fetches pages and handles their outcomes by the retry decisions of
+``request/retry.py``, and ``reading.py`` turns ranges into scan events. ``expressions.py`` selects rows by conditions;
+``files.py`` writes rows to Parquet.
 
-``order.py`` merges partitions in the order of their rows: ``ordering.py`` determines that order, and ``merging.py``
-reads the partitions.
+``ordered.py`` merges partitions in the order of their rows, which ``select.py`` determines.
 
-``fold.py`` folds scan events to one result, for ``folding.py``, by a reducer (``protocol.py``; built-in ones are in
-``reducers.py`` and ``aggregates.py``), with ``totals.py`` and the worker pool ``crew.py``; ``pushdown.py`` lets servers
-fold, ``tasks.py`` other processes. ``checkpoint.py`` and ``progress.py`` record the progress, ``explain.py`` describes
-a scan without reading. Imported on first use.
+``fold.py`` folds scan events to one result, by a reducer (``reducers.py``); ``pushdown.py`` lets servers fold,
+``tasks.py`` other processes. ``checkpoint.py`` records the progress.
 """

@@ -1,25 +1,17 @@
-"""Coverage: the completed part of the ring.
+"""Progress of a scan: the completed part of the ring, checkpoints to resume from, and reports (cassandra.scan).
 
-L5. Spans are ``(start, end)`` for start < token <= end, so that neighbours share a number. They are tokens, so that the
-progress of one scan is valid for another one, with any partitioning of the ring. One thread at a time.
+L5. The completed part of the ring is a :class:`Coverage`, for one thread at a time. Its spans are ``(start, end)`` for
+start < token <= end, so that neighbours share a number. They are tokens, not the ranges of a scan: another scan of the
+same rows subtracts the completed parts from its own ranges, with any partitioning of the ring.
 
-Checkpoint: progress of a scan, from which another one can resume (cassandra.scan).
+A :class:`Checkpoint` is a value: it is not changed after creation. It has the completed parts, and for a fold their
+accumulators. An accumulator is kept as its pickle, which each resumed fold unpickles. The accumulator of a finished
+fold is pickled only when the checkpoint is used, which is rare. A file has a title line, a line with the digest of the
+rest, a line of JSON with everything but the accumulators, and the pickles of these. Reading a file unpickles nothing.
 
-L5. Values: objects are not changed after creation. A checkpoint has the completed parts of the ring, and for a fold
-their accumulators. It is in terms of tokens, not of the ranges of the scan that made it: another scan of the same rows
-subtracts the completed parts from its own ranges, with any partitioning of the ring.
-
-An accumulator is kept as its pickle, which each resumed fold unpickles. The accumulator of a finished fold is pickled
-only when the checkpoint is used, which is rare.
-
-A file has a title line, a line with the digest of the rest, a line of JSON with everything but the accumulators, and
-the pickles of these. Reading a file unpickles nothing.
-
-Progress of a scan, and its reports (L5). See ``_session/progress.py``.
-
-A ``Tally`` counts the scan events of one reading. It belongs to the thread or task that takes them, except the list of
-completed ranges: that only grows, so that a checkpoint, by any thread or by a signal handler at any point, reads it
-without a lock.
+A :class:`Tally` counts the scan events of one reading, and reports the progress (``_session/progress.py``). It belongs
+to the thread or task that takes the events, except the list of completed ranges: that only grows, so that a checkpoint,
+by any thread or by a signal handler at any point, reads it without a lock.
 """
 
 from __future__ import annotations
@@ -50,6 +42,12 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 RING = (1 << 64) - 1  # number of tokens of the ring; the lowest int64 is not a token
+
+MAGIC = "fastcql scan checkpoint"
+VERSION = 1
+MOST_BYTES = 1 << 34  # maximum size of a file
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class Coverage:
@@ -97,11 +95,7 @@ class Coverage:
         return left
 
 
-# ---- checkpoint
-
-MAGIC = "fastcql scan checkpoint"
-VERSION = 1
-MOST_BYTES = 1 << 34  # maximum size of a file
+# ---- checkpoints of a scan
 
 
 @public("cassandra.scan")
@@ -301,7 +295,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-# ---- progress
+# ---- reports of the progress
 
 
 @public("cassandra.scan")
@@ -321,8 +315,6 @@ class ScanProgress(NamedTuple):
 
 
 Told = Callable[[ScanProgress], object]
-
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class _Bar(progress.Bar):

@@ -1,18 +1,13 @@
-"""Conversion of column values between applications and kernels (L5).
-
-A :class:`Field` is a column of a schema. Values compared with a column are converted to kernel form once, when an
-expression is compiled; results of kernels are converted back at the end.
-
-Tests of columns: comparisons with values, compiled for a schema (L5).
-
-Every comparison becomes inclusive bounds in the order of the column: "more than 2.5" of an integer is 3 or more. That
-is exact for all pairs of types; a value that the column cannot have equals none of its values.
-
-Expressions: conditions that select rows of a table (cassandra.scan).
+"""Expressions: conditions that select rows of a table (cassandra.scan).
 
 L5. ``col("total") > 100`` is a value: immutable, picklable, independent of tables. It is compiled once for a schema, to
-a :data:`Predicate` that computes a mask of each batch natively; ``conditions.py`` does that for one column. The
-selected rows of a batch are returned as few batches: as slices if its runs are long.
+a :data:`Predicate` that computes a mask of each batch natively. The selected rows of a batch are returned as few
+batches: as slices if its runs are long.
+
+A :class:`Field` is a column of a schema. Values compared with a column are converted to kernel form once, when an
+expression is compiled; results of kernels are converted back at the end. Every comparison becomes inclusive bounds in
+the order of the column: "more than 2.5" of an integer is 3 or more. That is exact for all pairs of types; a value that
+the column cannot have equals none of its values.
 """
 
 from __future__ import annotations
@@ -35,9 +30,18 @@ from cassandra._core.columns import ColumnTest, Mask, RecordBatch, select, uuid_
 if TYPE_CHECKING:
     from cassandra._core.columns import ColumnPlan
 
+Predicate = Callable[[RecordBatch], Mask]
+Filter = Any  # an Expression, or a callable that returns a mask of a batch
+
+#: Mean run length from which slices cost less than a copy of the rows.
+RUN_ROWS = 64
+
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _EPOCH = datetime.datetime(1970, 1, 1)
 _NUMBERS = ("c", "s", "i", "l")  # formats of plain integers
+
+
+# ---- values of a column
 
 
 class Field(NamedTuple):
@@ -191,9 +195,7 @@ def _checked(field: Field, value: Any, fits: bool) -> Any:
     return value
 
 
-# ---- conditions
-
-Predicate = Callable[[RecordBatch], Mask]
+# ---- tests of one column
 
 #: Least and greatest value of a kernel form.
 _RANGES = {
@@ -346,12 +348,7 @@ def _number_hit(field: Field, operator: str, value: Any) -> Callable[[Decimal], 
     return compare[operator]
 
 
-# ---- expressions
-
-#: Mean run length from which slices cost less than a copy of the rows.
-RUN_ROWS = 64
-
-Filter = Any  # an Expression, or a callable that returns a mask of a batch
+# ---- conditions on columns
 
 
 @public("cassandra.scan")
@@ -532,6 +529,9 @@ def _value(value: Any) -> Any:
     if value is None:
         raise TypeError("a column cannot be compared with None: use is_null()")
     return value
+
+
+# ---- filtering of batches
 
 
 def predicate_of(filter: Filter, schema: ColumnPlan) -> Predicate:

@@ -1,41 +1,13 @@
-"""Crew: the worker pool of a fold, made of driver threads.
+"""Fold: the result of a reducer over the rows of a scan, each counted once, on a thread or in a task (L5).
 
-L5. Work is submitted to *per-range queues* (:class:`Chain`): the jobs of one queue run in order, one at a time; jobs of
-different queues run concurrently, on up to *threads* driver threads.
-
-Threads and owners: the *consumer*, one caller's thread or task, submits jobs, and leaves no more waiting than *room*
-permits. It appends to a queue, and the queue to ``_told`` (``deque.append`` is atomic), and starts a driver thread
-unless one is certain to read ``_told`` later; it acquires no lock, so a signal handler that interrupts it anywhere
-leaves no lock held. ``_given`` belongs to it. Everything else changes on driver threads, under the lock, which is held
-briefly and not while a job runs. A consumer that is interrupted between the steps closes the pool, as its fold has
-failed.
-
-No job is lost: the consumer appends first and then reads ``_looking`` and ``_running``. A thread that was started to
-look clears ``_looking`` first and then reads ``_told``; one that ends subtracts itself from ``_running`` first and then
-reads ``_told`` again.
-
-``error`` is the first exception of a job: no job starts after it, and :meth:`check` raises it.
-
-Totals: the combined accumulators of completed ranges (L5).
-
-The order of combination determines the result of sums of floating-point numbers. ``AsTheyCome`` has one total, to which
-each range is added when it is complete. ``InOrder`` has a tree over the ranges, built once: two neighbours are combined
-as soon as both are there, so that the result depends on the ranges and not on when they were complete, and few
-accumulators wait. (One running total from the left would need no tree, but ranges complete in no particular order, and
-then all of them would wait for the first.)
-
-Neither has a lock: the caller holds one (``fold.py``).
-
-Fold: the result of a reducer over the rows of a scan, each counted once.
-
-L5. Each range has its own accumulator, opened with its first rows; it is added to the totals when the range is done,
-and dropped when the range restarts. So each row is in the result once, independent of failures and retries.
+Each range has its own accumulator, opened with its first rows; it is added to the totals when the range is done, and
+dropped when the range restarts. So each row is in the result once, independent of failures and retries.
 
 Threads and owners:
 
 * The *consumer*, the thread or task that folds, takes the scan events of the reading. It streams them into their
-  range's accumulator itself, or, with workers, submits that to a worker pool with a queue per range: no two operations
-  on one range run concurrently.
+  range's accumulator itself, or, with workers, submits that to a worker pool (:class:`Crew`) with a queue per range: no
+  two operations on one range run concurrently.
 * ``combine`` and ``finish`` always run in the pool, under the lock of the totals. Signal handlers run on the main
   thread, where their exceptions (Ctrl-C) could leave a half-combined accumulator, and no state to resume from. A range
   that is interrupted while it is streamed is only read again.
@@ -43,13 +15,12 @@ Threads and owners:
   functions ``combine`` and ``finish`` are called: the state is only known after they return. A reducer that requests a
   checkpoint from within them acquires the lock again (it is recursive), and gets the previous state.
 
-States: *running*; *stopped* (a reducer raised StopScan); *failed* (``combine`` failed, and the state of the totals is
-unknown); *over*.
+The order of combination determines the result of sums of floating-point numbers: :class:`AsTheyCome` combines in the
+order of arrival, :class:`InOrder` in the order of the ranges.
 
-Folds the rows of a scan: on a thread, or in a task.
-
-L5. Options are checked before any request. On any end of the fold, first reading is abandoned, then the worker pool is
-waited for; after that nothing changes, and the checkpoint is attached to the exception.
+States of a fold: *running*; *stopped* (a reducer raised StopScan); *failed* (``combine`` failed, and the state of the
+totals is unknown); *over*. Options are checked before any request. On any end of the fold, first reading is abandoned,
+then the worker pool is waited for; after that nothing changes, and the checkpoint is attached to the exception.
 """
 
 from __future__ import annotations
@@ -78,7 +49,22 @@ from .reducers import MapReducer, StopScan, fold_batch
 if TYPE_CHECKING:
     from cassandra._core.columns import ColumnPlan, RecordBatch
 
+    from .pages import Question
+    from .plan import ScanPlan
+    from .scan import Scan
+
+    _Planned = tuple[ScanPlan, ScanPlan, tuple[Question, Question]]
+
 Job = Callable[[], object]
+Combine = Callable[[Any, Any], Any]
+
+QUEUED = 2  # waiting scan events per worker
+
+#: Errors of servers for an unknown function, or one that does not support the type.
+_REFUSED = (InvalidRequest, SyntaxException, UnsupportedOperation)
+
+
+# ---- the worker pool
 
 
 class Chain:
@@ -92,7 +78,25 @@ class Chain:
 
 
 class Crew:
-    """Up to *threads* concurrent threads, until :meth:`close`. *room* is the limit of unfinished jobs."""
+    """Worker pool: up to *threads* concurrent driver threads, until :meth:`close`. *room* is the limit of unfinished
+    jobs.
+
+    Work is submitted to *per-range queues* (:class:`Chain`): the jobs of one queue run in order, one at a time; jobs of
+    different queues run concurrently.
+
+    Threads and owners: the *consumer*, one caller's thread or task, submits jobs, and leaves no more waiting than
+    *room* permits. It appends to a queue, and the queue to ``_told`` (``deque.append`` is atomic), and starts a driver
+    thread unless one is certain to read ``_told`` later; it acquires no lock, so a signal handler that interrupts it
+    anywhere leaves no lock held. ``_given`` belongs to it. Everything else changes on driver threads, under the lock,
+    which is held briefly and not while a job runs. A consumer that is interrupted between the steps closes the pool, as
+    its fold has failed.
+
+    No job is lost: the consumer appends first and then reads ``_looking`` and ``_running``. A thread that was started
+    to look clears ``_looking`` first and then reads ``_told``; one that ends subtracts itself from ``_running`` first
+    and then reads ``_told`` again.
+
+    ``error`` is the first exception of a job: no job starts after it, and :meth:`check` raises it.
+    """
 
     def __init__(self, threads: int, room: int) -> None:
         self.error: BaseException | None = None
@@ -216,9 +220,7 @@ class Crew:
             self._looking = False
 
 
-# ---- totals
-
-Combine = Callable[[Any, Any], Any]
+# ---- totals: the combined accumulators of completed ranges
 
 
 class _Nothing:
@@ -237,7 +239,7 @@ def combined(combine: Combine, first: Any, second: Any) -> Any:
 
 
 class AsTheyCome:
-    """One total, in order of arrival."""
+    """One total, to which each range is added when it is complete. The caller holds the lock."""
 
     cuts: Sequence[Span] | None = None
 
@@ -269,7 +271,11 @@ class AsTheyCome:
 
 
 class InOrder:
-    """A tree over the ranges *cuts*, which are in order and do not overlap.
+    """A tree over the ranges *cuts*, which are in order and do not overlap. The caller holds the lock.
+
+    It is built once: two neighbours are combined as soon as both are there, so that the result depends on the ranges
+    and not on when they were complete, and few accumulators wait. (One running total from the left would need no tree,
+    but ranges complete in no particular order, and then all of them would wait for the first.)
 
     Its node (level, place) stands for the ranges from ``place << level`` on, ``1 << level`` of them, or as many as
     there are: at the right edge a node may have only a left child, and is then equal to it.
@@ -329,9 +335,7 @@ def sorted_nodes(nodes: dict[tuple[int, int], Any]) -> list[tuple[tuple[int, int
     return sorted(nodes.items(), key=lambda item: item[0][1] << item[0][0])
 
 
-# ---- fold
-
-QUEUED = 2  # waiting scan events per worker
+# ---- one fold
 
 
 class _Range:
@@ -591,17 +595,7 @@ def checkpoint_of(error: BaseException) -> Checkpoint | None:
     return None
 
 
-# ---- folding
-
-if TYPE_CHECKING:
-    from .pages import Question
-    from .plan import ScanPlan
-    from .scan import Scan
-
-    _Planned = tuple[ScanPlan, ScanPlan, tuple[Question, Question]]
-
-#: Errors of servers for an unknown function, or one that does not support the type.
-_REFUSED = (InvalidRequest, SyntaxException, UnsupportedOperation)
+# ---- folding a scan
 
 
 class Wish:

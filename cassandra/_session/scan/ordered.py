@@ -1,7 +1,10 @@
-"""Merges partitions: pages of many sources into batches in one order, on the thread of the consumer.
+"""OrderedScan: the rows of many partitions in the order of their clustering key (cassandra.scan).
 
-L5. A :class:`Merging` belongs to one consumer at a time, as a reading does, and requests pages while the consumer
-requests batches. States of a source:
+L5. Result of ``session.scan_order``. Nothing is sent before rows are requested; each iteration or conversion reads all
+partitions from the beginning, by an :class:`OrderPlan`, which does not change.
+
+A :class:`Merging` makes batches in one order from pages of many sources, on the thread of the consumer. It belongs to
+one consumer at a time, as a reading does, and requests pages while the consumer requests batches. States of a source:
 
   *new*      no page was requested
   *asked*    a page is in flight, or *queued* to be sent, or *due*, to be sent again at a set time
@@ -16,11 +19,6 @@ Sources are merged in *levels*: one merge for each ``max_open`` sources, and fur
 are in the order of their sources, as each level has its sources in that order.
 
 States of the whole: *going*, then *over*, *broken* (each further call raises the error again) or closed.
-
-OrderedScan: the rows of many partitions in the order of their clustering key (cassandra.scan).
-
-L5. Result of ``session.scan_order``. Nothing is sent before rows are requested; each iteration or conversion reads all
-partitions from the beginning.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ from cassandra._wire.arrow import ColumnTypes, column_plan, decrypted
 from cassandra._wire.rows import decode_page
 
 from .pages import PATIENCE, REFUSED, Asked, Asking, Came, PageSize, Question
-from .plan import IN_FLIGHT_PER_SHARD, MOST_PARALLEL, shards_of
+from .plan import IN_FLIGHT_PER_SHARD, MOST_PARALLEL, shards_of, whole
 from .reading import ScanError, turn
 from .scan import BatchDelivery, Delivery, RowDelivery
 from .select import RowOrder, row_order
@@ -57,13 +55,188 @@ if TYPE_CHECKING:
     from cassandra._routing.schema import TableMetadata
     from cassandra._session.session import Session
 
+Key = Sequence[Any] | Mapping[str, Any]
+
+MOST_BUFFERED = 1_000_000  # rows of the pages that are merged at a time, by default
+LEAST_PAGE = 100
+MOST_ROWS = (1 << 31) - 1
 LOOK = 1.0  # longest wait in seconds
 RESTARTS = 3  # limit for one source
 PART_ROWS = 8192  # rows of a batch between two levels
 SHOWN = 200  # characters of a key in a message
 REFUSALS = 4  # refusals by hosts without room after which no further page is tried
 
-SENT, AHEAD, NEEDED = range(3)
+SENT, AHEAD, NEEDED = range(3)  # queues of a page request
+
+
+# ---- the plan of a merge
+
+
+class OrderPlan:
+    """Plan of a merge. Immutable; *columns*: indexes of the order's columns in the schema, and True for descending."""
+
+    __slots__ = (
+        "bounds",
+        "columns",
+        "keys",
+        "limit",
+        "max_open",
+        "name",
+        "order",
+        "parallelism",
+        "question",
+        "schema",
+        "slice_rows",
+        "target_rows",
+        "timeout",
+        "types",
+    )
+
+    bounds: tuple[Bound, ...]
+    columns: tuple[tuple[int, bool], ...]
+    keys: tuple[Key, ...]
+    limit: int | None
+    max_open: int
+    name: str
+    order: RowOrder
+    parallelism: int
+    question: Question
+    schema: ColumnPlan
+    slice_rows: int
+    target_rows: int
+    timeout: float | None
+    types: ColumnTypes
+
+    def __init__(self, **values: Any) -> None:
+        for name in self.__slots__:
+            setattr(self, name, values.pop(name))
+        assert not values
+
+
+def plan_of(
+    session: Session,
+    prepared: PreparedStatement,
+    keys: Iterable[Key],
+    order_by: str | Iterable[str] | None,
+    descending: bool | Sequence[bool],
+    limit: int | None,
+    consistency_level: int | None,
+    page_size: int | None,
+    parallelism: int | Literal["auto"],
+    max_open: int,
+    target_rows: int,
+    slice_rows: int,
+    timeout: Any,
+    types: ColumnTypes,
+) -> OrderPlan:
+    """Check the arguments of :meth:`Session.scan_order` and return the plan; sends nothing."""
+    session._check_open()
+    if not isinstance(prepared, PreparedStatement):
+        raise TypeError(f"scan_order needs a prepared SELECT, got {prepared!r}")
+    if session.cluster.column_encryption_policy is not None:
+        session.cluster.encryption.check(prepared)
+    prepared._check()
+    described = prepared._snapshot[0]
+    specs = prepared._bind_plan.specs
+    if described is None:
+        raise DriverException("the server has not described the columns of the statement before its execution")
+    if not specs:
+        raise ValueError("the statement has no markers for the keys")
+    keyspace, table = specs[0][:2]
+    name = f"{maybe_escape_name(keyspace)}.{maybe_escape_name(table)}"
+    order = row_order(prepared.query_string, name, _metadata(session, keyspace, table), order_by, descending)
+    limit = None if limit is None else whole("limit", limit, MOST_ROWS)
+    found = tuple(keys)
+    schema = column_plan(described, session.cluster.memory_pool, types)
+    columns = _columns(schema, described, order, name)
+    profile = _profile(session, prepared, consistency_level)
+    size = _page_size(session, prepared, page_size, len(found), limit)
+    shards = sum(map(shards_of, session._pools)) or 1
+    return OrderPlan(
+        bounds=tuple(_bound(prepared, number, key) for number, key in enumerate(found)),
+        columns=columns,
+        keys=found,
+        limit=limit,
+        max_open=whole("max_open", max_open, MOST_ROWS, 2),
+        name=name,
+        order=order,
+        parallelism=min(MOST_PARALLEL, shards * IN_FLIGHT_PER_SHARD)
+        if parallelism == "auto"
+        else whole("parallelism", parallelism, MOST_PARALLEL),
+        question=Question(session, prepared, profile, PageSize(size)),
+        schema=schema,
+        slice_rows=whole("slice_rows", slice_rows, MOST_ROWS),
+        target_rows=whole("target_rows", target_rows, MOST_ROWS),
+        timeout=profile.request_timeout if isinstance(timeout, Sentinel) else request_timeout(timeout),
+        types=types,
+    )
+
+
+def _metadata(session: Session, keyspace: str, table: str) -> TableMetadata | None:
+    """Return the metadata of a table or view; None if it is not in the schema metadata."""
+    known = session.cluster.metadata.keyspaces.get(keyspace)
+    return None if known is None else known.tables.get(table) or known.views.get(table)  # type: ignore[return-value]
+
+
+def _columns(schema: ColumnPlan, described: ResultPlan, order: RowOrder, name: str) -> tuple[tuple[int, bool], ...]:
+    """Return the positions of the order's columns. ValueError for a missing column, or one without an order."""
+    for column in order.names:
+        if schema.names.count(column) != 1:
+            raise ValueError(
+                f"the statement must select {column} of {name} once, as rows are merged by it: it selects "
+                f"{', '.join(schema.names)}"
+            )
+    found = tuple(zip(map(schema.names.index, order.names), order.descends, strict=True))
+    for at, _ in found:
+        codec = described.specs[at][3]
+        if codec.stored is not None:
+            raise ValueError(f"{schema.names[at]} is encrypted: servers order by the encrypted values")
+    Merge(schema, found, 0)  # raises for columns without an order
+    return found
+
+
+def _profile(session: Session, prepared: PreparedStatement, consistency_level: int | None) -> Any:
+    own: dict[str, Any] = {"retry_policy": FallthroughRetryPolicy()}  # the merge itself decides on retries
+    level = prepared.consistency_level if consistency_level is None else consistency_level
+    if level is not None:
+        if level not in ConsistencyLevel.value_to_name:
+            raise ValueError(f"consistency_level must be a ConsistencyLevel, got {level!r}")
+        own["consistency_level"] = level
+    return session._resolve_profile(EXEC_PROFILE_DEFAULT).replace(**own)
+
+
+def _page_size(
+    session: Session, prepared: PreparedStatement, page_size: int | None, sources: int, limit: int | None
+) -> int | None:
+    """Return the rows per page: the given size; otherwise the default, reduced for many sources. At most *limit*."""
+    found: int | None
+    if page_size is not None:
+        found = whole("page_size", page_size, MOST_ROWS)
+    else:
+        own: Any = prepared.fetch_size
+        found = session.default_fetch_size if own is FETCH_SIZE_UNSET else own
+        if found and sources:
+            found = min(found, max(LEAST_PAGE, MOST_BUFFERED // sources))
+    if found and limit is not None:
+        found = min(found, limit)
+    return found or None
+
+
+def _bound(prepared: PreparedStatement, number: int, key: Key) -> Bound:
+    if isinstance(key, str | bytes | bytearray) or not isinstance(key, Sequence | Mapping):
+        raise TypeError(f"key {number}: expected a sequence or mapping of the statement's parameters, got {key!r}")
+    try:
+        bound = prepared._bind_plan.bind(key, prepared.protocol_version)
+    except (TypeError, ValueError, KeyError) as error:
+        raise type(error)(f"key {number}: {error}") from error
+    if len(bound) != len(prepared._bind_plan):
+        raise ValueError(
+            f"key {number} has {len(bound)} values, but the statement has {len(prepared._bind_plan)} parameters"
+        )
+    return bound
+
+
+# ---- the merge
 
 
 class Source:
@@ -428,183 +601,7 @@ class Merging:
         return error
 
 
-# ---- order
-
-Key = Sequence[Any] | Mapping[str, Any]
-
-MOST_BUFFERED = 1_000_000  # rows of the pages that are merged at a time, by default
-LEAST_PAGE = 100
-MOST_ROWS = (1 << 31) - 1
-
-
-class OrderPlan:
-    """Plan of a merge. Immutable; *columns*: indexes of the order's columns in the schema, and True for descending."""
-
-    __slots__ = (
-        "bounds",
-        "columns",
-        "keys",
-        "limit",
-        "max_open",
-        "name",
-        "order",
-        "parallelism",
-        "question",
-        "schema",
-        "slice_rows",
-        "target_rows",
-        "timeout",
-        "types",
-    )
-
-    bounds: tuple[Bound, ...]
-    columns: tuple[tuple[int, bool], ...]
-    keys: tuple[Key, ...]
-    limit: int | None
-    max_open: int
-    name: str
-    order: RowOrder
-    parallelism: int
-    question: Question
-    schema: ColumnPlan
-    slice_rows: int
-    target_rows: int
-    timeout: float | None
-    types: ColumnTypes
-
-    def __init__(self, **values: Any) -> None:
-        for name in self.__slots__:
-            setattr(self, name, values.pop(name))
-        assert not values
-
-
-def plan_of(
-    session: Session,
-    prepared: PreparedStatement,
-    keys: Iterable[Key],
-    order_by: str | Iterable[str] | None,
-    descending: bool | Sequence[bool],
-    limit: int | None,
-    consistency_level: int | None,
-    page_size: int | None,
-    parallelism: int | Literal["auto"],
-    max_open: int,
-    target_rows: int,
-    slice_rows: int,
-    timeout: Any,
-    types: ColumnTypes,
-) -> OrderPlan:
-    """Check the arguments of :meth:`Session.scan_order` and return the plan; sends nothing."""
-    session._check_open()
-    if not isinstance(prepared, PreparedStatement):
-        raise TypeError(f"scan_order needs a prepared SELECT, got {prepared!r}")
-    if session.cluster.column_encryption_policy is not None:
-        session.cluster.encryption.check(prepared)
-    prepared._check()
-    described = prepared._snapshot[0]
-    specs = prepared._bind_plan.specs
-    if described is None:
-        raise DriverException("the server has not described the columns of the statement before its execution")
-    if not specs:
-        raise ValueError("the statement has no markers for the keys")
-    keyspace, table = specs[0][:2]
-    name = f"{maybe_escape_name(keyspace)}.{maybe_escape_name(table)}"
-    order = row_order(prepared.query_string, name, _metadata(session, keyspace, table), order_by, descending)
-    limit = None if limit is None else _whole("limit", limit, MOST_ROWS)
-    found = tuple(keys)
-    schema = column_plan(described, session.cluster.memory_pool, types)
-    columns = _columns(schema, described, order, name)
-    profile = _profile(session, prepared, consistency_level)
-    size = _page_size(session, prepared, page_size, len(found), limit)
-    shards = sum(map(shards_of, session._pools)) or 1
-    return OrderPlan(
-        bounds=tuple(_bound(prepared, number, key) for number, key in enumerate(found)),
-        columns=columns,
-        keys=found,
-        limit=limit,
-        max_open=_whole("max_open", max_open, MOST_ROWS, 2),
-        name=name,
-        order=order,
-        parallelism=min(MOST_PARALLEL, shards * IN_FLIGHT_PER_SHARD)
-        if parallelism == "auto"
-        else _whole("parallelism", parallelism, MOST_PARALLEL),
-        question=Question(session, prepared, profile, PageSize(size)),
-        schema=schema,
-        slice_rows=_whole("slice_rows", slice_rows, MOST_ROWS),
-        target_rows=_whole("target_rows", target_rows, MOST_ROWS),
-        timeout=profile.request_timeout if isinstance(timeout, Sentinel) else request_timeout(timeout),
-        types=types,
-    )
-
-
-def _whole(name: str, value: Any, most: int, least: int = 1) -> int:
-    if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"{name} must be an int from {least} to {most}, got {value!r}")
-    return value
-
-
-def _metadata(session: Session, keyspace: str, table: str) -> TableMetadata | None:
-    """Return the metadata of a table or view; None if it is not in the schema metadata."""
-    known = session.cluster.metadata.keyspaces.get(keyspace)
-    return None if known is None else known.tables.get(table) or known.views.get(table)  # type: ignore[return-value]
-
-
-def _columns(schema: ColumnPlan, described: ResultPlan, order: RowOrder, name: str) -> tuple[tuple[int, bool], ...]:
-    """Return the positions of the order's columns. ValueError for a missing column, or one without an order."""
-    for column in order.names:
-        if schema.names.count(column) != 1:
-            raise ValueError(
-                f"the statement must select {column} of {name} once, as rows are merged by it: it selects "
-                f"{', '.join(schema.names)}"
-            )
-    found = tuple(zip(map(schema.names.index, order.names), order.descends, strict=True))
-    for at, _ in found:
-        codec = described.specs[at][3]
-        if codec.stored is not None:
-            raise ValueError(f"{schema.names[at]} is encrypted: servers order by the encrypted values")
-    Merge(schema, found, 0)  # raises for columns without an order
-    return found
-
-
-def _profile(session: Session, prepared: PreparedStatement, consistency_level: int | None) -> Any:
-    own: dict[str, Any] = {"retry_policy": FallthroughRetryPolicy()}  # the merge itself decides on retries
-    level = prepared.consistency_level if consistency_level is None else consistency_level
-    if level is not None:
-        if level not in ConsistencyLevel.value_to_name:
-            raise ValueError(f"consistency_level must be a ConsistencyLevel, got {level!r}")
-        own["consistency_level"] = level
-    return session._resolve_profile(EXEC_PROFILE_DEFAULT).replace(**own)
-
-
-def _page_size(
-    session: Session, prepared: PreparedStatement, page_size: int | None, sources: int, limit: int | None
-) -> int | None:
-    """Return the rows per page: the given size; otherwise the default, reduced for many sources. At most *limit*."""
-    found: int | None
-    if page_size is not None:
-        found = _whole("page_size", page_size, MOST_ROWS)
-    else:
-        own: Any = prepared.fetch_size
-        found = session.default_fetch_size if own is FETCH_SIZE_UNSET else own
-        if found and sources:
-            found = min(found, max(LEAST_PAGE, MOST_BUFFERED // sources))
-    if found and limit is not None:
-        found = min(found, limit)
-    return found or None
-
-
-def _bound(prepared: PreparedStatement, number: int, key: Key) -> Bound:
-    if isinstance(key, str | bytes | bytearray) or not isinstance(key, Sequence | Mapping):
-        raise TypeError(f"key {number}: expected a sequence or mapping of the statement's parameters, got {key!r}")
-    try:
-        bound = prepared._bind_plan.bind(key, prepared.protocol_version)
-    except (TypeError, ValueError, KeyError) as error:
-        raise type(error)(f"key {number}: {error}") from error
-    if len(bound) != len(prepared._bind_plan):
-        raise ValueError(
-            f"key {number} has {len(bound)} values, but the statement has {len(prepared._bind_plan)} parameters"
-        )
-    return bound
+# ---- ordered scans
 
 
 @public("cassandra.scan")

@@ -1,12 +1,12 @@
-"""Rows per page, and estimate of the rows of a batch of several pages (L5).
+"""Pages of a reading: their size, their requests and responses, and the page fetcher (L5).
 
-Page template of a prepared statement, page request, page response, and the state of a range (L5).
+A :class:`Question` is the page template of a prepared statement, an :class:`Asked` a page request, a :class:`Came` a
+page response, a :class:`Range` the state of a range that is read.
 
-Page fetcher: chooses targets of page requests, limits those in flight to a host, and reads their outcomes.
-
-L5. An :class:`Asking` is one native operation for all pages of a reading; the number of an attempt is that of a *slot*,
-which is used once. It belongs to the reader: one thread, or the thread of a task's loop. Outcomes stay in the operation
-until that thread takes them; no other thread processes them. Other threads access ``_arrived``, ``_silent`` and
+The page fetcher (:class:`Asking`) chooses targets of page requests, limits those in flight to a host, and reads their
+outcomes. It is one native operation for all pages of a reading; the number of an attempt is that of a *slot*, which is
+used once. It belongs to the reader: one thread, or the thread of a task's loop. Outcomes stay in the operation until
+that thread takes them; no other thread processes them. Other threads access ``_arrived``, ``_silent`` and
 ``_concluded`` only: they append to them, and then end the wait.
 
 A host has a *window*, as for writes: a limit of pages in flight. It grows with responses, and is halved when the host
@@ -70,6 +70,16 @@ PAGE_BYTES = 1 << 20  # larger ones strain Cassandra, whose heap contains the ro
 GROWTH = 4  # maximum ratio to the first number of rows
 MORE = 1.05  # allowance for ranges with more rows than another range of the same size
 
+PATIENCE = 60.0  # seconds after which a page that could not be read has failed
+TOO_LARGE = (OperationTimedOut, ReadTimeout, ResponseTooLarge)  # a smaller range or page may succeed
+REFUSED = (InvalidRequest, ProtocolException)  # the server may not accept the paging state or the page size
+
+DRAWS = 3  # targets drawn for a page, of which the least busy one gets it
+CLOSED_BY_US = Failure(0, "wake-up without an outcome")
+
+
+# ---- sizes of pages and batches
+
 
 class PageSize:
     """``rows`` of the next page of a reading; None leaves it to the servers, and pages are not cut.
@@ -125,7 +135,7 @@ class BatchSize:
         return min(self._most, self._rows, self._share * len(page) // max(1, page.nbytes))
 
 
-# ---- question
+# ---- requests and responses
 
 
 class Question:
@@ -168,11 +178,6 @@ class Question:
         if features.tablets_routing_v2:
             message.tablet_version_block = self._block(token)
         return message.encode(version, features=features), plan
-
-
-PATIENCE = 60.0  # seconds after which a page that could not be read has failed
-TOO_LARGE = (OperationTimedOut, ReadTimeout, ResponseTooLarge)  # a smaller range or page may succeed
-REFUSED = (InvalidRequest, ProtocolException)  # the server may not accept the paging state or the page size
 
 
 class Asked:
@@ -289,10 +294,7 @@ def bound_statement(question: Question, bound: Bound) -> Any:
     return made
 
 
-# ---- asking
-
-DRAWS = 3  # targets drawn for a page, of which the least busy one gets it
-CLOSED_BY_US = Failure(0, "wake-up without an outcome")
+# ---- the page fetcher
 
 
 class Asking(Operation):

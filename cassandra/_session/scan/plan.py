@@ -1,15 +1,13 @@
-"""Description of a scan, for users (cassandra.scan; L5).
+"""Options of a scan, checked before any request, and its plan: the statement and the ranges (L5).
 
-Options of a scan, checked before any request, and its plan: the statement and the ranges.
-
-L5. :class:`Options` is a call of ``session.scan``; a :class:`ScanPlan` is made of it when reading begins, from the ring
-and the tablets at that time, and does not change.
+:class:`Options` is a call of ``session.scan``; a :class:`ScanPlan` is made of it when reading begins, from the ring and
+the tablets at that time, and does not change. An :class:`Explanation` describes it for users (cassandra.scan).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,94 +33,6 @@ if TYPE_CHECKING:
     from cassandra._routing.host import Host
     from cassandra._session.session import Session
 
-NOBODY = "unknown"
-
-
-@public("cassandra.scan")
-class Explanation:
-    """How a table would be read; made by :meth:`Scan.explain`. ``str()`` returns a text for users.
-
-    ``cql`` is the statement of a range, ``values`` are bound to its markers before the tokens; ``ranges`` are the
-    ranges still to read, each with its replicas, ``parallelism`` is the number read concurrently. ``pushdown`` is True
-    if the servers fold them, ``why`` is the reason; both are None if nothing is folded. ``done`` is the share of the
-    ring that a checkpoint covers.
-    """
-
-    __slots__ = ("cql", "done", "filter", "plan", "pushdown", "ranges", "reducer", "values", "why")
-
-    def __init__(
-        self,
-        plan: ScanPlan,
-        ranges: tuple[TokenRange, ...],
-        *,
-        reducer: str | None = None,
-        filter: str | None = None,
-        pushdown: bool | None = None,
-        why: str | None = None,
-        done: float = 0.0,
-    ) -> None:
-        self.plan = plan
-        self.cql = plan.cql
-        self.values = plan.values
-        self.ranges = ranges
-        self.reducer = reducer
-        self.filter = filter
-        self.pushdown = pushdown
-        self.why = why
-        self.done = done
-
-    @property
-    def parallelism(self) -> int:
-        return self.plan.parallelism
-
-    def replicas(self) -> dict[Host | None, tuple[int, float]]:
-        """Return by host the number of ranges of which it is the first replica, and their share of the ring. The key
-        None stands for ranges without known replicas."""
-        count: Counter[Host | None] = Counter()
-        size: Counter[Host | None] = Counter()
-        for one in self.ranges:
-            first = one.replicas[0] if one.replicas else None
-            count[first] += 1
-            size[first] += one.size
-        return {host: (count[host], size[host] / RING) for host in sorted(count, key=_address)}
-
-    def __str__(self) -> str:
-        plan = self.plan
-        level = ConsistencyLevel.value_to_name[plan.consistency_level]
-        share = sum(one.size for one in self.ranges) / RING
-        lines = {"statement": self.cql}
-        if self.values:
-            lines["values"] = ", ".join(map(repr, self.values))
-        lines["ranges"] = f"{len(self.ranges):,}, {100 * share:.1f} % of the ring, {self.parallelism} at a time"
-        if self.done:
-            lines["resumes"] = f"{100 * self.done:.1f} % of the ring are done"
-        pages = "the servers' size" if plan.page_size is None else f"{plan.page_size:,} rows"
-        if plan.largest_page != plan.page_size:
-            pages += f", up to {plan.largest_page:,} where rows are narrow"
-        lines["pages"] = f"of {pages}, at {level}, batches of {plan.target_rows:,} rows"
-        if self.filter is not None:
-            lines["filter"] = f"{self.filter}, by the client"
-        if self.reducer is not None:
-            lines["reducer"] = self.reducer
-        if self.why is not None:
-            lines["push-down"] = f"{'yes' if self.pushdown else 'no'}: {self.why}"
-        text = "\n".join(f"  {name:<11}{value}" for name, value in lines.items())
-        where = "\n".join(
-            f"    {_address(host):<20}{ranges:>6,} ranges {100 * part:>6.1f} %"
-            for host, (ranges, part) in self.replicas().items()
-        )
-        return f"Scan of {plan.keyspace}.{plan.table}\n{text}\n  first replicas\n{where}"
-
-    def __repr__(self) -> str:
-        return f"<Explanation: {len(self.ranges)} ranges of {self.plan.keyspace}.{self.plan.table}>"
-
-
-def _address(host: Any) -> str:
-    return NOBODY if host is None else str(host.endpoint)
-
-
-# ---- plan
-
 OnError = Literal["retry", "skip"]
 
 IN_FLIGHT_PER_SHARD = 3  # keeps a shard busy while a response is transferred
@@ -131,6 +41,7 @@ SHARDS_OF_OTHERS = 4  # for a node without shards: it has enough threads for so 
 RANGES_OF_OTHERS = 48  # all threads of such a node share the ranges: a large last range delays none of them
 MOST_PARALLEL = 1024
 MOST_RANGES = 1 << 20
+NOBODY = "unknown"  # name of a missing first replica
 
 
 class ScanPlan:
@@ -228,8 +139,8 @@ class Options:
             raise ValueError(f"consistency_level must be a ConsistencyLevel, got {consistency_level!r}")
         self.splits = _count("splits", splits, MOST_RANGES)
         self.parallelism = _count("parallelism", parallelism, MOST_PARALLEL)
-        self.target_rows = _whole("target_rows", target_rows, 1 << 31)
-        self.page_size = None if page_size is None else _whole("page_size", page_size, (1 << 31) - 1)
+        self.target_rows = whole("target_rows", target_rows, 1 << 31)
+        self.page_size = None if page_size is None else whole("page_size", page_size, (1 << 31) - 1)
         self.part = _part_of(token_range)
         self.on_error: OnError = on_error
         self.filter = filter
@@ -409,12 +320,13 @@ def ranges_of(host: Host) -> int:
 
 
 def _count(name: str, value: Any, most: int) -> int | None:
-    return None if value == "auto" else _whole(name, value, most)
+    return None if value == "auto" else whole(name, value, most)
 
 
-def _whole(name: str, value: Any, most: int) -> int:
-    if type(value) is not int or not 1 <= value <= most:
-        raise ValueError(f"{name} must be an int from 1 to {most}, got {value!r}")
+def whole(name: str, value: Any, most: int, least: int = 1) -> int:
+    """Return *value*; raise ValueError unless it is an int from *least* to *most*."""
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"{name} must be an int from {least} to {most}, got {value!r}")
     return value
 
 
@@ -462,4 +374,87 @@ def _check_distinct(table: Any, names: Sequence[str]) -> None:
         raise ValueError(f"SELECT DISTINCT supports partition key columns and static ones only, got {others[0]}")
 
 
-Told = Callable[[Any], object]
+# ---- description for users
+
+
+@public("cassandra.scan")
+class Explanation:
+    """How a table would be read; made by :meth:`Scan.explain`. ``str()`` returns a text for users.
+
+    ``cql`` is the statement of a range, ``values`` are bound to its markers before the tokens; ``ranges`` are the
+    ranges still to read, each with its replicas, ``parallelism`` is the number read concurrently. ``pushdown`` is True
+    if the servers fold them, ``why`` is the reason; both are None if nothing is folded. ``done`` is the share of the
+    ring that a checkpoint covers.
+    """
+
+    __slots__ = ("cql", "done", "filter", "plan", "pushdown", "ranges", "reducer", "values", "why")
+
+    def __init__(
+        self,
+        plan: ScanPlan,
+        ranges: tuple[TokenRange, ...],
+        *,
+        reducer: str | None = None,
+        filter: str | None = None,
+        pushdown: bool | None = None,
+        why: str | None = None,
+        done: float = 0.0,
+    ) -> None:
+        self.plan = plan
+        self.cql = plan.cql
+        self.values = plan.values
+        self.ranges = ranges
+        self.reducer = reducer
+        self.filter = filter
+        self.pushdown = pushdown
+        self.why = why
+        self.done = done
+
+    @property
+    def parallelism(self) -> int:
+        return self.plan.parallelism
+
+    def replicas(self) -> dict[Host | None, tuple[int, float]]:
+        """Return by host the number of ranges of which it is the first replica, and their share of the ring. The key
+        None stands for ranges without known replicas."""
+        count: Counter[Host | None] = Counter()
+        size: Counter[Host | None] = Counter()
+        for one in self.ranges:
+            first = one.replicas[0] if one.replicas else None
+            count[first] += 1
+            size[first] += one.size
+        return {host: (count[host], size[host] / RING) for host in sorted(count, key=_address)}
+
+    def __str__(self) -> str:
+        plan = self.plan
+        level = ConsistencyLevel.value_to_name[plan.consistency_level]
+        share = sum(one.size for one in self.ranges) / RING
+        lines = {"statement": self.cql}
+        if self.values:
+            lines["values"] = ", ".join(map(repr, self.values))
+        lines["ranges"] = f"{len(self.ranges):,}, {100 * share:.1f} % of the ring, {self.parallelism} at a time"
+        if self.done:
+            lines["resumes"] = f"{100 * self.done:.1f} % of the ring are done"
+        pages = "the servers' size" if plan.page_size is None else f"{plan.page_size:,} rows"
+        if plan.largest_page != plan.page_size:
+            pages += f", up to {plan.largest_page:,} where rows are narrow"
+        lines["pages"] = f"of {pages}, at {level}, batches of {plan.target_rows:,} rows"
+        if self.filter is not None:
+            lines["filter"] = f"{self.filter}, by the client"
+        if self.reducer is not None:
+            lines["reducer"] = self.reducer
+        if self.why is not None:
+            lines["push-down"] = f"{'yes' if self.pushdown else 'no'}: {self.why}"
+        text = "\n".join(f"  {name:<11}{value}" for name, value in lines.items())
+        where = "\n".join(
+            f"    {_address(host):<20}{ranges:>6,} ranges {100 * part:>6.1f} %"
+            for host, (ranges, part) in self.replicas().items()
+        )
+        return f"Scan of {plan.keyspace}.{plan.table}\n{text}\n  first replicas\n{where}"
+
+    def __repr__(self) -> str:
+        return f"<Explanation: {len(self.ranges)} ranges of {self.plan.keyspace}.{self.plan.table}>"
+
+
+def _address(host: Any) -> str:
+    return NOBODY if host is None else str(host.endpoint)

@@ -1,16 +1,8 @@
-"""Choice of the next range of a scan: round-robin over the home shards of the ranges, so that all shards have work.
+"""Reading: the ranges of a plan, turned into scan events on the thread of the consumer (L5).
 
-L5. A :class:`Pending` belongs to one reading. The *home* of a range is the shard that its first page would go to; when
-a range ends, a range of the same home is opened. So each shard has as many open ranges as any other, as long as it has
-ranges left; after that it is idle.
-
-Scan events of a reading, and its error (L5). Values.
-
-Reads the ranges of a plan, and makes scan events from their pages, on the thread of the consumer.
-
-L5. A :class:`Reading` belongs to one consumer at a time. It requests pages only while the consumer requests scan events
-(``Piece``): a slow consumer stops the requests, and at most one page per open range is buffered. Pages are decoded
-here, on the consumer's thread, while the next ones are in flight.
+A :class:`Reading` belongs to one consumer at a time. It requests pages only while the consumer requests scan events
+(:class:`Piece`, a value): a slow consumer stops the requests, and at most one page per open range is buffered. Pages
+are decoded here, on the consumer's thread, while the next ones are in flight.
 
 States of a range:
 
@@ -18,6 +10,11 @@ States of a range:
   *open*     one page of it is requested (in flight; *ready* to be sent; or *due*, to be sent again at a set time), or
              is *here*; while a page is decoded, the next one is in flight
   *over*     complete, or given up
+
+The next range to open (:class:`Pending`) is chosen round-robin over the home shards of the ranges, so that all shards
+have work. The *home* of a range is the shard that its first page would go to; when a range ends, a range of the same
+home is opened. So each shard has as many open ranges as any other, as long as it has ranges left; after that it is
+idle.
 
 A range may restart when the server refuses to continue from its paging state, or when its columns have changed. A page
 request is an ``Asked``; one that is not the current one of its range any more is ignored. An *ordered* reading takes
@@ -61,8 +58,69 @@ if TYPE_CHECKING:
     from .pages import Question
     from .plan import ScanPlan
 
+# Kinds of scan events.
+BATCH = "batch"  # rows of the range, in the order of tokens, then of the clustering key
+DONE = "done"  # the range is complete
+RESTARTED = "restarted"  # the range restarts: its previous batches are void
+FAILED = "failed"  # the range is abandoned (on_error="skip"): its batches are incomplete
+
 SEED = 20170328  # seed of the order in which ranges are considered
 AHEAD = 4096  # limit of ranges whose home is computed, so that a scan of a million ranges starts at once
+LOOK = 1.0  # longest wait in seconds
+RESTARTS = 3  # limit for one range
+LEAST_HALVED = 1 << 40  # tokens: a smaller range has too few rows for halving to help, in any table
+
+
+# ---- scan events
+
+
+class Piece:
+    """A scan event of the range with this *number* in ``plan.ranges``. *batch*: for ``BATCH``; *error*: the reason of a
+    restart or failure."""
+
+    __slots__ = ("batch", "error", "kind", "number", "token_range")
+
+    def __init__(
+        self,
+        number: int,
+        token_range: TokenRange,
+        kind: str,
+        batch: RecordBatch | None = None,
+        error: Exception | None = None,
+    ) -> None:
+        self.number = number
+        self.token_range = token_range
+        self.kind = kind
+        self.batch = batch
+        self.error = error
+
+    def __repr__(self) -> str:
+        what = "" if self.batch is None else f" of {len(self.batch)} rows"
+        return f"<Piece {self.number}: {self.kind}{what}>"
+
+
+@public("cassandra.scan")
+@tells("host", "attempts", "elapsed")
+class ScanError(DriverException):
+    """A scan has ended because a part of the table could not be read; the cause is ``__cause__``.
+
+    ``token_range`` is the part, ``page`` the number of its page, from 0, ``host`` the last coordinator. ``checkpoint``
+    is the state of the fold before (see ``scan.fold``), None if nothing was folded. For ``scan_order`` the part is
+    ``key``, one of the given keys.
+    """
+
+    token_range: TokenRange | None = None
+    key: Any = None
+    page: int | None = None
+    checkpoint: Any = None
+
+    def __init__(self, message: str, token_range: TokenRange | None = None, page: int | None = None) -> None:
+        super().__init__(message)
+        self.token_range = token_range
+        self.page = page
+
+
+# ---- the next range to open
 
 
 class Pending:
@@ -122,83 +180,7 @@ class Pending:
         self._known = 0
 
 
-# ---- pieces
-
-BATCH = "batch"  # rows of the range, in the order of tokens, then of the clustering key
-DONE = "done"  # the range is complete
-RESTARTED = "restarted"  # the range restarts: its previous batches are void
-FAILED = "failed"  # the range is abandoned (on_error="skip"): its batches are incomplete
-
-
-class Piece:
-    """A scan event of the range with this *number* in ``plan.ranges``. *batch*: for ``BATCH``; *error*: the reason of a
-    restart or failure."""
-
-    __slots__ = ("batch", "error", "kind", "number", "token_range")
-
-    def __init__(
-        self,
-        number: int,
-        token_range: TokenRange,
-        kind: str,
-        batch: RecordBatch | None = None,
-        error: Exception | None = None,
-    ) -> None:
-        self.number = number
-        self.token_range = token_range
-        self.kind = kind
-        self.batch = batch
-        self.error = error
-
-    def __repr__(self) -> str:
-        what = "" if self.batch is None else f" of {len(self.batch)} rows"
-        return f"<Piece {self.number}: {self.kind}{what}>"
-
-
-@public("cassandra.scan")
-@tells("host", "attempts", "elapsed")
-class ScanError(DriverException):
-    """A scan has ended because a part of the table could not be read; the cause is ``__cause__``.
-
-    ``token_range`` is the part, ``page`` the number of its page, from 0, ``host`` the last coordinator. ``checkpoint``
-    is the state of the fold before (see ``scan.fold``), None if nothing was folded. For ``scan_order`` the part is
-    ``key``, one of the given keys.
-    """
-
-    token_range: TokenRange | None = None
-    key: Any = None
-    page: int | None = None
-    checkpoint: Any = None
-
-    def __init__(self, message: str, token_range: TokenRange | None = None, page: int | None = None) -> None:
-        super().__init__(message)
-        self.token_range = token_range
-        self.page = page
-
-
-class AsyncPieces:
-    """Scan events of a reading, for one task."""
-
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
-
-    def __aiter__(self) -> AsyncPieces:
-        return self
-
-    async def __anext__(self) -> Piece:
-        piece = await self._reading.next_async()
-        if piece is None:
-            raise StopAsyncIteration
-        return piece
-
-
-# ---- reading
-
-__all__ = ["BATCH", "DONE", "FAILED", "RESTARTED", "Piece", "Reading", "ScanError"]
-
-LOOK = 1.0  # longest wait in seconds
-RESTARTS = 3  # limit for one range
-LEAST_HALVED = 1 << 40  # tokens: a smaller range has too few rows for halving to help, in any table
+# ---- the reading
 
 
 class Reading:
@@ -622,6 +604,22 @@ class Reading:
     def _give(self, one: Range, batch: Any) -> None:
         one.emitted = True
         self._pieces.append(Piece(one.number, one.token_range, BATCH, batch))
+
+
+class AsyncPieces:
+    """Scan events of a reading, for one task."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
+    def __aiter__(self) -> AsyncPieces:
+        return self
+
+    async def __anext__(self) -> Piece:
+        piece = await self._reading.next_async()
+        if piece is None:
+            raise StopAsyncIteration
+        return piece
 
 
 def _question_of(one: Range, questions: tuple[Question, Question]) -> Question:

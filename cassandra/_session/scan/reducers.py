@@ -1,15 +1,12 @@
-"""Interface of reducers, and the exception that ends a fold early (cassandra.scan; L5).
+"""Reducers: their interface, the built-in ones, and the exception that ends a fold early (cassandra.scan).
 
-Built-in reducers, and streaming of a batch into a reducer (cassandra.scan).
+L5. Built-in reducers are stateless, so that several threads or processes may use one concurrently; accumulators belong
+to one thread each. Both can be pickled, for checkpoints and other processes.
 
-L5. They are stateless, so that several threads or processes may use one concurrently; accumulators belong to one thread
-each. Both can be pickled, for checkpoints and other processes. ``aggregates.py`` has those that count, sum and compare.
-
-Native reducers that count, sum, compare and group (cassandra.scan).
-
-L5. Their accumulators are :class:`~cassandra._core.columns.Groups`, with one group if there are no keys. The kernel
-form of a column is determined when an accumulator is opened, so that batches are only passed on. Values are converted
-to those of rows at the end. All comparisons use the order of the server.
+Accumulators of the reducers that count, sum, compare and group are native, :class:`~cassandra._core.columns.Groups`,
+with one group if there are no keys. The kernel form of a column is determined when an accumulator is opened, so that
+batches are only passed on. Values are converted to those of rows at the end. All comparisons use the order of the
+server.
 """
 
 from __future__ import annotations
@@ -106,11 +103,11 @@ def _name(function: Any) -> str:
     return getattr(function, "__qualname__", None) or repr(function)
 
 
-# ---- reducers
+# ---- reducers of whole batches
 
 
 class Reducer:
-    """Base of the built-in reducers; ``protocol.py`` defines their methods."""
+    """Base of the built-in reducers; :class:`MapReducer` describes their methods."""
 
     def __init_subclass__(cls) -> None:
         if "stream" in vars(cls) and "stream_selected" not in vars(cls):  # an inherited one would bypass the new stream
@@ -213,7 +210,7 @@ class ForEachBatch(Reducer):
         return a + b
 
 
-# ---- aggregates
+# ---- native reducers: aggregates, groups and top rows
 
 _AS_NUMBER = "scan with decimals=(precision, scale)"
 _MEAN_DIGITS = 20  # digits of a mean of decimals beyond those of their sum

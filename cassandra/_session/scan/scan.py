@@ -1,13 +1,9 @@
-"""Delivery of rows to ``for`` and ``async for``, for all kinds of scans (L5).
-
-Folds: the methods of Scan that fold, export or checkpoint it.
-
-L5. The implementation is in ``folding.py`` and its imports, which are loaded on first use.
-
-Scan: a table to read, and the methods that return its rows (cassandra.scan).
+"""Scan: a table to read, and the methods that return, fold and export its rows (cassandra.scan).
 
 L5. A scan belongs to its creator. Nothing is sent before rows are requested; each iteration or conversion uses the ring
-and the tablets of that time.
+and the tablets of that time. An iteration is a :class:`Delivery`, for ``for`` or ``async for``; those of ordered scans
+(``ordered.py``) have the same base classes. Folds are implemented in ``fold.py``, tasks for other processes in
+``tasks.py``.
 """
 
 from __future__ import annotations
@@ -27,13 +23,14 @@ from cassandra._routing.tokens import MIN_LONG
 from cassandra._session.request.columns import ArrowBatches, SchemaChanged, to_arrow, to_polars
 from cassandra._wire.arrow import column_plan
 
-from .checkpoint import Checkpoint, Tally, description
+from .checkpoint import Checkpoint, CheckpointError, Tally, description
 from .expressions import predicate_of
 from .files import ParquetFiles
-from .fold import left_over
+from .fold import Wish, explain, fold, fold_async, left_over
 from .pages import PageSize, Question
 from .reading import BATCH, DONE, RESTARTED, Piece, Reading, ScanError
 from .reducers import FunctionReducer, MapReducer
+from .tasks import Importable, ScanTask, Terms, fold_by, tasks_of, to_dask, to_ray
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -44,90 +41,10 @@ if TYPE_CHECKING:
     from cassandra._session.statements.prepared import PreparedStatement
 
     from .plan import Explanation, Options, ScanPlan
-    from .tasks import Importable, ScanTask
 
+log = get_logger("cassandra.cluster")
 
-class Delivery(ABC):
-    """One iteration over the results, started by the first request. Belongs to one thread or task."""
-
-    @abstractmethod
-    def _next(self) -> Any:
-        """Return the next item; None at the end."""
-
-    @abstractmethod
-    async def _next_async(self) -> Any:
-        """As :meth:`_next`, without blocking the running loop."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End it and abandon in-flight requests. May be called again."""
-
-    async def aclose(self) -> None:
-        """As :meth:`close`, for ``contextlib.aclosing``."""
-        self.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aexit__(self, *_: object) -> None:
-        self.close()
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __aiter__(self) -> Self:
-        return self
-
-
-class BatchDelivery(Delivery):
-    """Delivery of record batches."""
-
-    def __next__(self) -> RecordBatch:
-        batch: RecordBatch | None = self._next()
-        if batch is None:
-            raise StopIteration
-        return batch
-
-    async def __anext__(self) -> RecordBatch:
-        batch: RecordBatch | None = await self._next_async()
-        if batch is None:
-            raise StopAsyncIteration
-        return batch
-
-
-class RowDelivery(Delivery):
-    """Delivery of rows, which are read as lists."""
-
-    _list: Iterator[Any] = iter(())
-
-    def __next__(self) -> Any:
-        while True:
-            for row in self._list:
-                return row
-            rows = self._next()
-            if rows is None:
-                raise StopIteration
-            self._list = iter(rows)
-
-    async def __anext__(self) -> Any:
-        while True:
-            for row in self._list:
-                return row
-            rows = await self._next_async()
-            if rows is None:
-                raise StopAsyncIteration
-            self._list = iter(rows)
-
-
-# ---- folds
+Order = Literal["token"] | None
 
 
 class Resumable(Protocol):
@@ -136,216 +53,8 @@ class Resumable(Protocol):
     def checkpoint(self) -> Checkpoint: ...
 
 
-class Folds:
-    """Base of Scan: fold, tasks, checkpoints."""
-
-    _options: Options
-    _last: Resumable | None = None  # the last reading or fold
-
-    def fold(
-        self,
-        reducer: MapReducer,
-        *,
-        filter: Any = None,
-        deterministic: bool = False,
-        workers: int | None = None,
-        resume: Checkpoint | None = None,
-        executor: Any = None,
-        connect: Importable | None = None,
-        credentials: Importable | None = None,
-        tasks: int | None = None,
-    ) -> Any:
-        """Return the result of *reducer* over all rows. Each row counts once, also if ranges have to be read again.
-
-        Every range has its own accumulator, from ``reducer.open(schema, token_range)``; the batches of the range are
-        passed to ``stream`` in the order of tokens and clustering keys. When the range is complete, its accumulator is
-        combined with others; if the range restarts, its accumulator is dropped.
-
-        :param reducer: one of ``cassandra.scan`` (``Count()``, ``Sum("v")``, ...), or an object with these methods.
-        :param filter: condition on rows, as in :meth:`Session.scan`.
-        :param deterministic: combine in the order of tokens, always the same neighbours, so that the result does not
-            depend on which range was read first: for sums of floating-point numbers, lists of rows. Otherwise ranges
-            are combined as they complete.
-        :param workers: number of threads that run ``stream``; None for the calling thread. Calls for one range never
-            run concurrently. ``combine`` and ``finish`` always run on a thread of the fold.
-        :param resume: a checkpoint of such a fold: the completed parts are not read again.
-        :param executor: runs the fold, as :meth:`tasks`: an executor of ``concurrent.futures``, or an object with such
-            a ``submit``; or a function that makes one. Tasks of a lost worker run again, by a new executor if there is
-            such a function, otherwise by other workers or in this process. The other arguments are those of
-            :meth:`tasks`.
-
-        ``raise StopScan(acc)`` in ``stream`` ends it early. Other exceptions of a reducer are raised here, as is
-        :exc:`ScanError`; ``cassandra.scan.checkpoint_of`` returns the checkpoint of any exception, including Ctrl-C.
-        With ``on_error="skip"`` the result has no rows of :attr:`failed_ranges`. Example::
-
-            total = session.scan("shop.orders", columns=["total"]).fold(Sum("total"))
-
-        .. versionadded:: 4.0
-        """
-        from .fold import Wish, fold
-
-        wish = self._wish(Wish, reducer, filter, deterministic, workers, resume)
-        if executor is None:
-            return fold(self, wish)  # type: ignore[arg-type]
-        from .tasks import Terms, fold_by
-
-        return fold_by(self, wish, executor, Terms(connect, credentials, tasks))  # type: ignore[arg-type]
-
-    async def fold_async(
-        self,
-        reducer: MapReducer,
-        *,
-        filter: Any = None,
-        deterministic: bool = False,
-        workers: int | None = None,
-        resume: Checkpoint | None = None,
-    ) -> Any:
-        """As :meth:`fold`, without blocking the running loop. Without *workers* ``stream`` is called on the loop's
-        thread, between other callbacks; a slow reducer should use workers.
-
-        .. versionadded:: 4.0
-        """
-        from .fold import Wish, fold_async
-
-        wish = self._wish(Wish, reducer, filter, deterministic, workers, resume)
-        return await fold_async(self, wish)  # type: ignore[arg-type]
-
-    def _wish(self, wish: Any, reducer: Any, filter: Any, deterministic: bool, workers: Any, resume: Any) -> Any:
-        options = {"filter": filter, "deterministic": deterministic, "workers": workers, "resume": resume}
-        return wish(self, reducer, **options)
-
-    def open_map_reducer(
-        self,
-        *,
-        map: Callable[[RecordBatch], Any],
-        reduce: Callable[[Any, Any], Any],
-        init: Callable[[], Any],
-        combine: Callable[[Any, Any], Any] | None = None,
-        finish: Callable[[Any], Any] | None = None,
-    ) -> FunctionReducer:
-        """Return a reducer for :meth:`fold`, made of functions.
-
-        :param map: returns the value of a batch.
-        :param reduce: returns an accumulator combined with a result of *map*.
-        :param init: returns a new accumulator.
-        :param combine: returns the combination of two accumulators; by default *reduce*.
-        :param finish: returns the result of the last accumulator; by default the accumulator itself.
-
-        Example::
-
-            longest = scan.open_map_reducer(map=longest_name, reduce=max, init=int)
-            print(scan.fold(longest))
-
-        .. versionadded:: 4.0
-        """
-        return FunctionReducer(map, reduce, init, combine, finish)
-
-    def tasks(
-        self,
-        reducer: MapReducer | None = None,
-        *,
-        connect: Importable | None = None,
-        credentials: Importable | None = None,
-        tasks: int | None = None,
-    ) -> list[ScanTask]:
-        """Return the scan in parts, for other processes or machines: each can be pickled, and has ``run()``, which
-        returns the accumulator of its rows (``reducer.combine`` and ``finish`` are left to the caller), or, without
-        *reducer*, a ``pyarrow.Table``.
-
-        A process gets one session for all tasks of a cluster. It connects to the contact points of this session;
-        objects that cannot be pickled come from functions that it imports itself (or from their names,
-        ``"module:function"``):
-
-        :param connect: returns a session. Required with TLS.
-        :param credentials: returns an auth provider, or a user and a password. Required with authentication.
-        :param tasks: approximate number of parts; 64 by default.
-
-        Example::
-
-            with concurrent.futures.ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
-                parts = pool.map(ScanTask.run, scan.tasks(Sum("total"), credentials=my.credentials))
-
-        .. versionadded:: 4.0
-        """
-        from .tasks import Terms, tasks_of
-
-        return tasks_of(self, reducer, Terms(connect, credentials, tasks))  # type: ignore[arg-type]
-
-    def to_dask(
-        self,
-        *,
-        connect: Importable | None = None,
-        credentials: Importable | None = None,
-        tasks: int | None = None,
-    ) -> Any:
-        """Return a ``dask.dataframe`` with a partition for each of :meth:`tasks`, whose arguments it takes; its columns
-        have Arrow's types. Workers read the rows each time it is computed.
-
-        .. versionadded:: 4.0
-        """
-        from .tasks import to_dask
-
-        return to_dask(self.tasks(connect=connect, credentials=credentials, tasks=tasks), self._schema())
-
-    def to_ray(
-        self,
-        *,
-        connect: Importable | None = None,
-        credentials: Importable | None = None,
-        tasks: int | None = None,
-    ) -> Any:
-        """Return a ``ray.data.Dataset`` with a block for each of :meth:`tasks`, whose arguments it takes. Workers read
-        the rows each time it is used.
-
-        .. versionadded:: 4.0
-        """
-        from .tasks import to_ray
-
-        return to_ray(self.tasks(connect=connect, credentials=credentials, tasks=tasks))
-
-    def _schema(self) -> ColumnPlan:
-        raise NotImplementedError
-
-    def checkpoint(self) -> Checkpoint:
-        """Return the progress of the last read, for ``resume=``, also in another process. May be called by any thread
-        at any time, by signal handlers, and after a failure.
-
-        For a fold it has the completed ranges and their accumulators. For :meth:`batches` and :meth:`rows` it has the
-        ranges whose rows were all returned, and followed by another request; the others will be returned again.
-
-        Raises :exc:`CheckpointError` if nothing was read, or if the fold cannot be resumed (``StopScan``).
-
-        .. versionadded:: 4.0
-        """
-        last = self._last
-        if last is None:
-            from .checkpoint import CheckpointError
-
-            raise CheckpointError("the scan has not been read yet")
-        return last.checkpoint()
-
-    def explain(self, reducer: MapReducer | None = None, *, filter: Any = None) -> Explanation:
-        """Return a description of reading the scan, or of folding it by *reducer*: statement, ranges, replicas, the
-        push-down and its reason. The statement is prepared; nothing is read. Example::
-
-            print(session.scan("shop.orders").explain(Count()))
-
-        .. versionadded:: 4.0
-        """
-        from .fold import explain
-
-        return explain(self, reducer, filter)  # type: ignore[arg-type]
-
-
-# ---- scan
-
-log = get_logger("cassandra.cluster")
-
-Order = Literal["token"] | None
-
-
 @public("cassandra.scan")
-class Scan(Folds):
+class Scan:
     """A table, or a part of it, to be read over all shards concurrently; made by :meth:`Session.scan`.
 
     Each iteration or conversion reads it from the beginning, for one thread or task at a time; several scans may run
@@ -362,6 +71,7 @@ class Scan(Folds):
         self._session = options.session
         self._statements: dict[str, PreparedStatement] = {}
         self._failed: list[tuple[TokenRange, Exception]] = []
+        self._last: Resumable | None = None  # the last reading or fold
 
     @property
     def failed_ranges(self) -> list[tuple[TokenRange, Exception]]:
@@ -371,115 +81,7 @@ class Scan(Folds):
     def __repr__(self) -> str:
         return f"<Scan of {self._options.name}>"
 
-    # ---- preparing
-
-    def _plan(self, ranges: Iterable[TokenRange] | None = None) -> tuple[ScanPlan, tuple[Question, Question]]:
-        """Return the plan, from the current topology, and its prepared statements. *ranges* replaces the scan's
-        ranges."""
-        session = self._session
-        if session._on_io_thread():
-            raise DriverException("a table cannot be scanned on the driver's I/O thread (in a callback)")
-        session._check_open()
-        if self._wants_tablets():
-            try:
-                session.prefetch_tablets(self._options.name.keyspace, self._options.name.table)
-            except DriverException as error:
-                self._without_tablets(error)
-        plan = self._options.plan(ranges)
-        for text in self._texts(plan):
-            if text not in self._statements:
-                self._statements[text] = session.prepare(text)
-        return self._planned(plan)
-
-    async def _plan_async(
-        self, ranges: Iterable[TokenRange] | None = None
-    ) -> tuple[ScanPlan, tuple[Question, Question]]:
-        """As :meth:`_plan`, without blocking the running loop."""
-        session = self._session
-        session._check_open()
-        if self._wants_tablets():
-            try:
-                await session.prefetch_tablets_async(self._options.name.keyspace, self._options.name.table)
-            except DriverException as error:
-                self._without_tablets(error)
-        plan = self._options.plan(ranges)
-        for text in self._texts(plan):
-            if text not in self._statements:
-                self._statements[text] = await session.prepare_async(text)
-        return self._planned(plan)
-
-    def _wants_tablets(self) -> bool:
-        """True if there may be tablets, and not all of them are in the cache."""
-        name, state = self._options.name, self._session.cluster.metadata.state
-        if all(host.sharding_info is None for host in state.hosts) or state.tablets is None:
-            return False
-        known = state.tablets._tablets.get((name.keyspace, name.table), ())
-        return not covers(tablet_ranges(state, known))
-
-    def _without_tablets(self, error: DriverException) -> None:
-        log.warning("Cannot read the tablets of %s, its scan uses the token ring: %s", self._options.name, error)
-
-    def _texts(self, plan: ScanPlan) -> list[str]:
-        if self._options.prepared is not None:
-            self._statements[plan.cql] = self._options.prepared
-            return []
-        first = any(one.start == MIN_LONG for one in plan.ranges)
-        return [plan.cql, plan.first_cql] if first else [plan.cql]
-
-    def _planned(self, plan: ScanPlan) -> tuple[ScanPlan, tuple[Question, Question]]:
-        options, session = self._options, self._session
-        prepared = self._statements[plan.cql]
-        first = self._statements.get(plan.first_cql, prepared)
-        prepared._bind_plan.bind((*plan.values, 0, 0), prepared.protocol_version)  # raise errors of values early
-        described = prepared._snapshot[0]
-        if described is not None:
-            names = tuple(described.names)
-            schema = column_plan(described, session.cluster.memory_pool, options.types)
-            plan = plan.replace(schema=schema, columns=names)
-            if options.filter is not None:
-                predicate_of(options.filter, schema)  # raise errors of the filter early
-        size = PageSize(plan.page_size, plan.largest_page)
-        general = Question(session, prepared, options.profile, size)
-        return plan, (general, general if first is prepared else Question(session, first, options.profile, size))
-
-    # ---- reading: scan events
-
-    def _reading(
-        self,
-        *,
-        ordered: bool = False,
-        ranges: Iterable[TokenRange] | None = None,
-        rows: Callable[..., Any] | None = None,
-    ) -> Reading:
-        """Return the scan events of all ranges, or of *ranges*. Prepares the statements if needed, and blocks for that.
-        *rows*: lists of rows made by this factory, instead of batches."""
-        plan, questions = self._plan(ranges)
-        return self._begun(plan, questions, ordered, rows)
-
-    async def _reading_async(
-        self,
-        *,
-        ordered: bool = False,
-        ranges: Iterable[TokenRange] | None = None,
-        rows: Callable[..., Any] | None = None,
-    ) -> Reading:
-        """As :meth:`_reading`, without blocking the running loop."""
-        plan, questions = await self._plan_async(ranges)
-        return self._begun(plan, questions, ordered, rows)
-
-    def _begun(
-        self, plan: ScanPlan, questions: tuple[Question, Question], ordered: bool, rows: Callable[..., Any] | None
-    ) -> Reading:
-        resume, what = self._options.resume, description(plan, self._options.filter)
-        if resume is not None:
-            resume.check(what)
-            plan = plan.replace(ranges=tuple(left_over(plan.ranges, resume)))
-        reading = Reading(self._session, plan, questions, ordered=ordered, rows=rows, filter=self._options.filter)
-        self._failed = reading.failed
-        reading.tally = self._last = Tally(what, plan.ranges, self._options.progress, resume)
-        return reading
-
-    # ---- rows
+    # ---- rows, and conversions of all of them
 
     def batches(self, order: Order = None) -> Batches:
         """Return the record batches, of *target_rows* rows, or fewer at the end of a range: for ``for`` and ``async
@@ -568,6 +170,287 @@ class Scan(Folds):
                 gathered.add(piece)
         return gathered.batches()
 
+    # ---- folds and tasks
+
+    def fold(
+        self,
+        reducer: MapReducer,
+        *,
+        filter: Any = None,
+        deterministic: bool = False,
+        workers: int | None = None,
+        resume: Checkpoint | None = None,
+        executor: Any = None,
+        connect: Importable | None = None,
+        credentials: Importable | None = None,
+        tasks: int | None = None,
+    ) -> Any:
+        """Return the result of *reducer* over all rows. Each row counts once, also if ranges have to be read again.
+
+        Every range has its own accumulator, from ``reducer.open(schema, token_range)``; the batches of the range are
+        passed to ``stream`` in the order of tokens and clustering keys. When the range is complete, its accumulator is
+        combined with others; if the range restarts, its accumulator is dropped.
+
+        :param reducer: one of ``cassandra.scan`` (``Count()``, ``Sum("v")``, ...), or an object with these methods.
+        :param filter: condition on rows, as in :meth:`Session.scan`.
+        :param deterministic: combine in the order of tokens, always the same neighbours, so that the result does not
+            depend on which range was read first: for sums of floating-point numbers, lists of rows. Otherwise ranges
+            are combined as they complete.
+        :param workers: number of threads that run ``stream``; None for the calling thread. Calls for one range never
+            run concurrently. ``combine`` and ``finish`` always run on a thread of the fold.
+        :param resume: a checkpoint of such a fold: the completed parts are not read again.
+        :param executor: runs the fold, as :meth:`tasks`: an executor of ``concurrent.futures``, or an object with such
+            a ``submit``; or a function that makes one. Tasks of a lost worker run again, by a new executor if there is
+            such a function, otherwise by other workers or in this process. The other arguments are those of
+            :meth:`tasks`.
+
+        ``raise StopScan(acc)`` in ``stream`` ends it early. Other exceptions of a reducer are raised here, as is
+        :exc:`ScanError`; ``cassandra.scan.checkpoint_of`` returns the checkpoint of any exception, including Ctrl-C.
+        With ``on_error="skip"`` the result has no rows of :attr:`failed_ranges`. Example::
+
+            total = session.scan("shop.orders", columns=["total"]).fold(Sum("total"))
+
+        .. versionadded:: 4.0
+        """
+        wish = Wish(self, reducer, filter=filter, deterministic=deterministic, workers=workers, resume=resume)
+        if executor is None:
+            return fold(self, wish)
+        return fold_by(self, wish, executor, Terms(connect, credentials, tasks))
+
+    async def fold_async(
+        self,
+        reducer: MapReducer,
+        *,
+        filter: Any = None,
+        deterministic: bool = False,
+        workers: int | None = None,
+        resume: Checkpoint | None = None,
+    ) -> Any:
+        """As :meth:`fold`, without blocking the running loop. Without *workers* ``stream`` is called on the loop's
+        thread, between other callbacks; a slow reducer should use workers.
+
+        .. versionadded:: 4.0
+        """
+        wish = Wish(self, reducer, filter=filter, deterministic=deterministic, workers=workers, resume=resume)
+        return await fold_async(self, wish)
+
+    def open_map_reducer(
+        self,
+        *,
+        map: Callable[[RecordBatch], Any],
+        reduce: Callable[[Any, Any], Any],
+        init: Callable[[], Any],
+        combine: Callable[[Any, Any], Any] | None = None,
+        finish: Callable[[Any], Any] | None = None,
+    ) -> FunctionReducer:
+        """Return a reducer for :meth:`fold`, made of functions.
+
+        :param map: returns the value of a batch.
+        :param reduce: returns an accumulator combined with a result of *map*.
+        :param init: returns a new accumulator.
+        :param combine: returns the combination of two accumulators; by default *reduce*.
+        :param finish: returns the result of the last accumulator; by default the accumulator itself.
+
+        Example::
+
+            longest = scan.open_map_reducer(map=longest_name, reduce=max, init=int)
+            print(scan.fold(longest))
+
+        .. versionadded:: 4.0
+        """
+        return FunctionReducer(map, reduce, init, combine, finish)
+
+    def tasks(
+        self,
+        reducer: MapReducer | None = None,
+        *,
+        connect: Importable | None = None,
+        credentials: Importable | None = None,
+        tasks: int | None = None,
+    ) -> list[ScanTask]:
+        """Return the scan in parts, for other processes or machines: each can be pickled, and has ``run()``, which
+        returns the accumulator of its rows (``reducer.combine`` and ``finish`` are left to the caller), or, without
+        *reducer*, a ``pyarrow.Table``.
+
+        A process gets one session for all tasks of a cluster. It connects to the contact points of this session;
+        objects that cannot be pickled come from functions that it imports itself (or from their names,
+        ``"module:function"``):
+
+        :param connect: returns a session. Required with TLS.
+        :param credentials: returns an auth provider, or a user and a password. Required with authentication.
+        :param tasks: approximate number of parts; 64 by default.
+
+        Example::
+
+            with concurrent.futures.ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+                parts = pool.map(ScanTask.run, scan.tasks(Sum("total"), credentials=my.credentials))
+
+        .. versionadded:: 4.0
+        """
+        return tasks_of(self, reducer, Terms(connect, credentials, tasks))
+
+    def to_dask(
+        self,
+        *,
+        connect: Importable | None = None,
+        credentials: Importable | None = None,
+        tasks: int | None = None,
+    ) -> Any:
+        """Return a ``dask.dataframe`` with a partition for each of :meth:`tasks`, whose arguments it takes; its columns
+        have Arrow's types. Workers read the rows each time it is computed.
+
+        .. versionadded:: 4.0
+        """
+        return to_dask(self.tasks(connect=connect, credentials=credentials, tasks=tasks), self._schema())
+
+    def to_ray(
+        self,
+        *,
+        connect: Importable | None = None,
+        credentials: Importable | None = None,
+        tasks: int | None = None,
+    ) -> Any:
+        """Return a ``ray.data.Dataset`` with a block for each of :meth:`tasks`, whose arguments it takes. Workers read
+        the rows each time it is used.
+
+        .. versionadded:: 4.0
+        """
+        return to_ray(self.tasks(connect=connect, credentials=credentials, tasks=tasks))
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the progress of the last read, for ``resume=``, also in another process. May be called by any thread
+        at any time, by signal handlers, and after a failure.
+
+        For a fold it has the completed ranges and their accumulators. For :meth:`batches` and :meth:`rows` it has the
+        ranges whose rows were all returned, and followed by another request; the others will be returned again.
+
+        Raises :exc:`CheckpointError` if nothing was read, or if the fold cannot be resumed (``StopScan``).
+
+        .. versionadded:: 4.0
+        """
+        last = self._last
+        if last is None:
+            raise CheckpointError("the scan has not been read yet")
+        return last.checkpoint()
+
+    def explain(self, reducer: MapReducer | None = None, *, filter: Any = None) -> Explanation:
+        """Return a description of reading the scan, or of folding it by *reducer*: statement, ranges, replicas, the
+        push-down and its reason. The statement is prepared; nothing is read. Example::
+
+            print(session.scan("shop.orders").explain(Count()))
+
+        .. versionadded:: 4.0
+        """
+        return explain(self, reducer, filter)
+
+    # ---- preparing
+
+    def _plan(self, ranges: Iterable[TokenRange] | None = None) -> tuple[ScanPlan, tuple[Question, Question]]:
+        """Return the plan, from the current topology, and its prepared statements. *ranges* replaces the scan's
+        ranges."""
+        session = self._session
+        if session._on_io_thread():
+            raise DriverException("a table cannot be scanned on the driver's I/O thread (in a callback)")
+        session._check_open()
+        if self._wants_tablets():
+            try:
+                session.prefetch_tablets(self._options.name.keyspace, self._options.name.table)
+            except DriverException as error:
+                self._without_tablets(error)
+        plan = self._options.plan(ranges)
+        for text in self._texts(plan):
+            if text not in self._statements:
+                self._statements[text] = session.prepare(text)
+        return self._planned(plan)
+
+    async def _plan_async(
+        self, ranges: Iterable[TokenRange] | None = None
+    ) -> tuple[ScanPlan, tuple[Question, Question]]:
+        """As :meth:`_plan`, without blocking the running loop."""
+        session = self._session
+        session._check_open()
+        if self._wants_tablets():
+            try:
+                await session.prefetch_tablets_async(self._options.name.keyspace, self._options.name.table)
+            except DriverException as error:
+                self._without_tablets(error)
+        plan = self._options.plan(ranges)
+        for text in self._texts(plan):
+            if text not in self._statements:
+                self._statements[text] = await session.prepare_async(text)
+        return self._planned(plan)
+
+    def _wants_tablets(self) -> bool:
+        """True if there may be tablets, and not all of them are in the cache."""
+        name, state = self._options.name, self._session.cluster.metadata.state
+        if all(host.sharding_info is None for host in state.hosts) or state.tablets is None:
+            return False
+        known = state.tablets._tablets.get((name.keyspace, name.table), ())
+        return not covers(tablet_ranges(state, known))
+
+    def _without_tablets(self, error: DriverException) -> None:
+        log.warning("Cannot read the tablets of %s, its scan uses the token ring: %s", self._options.name, error)
+
+    def _texts(self, plan: ScanPlan) -> list[str]:
+        if self._options.prepared is not None:
+            self._statements[plan.cql] = self._options.prepared
+            return []
+        first = any(one.start == MIN_LONG for one in plan.ranges)
+        return [plan.cql, plan.first_cql] if first else [plan.cql]
+
+    def _planned(self, plan: ScanPlan) -> tuple[ScanPlan, tuple[Question, Question]]:
+        options, session = self._options, self._session
+        prepared = self._statements[plan.cql]
+        first = self._statements.get(plan.first_cql, prepared)
+        prepared._bind_plan.bind((*plan.values, 0, 0), prepared.protocol_version)  # raise errors of values early
+        described = prepared._snapshot[0]
+        if described is not None:
+            names = tuple(described.names)
+            schema = column_plan(described, session.cluster.memory_pool, options.types)
+            plan = plan.replace(schema=schema, columns=names)
+            if options.filter is not None:
+                predicate_of(options.filter, schema)  # raise errors of the filter early
+        size = PageSize(plan.page_size, plan.largest_page)
+        general = Question(session, prepared, options.profile, size)
+        return plan, (general, general if first is prepared else Question(session, first, options.profile, size))
+
+    # ---- reading
+
+    def _reading(
+        self,
+        *,
+        ordered: bool = False,
+        ranges: Iterable[TokenRange] | None = None,
+        rows: Callable[..., Any] | None = None,
+    ) -> Reading:
+        """Return the scan events of all ranges, or of *ranges*. Prepares the statements if needed, and blocks for that.
+        *rows*: lists of rows made by this factory, instead of batches."""
+        plan, questions = self._plan(ranges)
+        return self._begun(plan, questions, ordered, rows)
+
+    async def _reading_async(
+        self,
+        *,
+        ordered: bool = False,
+        ranges: Iterable[TokenRange] | None = None,
+        rows: Callable[..., Any] | None = None,
+    ) -> Reading:
+        """As :meth:`_reading`, without blocking the running loop."""
+        plan, questions = await self._plan_async(ranges)
+        return self._begun(plan, questions, ordered, rows)
+
+    def _begun(
+        self, plan: ScanPlan, questions: tuple[Question, Question], ordered: bool, rows: Callable[..., Any] | None
+    ) -> Reading:
+        resume, what = self._options.resume, description(plan, self._options.filter)
+        if resume is not None:
+            resume.check(what)
+            plan = plan.replace(ranges=tuple(left_over(plan.ranges, resume)))
+        reading = Reading(self._session, plan, questions, ordered=ordered, rows=rows, filter=self._options.filter)
+        self._failed = reading.failed
+        reading.tally = self._last = Tally(what, plan.ranges, self._options.progress, resume)
+        return reading
+
 
 def _known(schema: ColumnPlan | None) -> ColumnPlan:
     if schema is None:
@@ -595,6 +478,89 @@ class _Gathered:
     def batches(self) -> ArrowBatches:
         found = [batch for number in sorted(self._batches) for batch in self._batches[number]]
         return ArrowBatches(_known(self._schema), found)
+
+
+# ---- delivery to for and async for
+
+
+class Delivery(ABC):
+    """One iteration over the results, started by the first request. Belongs to one thread or task."""
+
+    @abstractmethod
+    def _next(self) -> Any:
+        """Return the next item; None at the end."""
+
+    @abstractmethod
+    async def _next_async(self) -> Any:
+        """As :meth:`_next`, without blocking the running loop."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End it and abandon in-flight requests. May be called again."""
+
+    async def aclose(self) -> None:
+        """As :meth:`close`, for ``contextlib.aclosing``."""
+        self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __aiter__(self) -> Self:
+        return self
+
+
+class BatchDelivery(Delivery):
+    """Delivery of record batches."""
+
+    def __next__(self) -> RecordBatch:
+        batch: RecordBatch | None = self._next()
+        if batch is None:
+            raise StopIteration
+        return batch
+
+    async def __anext__(self) -> RecordBatch:
+        batch: RecordBatch | None = await self._next_async()
+        if batch is None:
+            raise StopAsyncIteration
+        return batch
+
+
+class RowDelivery(Delivery):
+    """Delivery of rows, which are read as lists."""
+
+    _list: Iterator[Any] = iter(())
+
+    def __next__(self) -> Any:
+        while True:
+            for row in self._list:
+                return row
+            rows = self._next()
+            if rows is None:
+                raise StopIteration
+            self._list = iter(rows)
+
+    async def __anext__(self) -> Any:
+        while True:
+            for row in self._list:
+                return row
+            rows = await self._next_async()
+            if rows is None:
+                raise StopAsyncIteration
+            self._list = iter(rows)
 
 
 class _Read(Delivery):

@@ -1,13 +1,12 @@
-"""Parser of a SELECT, as far as a scan needs it, and of the condition that a caller passes.
+"""Parser of a SELECT, as far as scans need it: its clauses, and the order of its rows.
 
-L5, pure. It recognizes only clauses, names and markers; the server reports all other errors when the statement is
-prepared.
+L5, pure. It recognizes only clauses, names and markers, in a statement or in the condition that a caller passes; the
+server reports all other errors when the statement is prepared.
 
-Order of the rows of one partition as returned by a prepared SELECT, and its comparison with the requested order.
-
-L5, pure. A column is *fixed* if it has the same value in all rows of a source: partition key columns, and clustering
-columns compared by ``=``. The others are ordered as in the clustering key, each in the direction that the table
-declares, or all reversed.
+:func:`row_order` determines the order in which a prepared SELECT returns the rows of one partition, and compares it
+with the requested order. A column is *fixed* if it has the same value in all rows of a source: partition key columns,
+and clustering columns compared by ``=``. The others are ordered as in the clustering key, each in the direction that
+the table declares, or all reversed.
 """
 
 from __future__ import annotations
@@ -32,7 +31,15 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _AGGREGATES = frozenset(("count", "sum", "min", "max", "avg"))
-_COUNTED = re.compile(r"\d+")
+
+#: First keywords of the clauses after WHERE.
+_CLAUSES = ("PER", "LIMIT", "ORDER", "GROUP", "ALLOW", "BYPASS", "USING")
+_REFUSED = {
+    "LIMIT": "LIMIT is not supported by scans: each range would have its own; stop reading after enough rows",
+    "ORDER": 'ORDER BY is not supported by scans: rows are in the order of tokens (order="token"), or of their ranges',
+    "GROUP": "GROUP BY is not supported by scans: use scan.fold with a reducer",
+    "USING": "USING is not supported by scans: use timeout=",
+}
 
 
 class Word:
@@ -142,15 +149,6 @@ class Condition:
             )
 
 
-_CLAUSES = ("PER", "LIMIT", "ORDER", "GROUP", "ALLOW", "BYPASS", "USING")
-_REFUSED = {
-    "LIMIT": "LIMIT is not supported by scans: each range would have its own; stop reading after enough rows",
-    "ORDER": 'ORDER BY is not supported by scans: rows are in the order of tokens (order="token"), or of their ranges',
-    "GROUP": "GROUP BY is not supported by scans: use scan.fold with a reducer",
-    "USING": "USING is not supported by scans: use timeout=",
-}
-
-
 class Select:
     """A SELECT that can be scanned. ValueError with the reason for other statements."""
 
@@ -224,9 +222,7 @@ def select_text(
     return " ".join(parts)
 
 
-# ---- ordering
-
-_BEHIND_WHERE = ("ORDER", "GROUP", "PER", "LIMIT", "ALLOW", "BYPASS", "USING")
+# ---- order of the rows of a partition
 
 
 class PartitionSelect:
@@ -237,7 +233,7 @@ class PartitionSelect:
         if not words or not words[0].says("SELECT"):
             raise ValueError(f"expected a SELECT to read partitions, got {cql!r}")
         where = _behind(words, "WHERE")
-        end = next((at for at, word in enumerate(where) if word.says(*_BEHIND_WHERE)), len(where))
+        end = next((at for at, word in enumerate(where) if word.says(*_CLAUSES)), len(where))
         self.fixed: set[str] = set()
         self.listed: set[str] = set()  # compared by IN
         self.tokens = False
@@ -278,7 +274,7 @@ def _behind(words: list[Word], keyword: str) -> list[Word]:
 def _order_of(words: list[Word]) -> list[Word]:
     """Return the words after ORDER BY, up to the next clause."""
     found = _behind(words, "ORDER")[1:]
-    end = next((at for at, word in enumerate(found) if word.says(*_BEHIND_WHERE)), len(found))
+    end = next((at for at, word in enumerate(found) if word.says(*_CLAUSES)), len(found))
     return found[:end]
 
 

@@ -1,26 +1,23 @@
-"""Scans as collections of Dask and Ray (L5): a partition, or block, per task. Nothing is read before they are used.
+"""Tasks: parts of a scan that other processes run, for folds over executors, Dask and Ray (cassandra.scan).
 
-Sessions of processes that run tasks of a scan: one per cluster, connected by the first task.
+L5. A :class:`ScanTask` has the arguments of :meth:`Session.scan`, its part of the ring, and the reducer, unchanged. It
+keeps no state between runs, so that a lost task can be run again, anywhere.
 
-L5. A task contains addresses, plain options and the policy of the cluster, never credentials: the process gets these
-itself, from a function that is pickled as its name. The four sessions used last stay until the process ends, or until
+Its session is made by its :class:`Origin`: one per cluster in a process, connected by the first task. A task contains
+addresses, plain options and the policy of the cluster, never credentials: the process gets these itself, from a
+function that is pickled as its name. The four sessions used last stay until the process ends, or until
 :func:`close_sessions`; others are closed when they are unused. A forked child continues with the sessions of its
-parent, as with every session.
-
-``_lock`` guards ``_sessions`` and is held briefly. A missing session is connected under the lock of its entry.
-
-ScanTask: a part of a scan that another process can run (cassandra.scan).
-
-L5. A task has the arguments of :meth:`Session.scan`, its part of the ring, and the reducer, unchanged; its session
-comes from ``workers.py``. It keeps no state between runs, so that a lost task can be run again, anywhere.
+parent, as with every session. ``_lock`` guards ``_sessions`` and is held briefly. A missing session is connected under
+the lock of its entry.
 
 A fold over an executor (:func:`fold_by`) has outcomes of tasks as scan events: a task is one range, which is done when
 its outcome is there; the rest (each range once, the order, checkpoints) is that of every fold. Futures complete on
-threads of the executor, which only enqueue them and set an event; they belong to the thread that folds.
+threads of the executor, which only enqueue them and set an event; they belong to the thread that folds. Exceptions of a
+task are returned in its outcome; a future that fails itself has lost its worker, and the task is submitted again. A
+broken executor, such as a pool of processes after one of them died, accepts no more tasks: it is replaced by a new one,
+or, without a function that makes one, the remaining tasks run in this process.
 
-Exceptions of a task are returned in its outcome; a future that fails itself has lost its worker, and the task is
-submitted again. A broken executor, such as a pool of processes after one of them died, accepts no more tasks: it is
-replaced by a new one, or, without a function that makes one, the remaining tasks run in this process.
+A collection of Dask or Ray has a partition, or block, per task. Nothing is read before they are used.
 """
 
 from __future__ import annotations
@@ -57,40 +54,13 @@ if TYPE_CHECKING:
 
     from .scan import Scan
 
-
-def to_dask(tasks: Sequence[ScanTask], schema: ColumnPlan) -> Any:
-    """See Scan.to_dask."""
-    frames = load_library("dask.dataframe", "dask")
-    return frames.from_map(_frame, tasks, meta=_pandas(ArrowBatches(schema, [])), label="scan")
-
-
-def to_ray(tasks: Sequence[ScanTask]) -> Any:
-    """See Scan.to_ray."""
-    data = load_library("ray.data", "ray")
-    items = data.from_items([{"task": task} for task in tasks], override_num_blocks=len(tasks))
-    return items.map_batches(_block, batch_size=1, batch_format="numpy", zero_copy_batch=False)
-
-
-def _frame(task: ScanTask) -> Any:
-    return _pandas(task.run())
-
-
-def _pandas(rows: Any) -> Any:
-    """Convert with Arrow types: a column of integers stays one if some are null."""
-    types = load_library("pandas", "pandas").ArrowDtype
-    return load_library("pyarrow", "arrow").table(rows).to_pandas(types_mapper=types)
-
-
-def _block(batch: dict[str, Any]) -> Any:
-    (task,) = batch["task"]
-    return task.run()
-
-
-# ---- workers
+log = get_logger("cassandra.cluster")
 
 Importable = Callable[[], Any] | str  # a function of a module, or "module:function"
 
-MOST_KEPT = 4
+TASKS = 64
+ATTEMPTS = 3  # per task
+MOST_KEPT = 4  # sessions
 
 #: Options of a cluster that are copied to other processes.
 PLAIN = (
@@ -116,6 +86,9 @@ PLAIN = (
 
 #: Options that are secret, or bound to this process.
 OWN = ("client_routes_config", "cloud", "column_encryption_policy", "ssl_context", "ssl_options")
+
+
+# ---- sessions of tasks
 
 
 class _Kept:
@@ -302,12 +275,7 @@ def _provider(given: Any) -> Any:
     return given
 
 
-# ---- tasks
-
-log = get_logger("cassandra.cluster")
-
-TASKS = 64
-ATTEMPTS = 3  # per task
+# ---- tasks and their outcomes
 
 
 class Outcome:
@@ -436,26 +404,6 @@ def parts_of(ranges: Iterable[TokenRange], count: int) -> list[list[TokenRange]]
     return parts
 
 
-class _OfTasks:
-    """*reducer*, applied to outcomes of tasks."""
-
-    def __init__(self, reducer: MapReducer) -> None:
-        self.combine = reducer.combine
-        self.finish = reducer.finish
-        self._reducer = reducer
-
-    def open(self, schema: Any, token_range: TokenRange) -> Any:
-        return None if schema is None else self._reducer.open(schema, token_range)
-
-    def stream(self, acc: Any, outcome: Any) -> Any:
-        if outcome.stopped:
-            raise StopScan(outcome.acc)
-        return outcome.acc
-
-
-# ---- the process that submits the tasks
-
-
 class Terms:
     """Options for creating tasks: see Scan.tasks."""
 
@@ -480,6 +428,26 @@ def tasks_of(scan: Scan, reducer: MapReducer | None, terms: Terms) -> list[ScanT
     if "columns" in asked and asked["columns"] is None:
         asked["columns"] = plan.columns  # the current ones, also for a task that runs later
     return [ScanTask(origin, asked, part, reducer) for part in parts_of(ranges, terms.tasks)]
+
+
+# ---- folds over an executor
+
+
+class _OfTasks:
+    """*reducer*, applied to outcomes of tasks."""
+
+    def __init__(self, reducer: MapReducer) -> None:
+        self.combine = reducer.combine
+        self.finish = reducer.finish
+        self._reducer = reducer
+
+    def open(self, schema: Any, token_range: TokenRange) -> Any:
+        return None if schema is None else self._reducer.open(schema, token_range)
+
+    def stream(self, acc: Any, outcome: Any) -> Any:
+        if outcome.stopped:
+            raise StopScan(outcome.acc)
+        return outcome.acc
 
 
 class _Here:
@@ -639,3 +607,34 @@ def fold_by(scan: Scan, wish: Wish, executor: Any, terms: Terms) -> Any:
 
 def _cut(ranges: Iterable[TokenRange], span: TokenRange) -> list[TokenRange]:
     return [part for one in ranges if (part := one.intersect(span)) is not None]
+
+
+# ---- collections of Dask and Ray
+
+
+def to_dask(tasks: Sequence[ScanTask], schema: ColumnPlan) -> Any:
+    """See Scan.to_dask."""
+    frames = load_library("dask.dataframe", "dask")
+    return frames.from_map(_frame, tasks, meta=_pandas(ArrowBatches(schema, [])), label="scan")
+
+
+def to_ray(tasks: Sequence[ScanTask]) -> Any:
+    """See Scan.to_ray."""
+    data = load_library("ray.data", "ray")
+    items = data.from_items([{"task": task} for task in tasks], override_num_blocks=len(tasks))
+    return items.map_batches(_block, batch_size=1, batch_format="numpy", zero_copy_batch=False)
+
+
+def _frame(task: ScanTask) -> Any:
+    return _pandas(task.run())
+
+
+def _pandas(rows: Any) -> Any:
+    """Convert with Arrow types: a column of integers stays one if some are null."""
+    types = load_library("pandas", "pandas").ArrowDtype
+    return load_library("pyarrow", "arrow").table(rows).to_pandas(types_mapper=types)
+
+
+def _block(batch: dict[str, Any]) -> Any:
+    (task,) = batch["task"]
+    return task.run()
