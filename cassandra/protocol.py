@@ -33,7 +33,7 @@ from cassandra._wire.messages.requests import (
     ReviseRequestMessage, StartupMessage, _QueryMessage,
 )
 from cassandra._wire.messages.responses import FastResultMessage, ReadyMessage, ResultMessage, SupportedMessage
-from cassandra._wire.handlers import LazyProtocolHandler, NumpyProtocolHandler
+from cassandra._wire.page_handlers import LazyProtocolHandler, NumpyProtocolHandler
 
 COMPRESSED_FLAG, TRACING_FLAG, CUSTOM_PAYLOAD_FLAG = Flag.COMPRESSED, Flag.TRACING, Flag.CUSTOM_PAYLOAD
 WARNING_FLAG, USE_BETA_FLAG, USE_BETA_MASK = Flag.WARNING, Flag.USE_BETA, ~Flag.USE_BETA

@@ -14,8 +14,8 @@ from benchmarks.clients.harness import Client, Work, run
 from benchmarks.clients.messages import COLLECTIONS, VERSION, WIDTHS, Recordings
 from cassandra._core.codec import TypeContext, decode_numbers, decode_result
 from cassandra._core.transport import Frame
-from cassandra._wire.handlers import numpy_columns
 from cassandra._wire.messages.responses import ResultMessage
+from cassandra._wire.page_handlers import numpy_columns
 from cassandra._wire.rows import decode_page, named_tuple_factory, tuple_factory
 from cassandra._wire.types.registry import resolve_custom
 

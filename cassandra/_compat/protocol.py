@@ -19,8 +19,9 @@ from cassandra._base.errors import DriverException
 from cassandra._base.objects import public
 from cassandra._base.server_errors import ERROR_CLASSES, ErrorMessage
 from cassandra._core.codec import Writer, encode_envelope
-from cassandra._wire.handlers import LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler, load_numpy
+from cassandra._wire.handlers import ProtocolHandler
 from cassandra._wire.messages import requests, responses
+from cassandra._wire.page_handlers import LazyProtocolHandler, NumpyProtocolHandler, load_numpy
 
 # ---- classes of messages
 

@@ -1,47 +1,40 @@
-"""The steps from a cluster to a usable session.
-
-L5. One command: the cluster is started (``life.py``), a session is made, its pools are opened, and the command waits
-for one of them. If the wait of the caller is interrupted, the command continues, and its session is shut down.
-
-Explicit refresh of metadata: the ``refresh_*`` methods of :class:`Cluster`.
-
-L5. No state of its own. All methods are commands: they block the caller, and raise when the metadata could not be
-refreshed.
-
-The sessions of a cluster, and their pools.
-
-L5. :class:`SessionSet` is weak and may be read by any thread while others add and drop: each changes the dict by one
-atomic operation, because a session may be garbage-collected anywhere.
-
-Cluster: the entry point of applications (cassandra.cluster). The composition root of the session layer.
+"""Cluster: the entry point of applications (cassandra.cluster), and the composition root of the session layer.
 
 L5. :class:`Cluster` is a face: public names, and the parts that implement them. A part has one task and its own owner
 rules, stated at the head of its file; it refers to the cluster, and through it to the other parts::
 
-    options             arguments of the constructor        cluster/options.py, config.py
-    profile_manager     request options, policies           cluster/profiles.py
-    contacts            resolution of contact points        cluster/contact.py
-    versions            the protocol version in use         cluster/versions.py
-    connections         opening connections                 cluster/connections.py
-    scheduler           worker threads                      background/scheduler.py
+    options             arguments of the constructor        options.py, config.py
+    profile_manager     request options, policies           profiles.py
+    contacts            resolution of contact points        hosts/contact.py
+    versions            the protocol version in use         hosts/versions.py
+    connections         opening connections                 hosts/connections.py
+    scheduler           worker threads                      scheduler.py
     reactor             the I/O thread, in ``life``         _core/transport
     metadata            hosts, ring, schema                 _routing/metadata.py
-    control_connection  keeps the metadata fresh            control/
-    refreshing          refreshes metadata on request       cluster/refreshing.py
-    schema_changes      DDL of the cluster's own sessions   cluster/schema.py
-    topology            the set of hosts                    cluster/topology.py
-    membership          host states                         cluster/membership.py, reconnection.py
-    host_commands       host commands of the application    cluster/hosts.py
-    host_listeners      HostStateListeners                  cluster/listeners.py
-    prepared            prepared statements by id           cluster/prepared_cache.py
-    user_types          classes for user types              cluster/registered_types.py
-    encryption          columns that the client encrypts    cluster/encryption.py
-    sessions            open sessions                       cluster/sessions.py, connecting.py
-    life                start and shutdown                  cluster/life.py
+    control_connection  keeps the metadata fresh            control/control.py
+    refreshing          refreshes metadata on request       this file
+    schema_changes      DDL of the cluster's own sessions   control/schema_changes.py
+    topology            the set of hosts                    hosts/topology.py
+    membership          host states                         hosts/membership.py, hosts/reconnection.py
+    host_commands       host commands of the application    hosts/membership.py
+    host_listeners      HostStateListeners                  hosts/membership.py
+    prepared            prepared statements by id           prepared.py
+    user_types          classes for user types              statements/user_types.py
+    encryption          columns that the client encrypts    encryption.py
+    sessions            open sessions                       this file
+    life                start and shutdown                  life.py
 
 Two strands order the work: the control connection's (reading metadata) and the membership's (acting on it). The first
 waits for the second, never the other way round. Locks are held only briefly, and never during a call of another
 component.
+
+:class:`SessionSet` is weak and may be read by any thread while others add and drop: each changes the dict by one atomic
+operation, because a session may be garbage-collected anywhere. :class:`MetadataRefresh` has no state; its methods are
+commands: they block the caller, and raise when the metadata could not be refreshed.
+
+Connecting is one command: the cluster is started (``life.py``), a session is made, its pools are opened, and the
+command waits for one of them. If the wait of the caller is interrupted, the command continues, and its session is shut
+down.
 """
 
 from __future__ import annotations
@@ -52,7 +45,6 @@ from concurrent.futures import CancelledError
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
-from weakref import ref
 
 from cassandra._base.constants import SchemaTargetType
 from cassandra._base.encryption import ColumnEncryptionPolicy
@@ -109,92 +101,57 @@ if TYPE_CHECKING:
     from .metrics import Metrics
     from .profiles import ExecutionProfile
 
-
-def connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
-    """Implement :meth:`Cluster.connect`."""
-    cluster.life.refuse_to_block()
-    _load(cluster)
-    return scheduler.run(_connect, cluster, keyspace, wait_for_all_pools, undo=_undo)
+# ---- sessions of a cluster
 
 
-async def connect_async(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
-    """Implement :meth:`Cluster.connect_async`."""
-    _load(cluster)
-    return await scheduler.run_async(_connect, cluster, keyspace, wait_for_all_pools, undo=_undo)
+class SessionSet:
+    """A set of weakly held sessions."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[int, weakref.ref[Session]] = {}  # by id()
+
+    def add(self, session: Session) -> None:
+        """Keep *session* while it is referenced elsewhere."""
+        key = id(session)
+
+        def forget(gone: weakref.ref[Session]) -> None:
+            if self._sessions.get(key) is gone:  # another object may have this address by now
+                self._sessions.pop(key, None)
+
+        self._sessions[key] = weakref.ref(session, forget)
+
+    def discard(self, session: Session) -> None:
+        """Remove *session*, if it is in the set."""
+        known = self._sessions.get(id(session))
+        if known is not None and known() is session:
+            self._sessions.pop(id(session), None)
+
+    def pools(self) -> list[HostPool]:
+        """Return the pools of all sessions."""
+        return [pool for session in self for pool in session.get_pools()]
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter([session for one in list(self._sessions.values()) if (session := one()) is not None])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __contains__(self, session: object) -> bool:
+        return any(one is session for one in self)
 
 
-def _load(cluster: Cluster) -> None:
-    """Load modules. Runs on the caller's thread, because it imports."""
-    if not cluster.life.is_started:
-        cluster.connections.load()
+def shard_stats(pools: Iterable[HostPool]) -> dict[str, dict[str, int]]:
+    """Return shards and open connections by host."""
+    stats: dict[str, dict[str, int]] = {}
+    for pool in pools:
+        sharding = pool.host.sharding_info
+        known = stats.setdefault(str(pool.host.endpoint), {"shards_count": 0, "connected": 0})
+        known["shards_count"] = sharding.shards_count if sharding is not None else 1
+        known["connected"] += pool.open_count
+    return stats
 
 
-def _undo(session: Session) -> None:
-    session.shutdown()
-
-
-def _connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
-    """Start the cluster and make a session. On a driver thread."""
-    started, opened = Bell(), Bell()
-    try:
-        started.result(cluster.life.start())
-    except CancelledError:
-        raise DriverException("The cluster was shut down") from None
-    session = new_session(cluster, keyspace)
-    try:
-        await_pools(session, session.update_created_pools(), wait_for_all_pools, opened)
-    except BaseException:
-        session.shutdown()
-        raise
-    return session
-
-
-def new_session(cluster: Cluster, keyspace: str | None) -> Session:
-    """Return a session of a started cluster; it has no pools yet."""
-    session: Any = Session.__new__(Session)
-    session._by_connect = True
-    session.__init__(cluster, cluster.metadata.all_hosts(), keyspace or None)  # tracers wrap the attribute
-    cluster.sessions.add(session)
-    if cluster.is_shutdown or cluster.life.is_draining:
-        session.shutdown()
-        raise DriverException("Cluster is already shut down")
-    made: Session = session
-    return made
-
-
-def await_pools(session: Session, opening: Collection[Future[bool]], wait_for_all: bool, bell: Bell) -> None:
-    timeout = session.cluster.options.connect_timeout
-    # Pools have time limits of their own; this is a second safeguard.
-    limit = 2 * (UNBOUNDED if timeout is None else timeout) + 5.0
-    wait_until_open(opening, bell, limit, lambda: not wait_for_all and bool(session._pools))
-    check_pools(session)
-
-
-def wait_until_open(
-    opening: Collection[Future[bool]], bell: Bell, limit: float, enough: Callable[[], bool] = lambda: False
-) -> bool:
-    """Wait until all pools are open or have failed, or *enough* returns True; return False if that takes longer than
-    *limit*."""
-    deadline = monotonic() + limit
-    for future in opening:
-        future.add_done_callback(bell.ring)
-    while not (enough() or all(future.done() for future in opening)):
-        if not bell.wait(deadline - monotonic()):
-            return False
-    return True
-
-
-def check_pools(session: Session) -> None:
-    """Raise NoHostAvailable if no pool of *session* could be opened, and requests cannot use the control connection."""
-    if session._pools or falls_back(session.cluster):
-        return
-    if session.cluster.is_shutdown:
-        raise DriverException("The cluster was shut down while it was connecting")
-    using = f" using keyspace '{session.keyspace}'" if session.keyspace else ""
-    raise NoHostAvailable(f"Unable to connect to any servers{using}", session._pool_set.reasons())
-
-
-# ---- refreshing
+# ---- refresh of metadata on request
 
 
 class MetadataRefresh:
@@ -276,57 +233,7 @@ class MetadataRefresh:
         self._cluster.life.refuse_to_block()
 
 
-# ---- sessions
-
-
-class SessionSet:
-    """A set of weakly held sessions."""
-
-    def __init__(self) -> None:
-        self._sessions: dict[int, ref[Session]] = {}  # by id()
-
-    def add(self, session: Session) -> None:
-        """Keep *session* while it is referenced elsewhere."""
-        key = id(session)
-
-        def forget(gone: ref[Session]) -> None:
-            if self._sessions.get(key) is gone:  # another object may have this address by now
-                self._sessions.pop(key, None)
-
-        self._sessions[key] = ref(session, forget)
-
-    def discard(self, session: Session) -> None:
-        """Remove *session*, if it is in the set."""
-        known = self._sessions.get(id(session))
-        if known is not None and known() is session:
-            self._sessions.pop(id(session), None)
-
-    def pools(self) -> list[HostPool]:
-        """Return the pools of all sessions."""
-        return [pool for session in self for pool in session.get_pools()]
-
-    def __iter__(self) -> Iterator[Session]:
-        return iter([session for one in list(self._sessions.values()) if (session := one()) is not None])
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
-
-    def __contains__(self, session: object) -> bool:
-        return any(one is session for one in self)
-
-
-def shard_stats(pools: Iterable[HostPool]) -> dict[str, dict[str, int]]:
-    """Return shards and open connections by host."""
-    stats: dict[str, dict[str, int]] = {}
-    for pool in pools:
-        sharding = pool.host.sharding_info
-        known = stats.setdefault(str(pool.host.endpoint), {"shards_count": 0, "connected": 0})
-        known["shards_count"] = sharding.shards_count if sharding is not None else 1
-        known["connected"] += pool.open_count
-    return stats
-
-
-# ---- cluster
+# ---- the cluster
 
 
 @public("cassandra.cluster")
@@ -747,3 +654,90 @@ class Cluster:
 
 
 ATTRIBUTES = attributes_of(Cluster)
+
+
+# ---- connecting a session
+
+
+def connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
+    """Implement :meth:`Cluster.connect`."""
+    cluster.life.refuse_to_block()
+    _load(cluster)
+    return scheduler.run(_connect, cluster, keyspace, wait_for_all_pools, undo=_undo)
+
+
+async def connect_async(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
+    """Implement :meth:`Cluster.connect_async`."""
+    _load(cluster)
+    return await scheduler.run_async(_connect, cluster, keyspace, wait_for_all_pools, undo=_undo)
+
+
+def _load(cluster: Cluster) -> None:
+    """Load modules. Runs on the caller's thread, because it imports."""
+    if not cluster.life.is_started:
+        cluster.connections.load()
+
+
+def _undo(session: Session) -> None:
+    session.shutdown()
+
+
+def _connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
+    """Start the cluster and make a session. On a driver thread."""
+    started, opened = Bell(), Bell()
+    try:
+        started.result(cluster.life.start())
+    except CancelledError:
+        raise DriverException("The cluster was shut down") from None
+    session = new_session(cluster, keyspace)
+    try:
+        await_pools(session, session.update_created_pools(), wait_for_all_pools, opened)
+    except BaseException:
+        session.shutdown()
+        raise
+    return session
+
+
+def new_session(cluster: Cluster, keyspace: str | None) -> Session:
+    """Return a session of a started cluster; it has no pools yet."""
+    session: Any = Session.__new__(Session)
+    session._by_connect = True
+    session.__init__(cluster, cluster.metadata.all_hosts(), keyspace or None)  # tracers wrap the attribute
+    cluster.sessions.add(session)
+    if cluster.is_shutdown or cluster.life.is_draining:
+        session.shutdown()
+        raise DriverException("Cluster is already shut down")
+    made: Session = session
+    return made
+
+
+def await_pools(session: Session, opening: Collection[Future[bool]], wait_for_all: bool, bell: Bell) -> None:
+    timeout = session.cluster.options.connect_timeout
+    # Pools have time limits of their own; this is a second safeguard.
+    limit = 2 * (UNBOUNDED if timeout is None else timeout) + 5.0
+    wait_until_open(opening, bell, limit, lambda: not wait_for_all and bool(session._pools))
+    check_pools(session)
+
+
+def wait_until_open(
+    opening: Collection[Future[bool]], bell: Bell, limit: float, enough: Callable[[], bool] = lambda: False
+) -> bool:
+    """Wait until all pools are open or have failed, or *enough* returns True; return False if that takes longer than
+    *limit*."""
+    deadline = monotonic() + limit
+    for future in opening:
+        future.add_done_callback(bell.ring)
+    while not (enough() or all(future.done() for future in opening)):
+        if not bell.wait(deadline - monotonic()):
+            return False
+    return True
+
+
+def check_pools(session: Session) -> None:
+    """Raise NoHostAvailable if no pool of *session* could be opened, and requests cannot use the control connection."""
+    if session._pools or falls_back(session.cluster):
+        return
+    if session.cluster.is_shutdown:
+        raise DriverException("The cluster was shut down while it was connecting")
+    using = f" using keyspace '{session.keyspace}'" if session.keyspace else ""
+    raise NoHostAvailable(f"Unable to connect to any servers{using}", session._pool_set.reasons())

@@ -1,7 +1,7 @@
 """Checks of the options of :class:`Cluster`, and the small public option types.
 
 L5. Checks are pure: they return the value to keep or raise TypeError/ValueError with the name of the option, the
-invalid value, and the expected values. ``cluster/options.py`` applies them, one group of options after the other.
+invalid value, and the expected values. ``options.py`` applies them, one group of options after the other.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def port(value: Any) -> int:
     return value
 
 
-# ---- numbers
+# ---- counts, limits and versions
 
 
 def positive_int(name: str, value: Any) -> int:
@@ -145,7 +145,7 @@ def protocol_version(value: Any) -> int:
     return value
 
 
-# ---- objects
+# ---- objects and functions
 
 
 def instance(name: str, value: T, wanted: type[Any] | None = None, article: str = "an instance of") -> T:
@@ -185,6 +185,14 @@ def sockopts(value: Any) -> Sequence[tuple[int, int, int | bytes]] | None:
     return options
 
 
+def refuse(name: str, value: Any, reason: str) -> None:
+    """Reject an option of the public signature that this driver does not support."""
+    if value is not None:
+        raise NotImplementedError(f"{name} is not supported: {reason}")
+
+
+# ---- connection classes
+
 #: Methods of connection classes that move the bytes themselves.
 _MOVES_BYTES = ("push", "handle_read", "handle_write")
 #: Methods of scylla-driver's connections that requests pass through; our native connections never call them.
@@ -221,9 +229,3 @@ def overrides(kind: Any, names: Sequence[str]) -> list[str]:
         return []
     own = [vars(base) for base in takewhile(lambda base: base is not Connection, kind.__mro__)]
     return [name for name in names if any(name in attributes for attributes in own)]
-
-
-def refuse(name: str, value: Any, reason: str) -> None:
-    """Reject an option of the public signature that this driver does not support."""
-    if value is not None:
-        raise NotImplementedError(f"{name} is not supported: {reason}")

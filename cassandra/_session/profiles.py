@@ -1,4 +1,4 @@
-"""Execution profiles: named sets of request options, their manager, and their resolved values for requests.
+"""Options of requests: execution profiles, their manager, and overrides by a session or by one call.
 
 L5. A profile is a mutable public object; a request needs one consistent set of values.
 :meth:`ExecutionProfile.resolved` gives it as a frozen :class:`ResolvedProfile`, built once and again after an attribute
@@ -7,9 +7,7 @@ one event at a time.
 
 Request options exist twice in the public API: as *legacy* attributes of cluster and session, and in profiles. Profiles
 given to the constructor exclude legacy attributes, and a legacy attribute that was set excludes adding profiles
-(``mode``).
-
-Options of a session (L5): overrides of the default profile, and options of one call.
+(``mode``). Legacy attributes of a session override its default profile.
 """
 
 from __future__ import annotations
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
 log = get_logger("cassandra.cluster")
 
 EXEC_PROFILE_DEFAULT: Final = Sentinel("EXEC_PROFILE_DEFAULT")
+OF_PROFILE: Any = NOT_SET  # instead of a row factory, because None is a valid one
 
 # The texts of scylla-driver, for warning filters of programs that match them.
 LEGACY = "Legacy execution parameters will be removed in 4.0. Consider using execution profiles."
@@ -387,9 +386,7 @@ def check_profile(name: Any, profile: ExecutionProfile) -> ExecutionProfile:
     return profile
 
 
-# ---- own_options
-
-OF_PROFILE: Any = NOT_SET  # instead of a row factory, because None is a valid one
+# ---- options of a session, and of one call
 
 
 def profile_option(name: str, attribute: str, doc: str) -> property:

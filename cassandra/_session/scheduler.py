@@ -1,20 +1,4 @@
-"""Commands of sessions and clusters: those of ``_base/threads.py``, also for tasks of an asyncio loop.
-
-L5. No state of its own.
-
-Draining: requests in flight may finish before a session or a cluster is shut down.
-
-L5. A draining session rejects new work (requests, pages, statements to prepare) and continues work in progress:
-responses, retries and their pauses, requests in the admission queue, statements that are re-prepared, agreement on the
-schema after a change. None of these is counted while it runs, which would cost every request something: ``busy``
-inspects the places where they are. Between two attempts a request is in none of these places for a moment, on its way
-through the thread that handles the response to the first one; so only a session that has been idle for ``QUIET``
-seconds counts as finished.
-
-A command waits for it, never the I/O thread. It ends when all is idle, when the time is up, or when the session or the
-cluster is shut down without draining.
-
-Background work of a cluster: blocking calls, delayed calls, and serial queues.
+"""Background work of a cluster: blocking calls, delayed calls, serial queues, and the drain before a shutdown.
 
 L5. A :class:`Scheduler` belongs to one cluster. It runs calls on the threads of ``_base/threads.py``, which are started
 when needed, so that a cluster that is never connected has none. Neither the I/O thread nor an asyncio thread ever waits
@@ -31,6 +15,17 @@ does one atomic append, then starts a thread (``threads.start``), in this order.
 ``_Lane.ready`` and ``_fresh`` are appended to by any thread; ``_Lane.running`` and ``_ended`` are guarded by the
 scheduler's lock, owner and queue of a strand by its lock, both driver locks, which are not held while a call runs;
 ``_timers`` belongs to the thread that has the token of the clock.
+
+Commands of sessions and clusters are those of ``_base/threads.py``; :func:`run_async` awaits one in a task of an
+asyncio loop.
+
+A draining session rejects new work (requests, pages, statements to prepare) and continues work in progress: responses,
+retries and their pauses, requests in the admission queue, statements that are re-prepared, agreement on the schema
+after a change. None of these is counted while it runs, which would cost every request something: :func:`busy` inspects
+the places where they are. Between two attempts a request is in none of these places for a moment, on its way through
+the thread that handles the response to the first one; so only a session that has been idle for ``QUIET`` seconds counts
+as finished. A command waits for it (:func:`drain`), never the I/O thread. The wait ends when all is idle, when the time
+is up, or when the session or the cluster is shut down without draining.
 """
 
 from __future__ import annotations
@@ -57,65 +52,18 @@ from . import aio
 if TYPE_CHECKING:
     from .session import Session
 
-__all__ = ["Command", "command", "run", "run_async", "submit"]
-
-T = TypeVar("T")
-
-
-async def run_async(fn: Callable[..., T], *args: Any, undo: Callable[[T], object] | None = None) -> T:
-    """Do as :func:`run`, for a task of an asyncio loop. If the task is cancelled the command continues."""
-    catch_up()
-    waiter = aio.new_awaiting(aio.running_loop())
-    command = Command(fn, args, lambda: aio.resolve(waiter, None), undo)
-    try:
-        command.start()
-        await waiter
-        return command.outcome()
-    except BaseException as error:
-        if error is not command.error:
-            command.leave()
-        raise
-
-
-# ---- draining
+__all__ = [
+    "Command", "Scheduler", "Strand", "Task", "busy", "command", "drain", "end_idle_threads", "run", "run_async",
+    "submit",
+]  # fmt: skip
 
 log = get_logger("cassandra.cluster")
 
-QUIET = 0.05
+T = TypeVar("T")
+
+DELAYED_AT_A_TIME = 8  # threads of delayed calls
+QUIET = 0.05  # seconds without work until a draining session counts as finished
 LOOK = 0.01  # seconds between two checks
-
-
-def busy(sessions: Iterable[Session]) -> int:
-    """Return how many requests of *sessions* are not completed."""
-    return sum(_in_flight(session) for session in sessions)
-
-
-def _in_flight(session: Session) -> int:
-    delayed = session._ending.delayed()
-    paused = sum(request._outcome is None and not request._wait(0.0) for request in delayed)  # without a response
-    return sum(pool.waiting for pool in session._pool_set.pools.values()) + paused + len(session._pool_set.line)
-
-
-def drain(seconds: float, count: Callable[[], int], is_over: Callable[[], bool]) -> None:
-    """Wait until *count* is zero and stays so, at most *seconds*, or until *is_over*."""
-    now = monotonic()
-    deadline, idle_since = now + seconds, now
-    while not is_over():
-        sleep(LOOK)
-        now, left = monotonic(), count()
-        if left:
-            idle_since = now
-            if now >= deadline:
-                log.warning("%d requests have not finished within the %s s of the shutdown, and fail", left, seconds)
-                return
-        elif now - idle_since >= QUIET:
-            return
-
-
-# ---- scheduler
-
-
-DELAYED_AT_A_TIME = 8
 
 
 class Task:
@@ -522,3 +470,51 @@ class Strand:
             del task
         if rest:
             self._scheduler.spawn(self._drain)
+
+
+# ---- commands of asyncio tasks
+
+
+async def run_async(fn: Callable[..., T], *args: Any, undo: Callable[[T], object] | None = None) -> T:
+    """Do as :func:`run`, for a task of an asyncio loop. If the task is cancelled the command continues."""
+    catch_up()
+    waiter = aio.new_awaiting(aio.running_loop())
+    command = Command(fn, args, lambda: aio.resolve(waiter, None), undo)
+    try:
+        command.start()
+        await waiter
+        return command.outcome()
+    except BaseException as error:
+        if error is not command.error:
+            command.leave()
+        raise
+
+
+# ---- draining before a shutdown
+
+
+def busy(sessions: Iterable[Session]) -> int:
+    """Return how many requests of *sessions* are not completed."""
+    return sum(_in_flight(session) for session in sessions)
+
+
+def _in_flight(session: Session) -> int:
+    delayed = session._ending.delayed()
+    paused = sum(request._outcome is None and not request._wait(0.0) for request in delayed)  # without a response
+    return sum(pool.waiting for pool in session._pool_set.pools.values()) + paused + len(session._pool_set.line)
+
+
+def drain(seconds: float, count: Callable[[], int], is_over: Callable[[], bool]) -> None:
+    """Wait until *count* is zero and stays so, at most *seconds*, or until *is_over*."""
+    now = monotonic()
+    deadline, idle_since = now + seconds, now
+    while not is_over():
+        sleep(LOOK)
+        now, left = monotonic(), count()
+        if left:
+            idle_since = now
+            if now >= deadline:
+                log.warning("%d requests have not finished within the %s s of the shutdown, and fail", left, seconds)
+                return
+        elif now - idle_since >= QUIET:
+            return

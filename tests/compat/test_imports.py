@@ -14,6 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NOT_FOR_EVERYONE = {
     "asyncio",
     "calendar",
+    "cassandra._core.columns",
+    "cassandra._core.models",
     "cramjam",
     "dataclasses",
     "email",

@@ -17,7 +17,7 @@ from cassandra._core.codec import (
     scalar,
     vector_codec,
 )
-from cassandra._wire.handlers import numpy_columns
+from cassandra._wire.page_handlers import numpy_columns
 from tests.property.codec_types import plain, tables
 from tests.property.test_codec_fuzz import mutations
 from tests.unit.core.codec_frames import NO_METADATA, decode, encoded, rows_body

@@ -194,9 +194,12 @@ def test_an_ingest(simulated: SimulatedCluster, session: Session) -> None:
     before = connections(session)
     table = pyarrow.table({"k": pyarrow.array(range(100, 200), pyarrow.int32()), "v": [1] * 100})
     table = table.cast(pyarrow.schema([("k", pyarrow.int32()), ("v", pyarrow.int32())]))
-    with simulated.inject(Answer(0x00, b"\0"), opcode="EXECUTE", times=3):
+    with simulated.inject(Answer(0x00, b"\0"), opcode="EXECUTE", times=3) as rule:
         report = session.ingest("t", table, on_error="collect")
-    assert report.failed == 3
+    assert (rule.hits, report.retries, report.failed, report.rows) == (3, 3, 0, 100)
+    with simulated.inject(Answer(0x00, b"\0"), opcode="EXECUTE"):
+        report = session.ingest("t", table.slice(0, 2), on_error="collect")
+    assert report.failed == 2 and all(error.maybe_executed for error in report.errors.values())
     assert connections(session) == before
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
@@ -17,7 +18,7 @@ from cassandra._net import health
 from cassandra._session.ingest import run, writing
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable, Session
 from cassandra.connection import ConnectionException
-from cassandra.ingest import IngestError, report_of
+from cassandra.ingest import IngestError, IngestReport, report_of
 from cassandra.testing import SimulatedCluster, errors
 from cassandra.testing.faults import Close, Cut, Delay, Drop, Fail, Hold, Pause, Warn
 from tests.simulated.conftest import Connect, eventually
@@ -282,6 +283,31 @@ def test_limits_of_the_cluster_hold(
     report = session.ingest("ks.t", rows(400), concurrency=concurrency)
     assert (report.rows, report.errors) == (400, {})
     assert all_there(simulated, 400)
+
+
+@pytest.mark.parametrize("how", ["ingest", "ingest_async"])
+def test_rows_that_wait_for_room_are_written(
+    table: Session, simulated: SimulatedCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """A row found no room, was sent again and written, and no other row was in flight: the next ones wait still."""
+    monkeypatch.setattr(writing, "FIRST_DELAY", 0.3)  # how long new rows wait after that; a retry begins after 10 ms
+    session = connect(simulated, max_requests_per_session=1)
+    selects: list[Any] = []
+
+    def source() -> Iterator[pa.Table]:
+        yield rows(1)
+        selects.append(session.execute_async("SELECT v FROM ks.t WHERE id = 0"))  # takes the room
+        yield rows(3, 1)
+
+    with simulated.inject(Delay(0.05), query="SELECT v FROM ks.t"):
+        report = session.ingest("ks.t", source()) if how == "ingest" else asyncio.run(waited(session, source()))
+    assert selects[0].result().one() is not None and report.retries > 0
+    assert (report.rows, report.reached, report.errors) == (4, 4, {})
+    assert ids(simulated) == [0, 1, 2, 3]
+
+
+async def waited(session: Session, source: Iterator[pa.Table]) -> IngestReport:
+    return await session.ingest_async("ks.t", source)
 
 
 def test_waiting_costs_nothing(table: Session, simulated: SimulatedCluster, connect: Connect) -> None:

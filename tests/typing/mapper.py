@@ -96,10 +96,10 @@ def models_are_what_they_declare(product: Product) -> None:
 
 
 def models_are_found(key: int) -> None:
-    reveal_type(Product.objects)  # cassandra._mapper.query.models.ModelQuerySet[tests.typing.mapper.Product]
+    reveal_type(Product.objects)  # cassandra._mapper.query_models.ModelQuerySet[tests.typing.mapper.Product]
     few = Product.objects.filter(id=key).limit(5)
-    reveal_type(few)  # cassandra._mapper.query.models.ModelQuerySet[tests.typing.mapper.Product]
-    reveal_type(Product.filter(id=key))  # cassandra._mapper.query.models.ModelQuerySet[tests.typing.mapper.Product]
+    reveal_type(few)  # cassandra._mapper.query_models.ModelQuerySet[tests.typing.mapper.Product]
+    reveal_type(Product.filter(id=key))  # cassandra._mapper.query_models.ModelQuerySet[tests.typing.mapper.Product]
     reveal_type(Product.get(id=key))  # tests.typing.mapper.Product
     reveal_type(Product.objects.get(id=key).name)  # str
     reveal_type(Product.objects.first())  # tests.typing.mapper.Product | None
@@ -117,9 +117,9 @@ async def models_are_awaited(key: int) -> None:
     reveal_type(await Product.objects.acount())  # int
     reveal_type([one.name async for one in Product.objects])  # list[str]
     async with BatchQuery() as batch:
-        reveal_type(batch)  # cassandra._mapper.query.batch.BatchQuery
+        reveal_type(batch)  # cassandra._mapper.writing.BatchQuery
 
 
 def tables_by_name(table: NamedTable) -> None:
-    reveal_type(table.get(id=1))  # cassandra._mapper.query.simple.ResultObject
-    reveal_type(table.objects)  # cassandra._mapper.query.simple.SimpleQuerySet
+    reveal_type(table.get(id=1))  # cassandra._mapper.named.ResultObject
+    reveal_type(table.objects)  # cassandra._mapper.named.SimpleQuerySet

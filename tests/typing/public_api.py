@@ -61,14 +61,14 @@ def connecting() -> None:
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
     )
     session = cluster.connect("app")
-    reveal_type(cluster)  # cassandra._session.cluster.cluster.Cluster
+    reveal_type(cluster)  # cassandra._session.cluster.Cluster
     reveal_type(session)  # cassandra._session.session.Session
     reveal_type(session.keyspace)  # str | None
     reveal_type(session.is_shutdown)  # bool
     reveal_type(cluster.protocol_version)  # int
     cluster.shutdown()
     with Cluster() as other, other.connect() as second:
-        reveal_type(other)  # cassandra._session.cluster.cluster.Cluster
+        reveal_type(other)  # cassandra._session.cluster.Cluster
         reveal_type(second)  # cassandra._session.session.Session
 
 
@@ -232,15 +232,15 @@ async def whole_tables(session: Session, select: PreparedStatement, half: TokenR
     async with session.scan(select, token_range=half.split(3)).batches() as batches:
         reveal_type(await anext(batches))  # cassandra._core.columns.RecordBatch
     reveal_type(scan.to_parquet("folder"))  # list[pathlib.Path]
-    reveal_type(scan.failed_ranges)  # list[tuple[cassandra._routing.ring.ranges.TokenRange, Exception]]
+    reveal_type(scan.failed_ranges)  # list[tuple[cassandra._routing.token_ranges.TokenRange, Exception]]
     session.ingest("ks.other", scan)
-    reveal_type(half.intersect(half))  # cassandra._routing.ring.ranges.TokenRange | None
-    reveal_type(session.cluster.metadata.token_ranges("ks", "t"))  # list[cassandra._routing.ring.ranges.TokenRange]
+    reveal_type(half.intersect(half))  # cassandra._routing.token_ranges.TokenRange | None
+    reveal_type(session.cluster.metadata.token_ranges("ks", "t"))  # list[cassandra._routing.token_ranges.TokenRange]
 
 
 async def in_order(session: Session, select: PreparedStatement) -> None:
     scan = session.scan_order(select, [(1,), {"id": 2}], ["at", "id"], [True, False], 10, page_size=100)
-    reveal_type(scan)  # cassandra._session.scan.order.OrderedScan
+    reveal_type(scan)  # cassandra._session.scan.ordered.OrderedScan
     for batch in scan:
         reveal_type(batch)  # cassandra._core.columns.RecordBatch
     async for batch in scan.batches():

@@ -1,14 +1,14 @@
-"""Waiting until nodes agree on the schema version: after DDL, before a refresh, and on request of the user.
+"""Schema agreement of the nodes, and the schema changes made by the cluster's own sessions.
 
-L5. No thread is blocked during the wait: an :class:`AgreementWait` sends queries, handles the responses on the I/O
-thread, and repeats from a timer. There are two kinds of rounds: the control connection's node returns the versions of
-all (:func:`cluster_round`), or every connected node in a scope returns its own (:func:`session_round`).
+L5. The driver waits until nodes agree on the schema version after DDL, before a refresh, and on request of the user. No
+thread is blocked during the wait: an :class:`AgreementWait` sends queries, handles the responses on the I/O thread, and
+repeats from a timer. There are two kinds of rounds: the control connection's node returns the versions of all
+(:func:`cluster_round`), or every connected node in a scope returns its own (:func:`session_round`).
 
-Schema changes made by the cluster's own sessions: agreement, one refresh, then completion of the future.
-
-L5. :meth:`SchemaChanges.handle` is called on the I/O thread with a SCHEMA_CHANGE response. Waiting for agreement takes
-no thread; changes that agree while a refresh runs are read together by the next one. While there is no control
-connection the wait for the refresh is bounded by the time limit of a response (``control_connection_timeout``).
+:meth:`SchemaChanges.handle` is called on the I/O thread with a SCHEMA_CHANGE response: agreement, one refresh, then
+completion of the future. Waiting for agreement takes no thread; changes that agree while a refresh runs are read
+together by the next one. While there is no control connection the wait for the refresh is bounded by the time limit of
+a response (``control_connection_timeout``).
 
 ``_open`` and ``_agreed`` are guarded by ``_lock``; the thread that removes a change from ``_open`` completes it, so
 that each is completed exactly once, by a refresh, its limit or the shutdown.
@@ -44,13 +44,18 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.cluster")
 
-FIRST_PAUSE = 0.02
+FIRST_PAUSE = 0.02  # seconds between two rounds
 LONGEST_PAUSE = 0.2
 
 LOCAL_VERSION = "SELECT schema_version FROM system.local WHERE key='local'"
 
 #: A round of queries: calls back with True (agreed), False (not yet), or the exception that prevented it.
 Round = Callable[[float, Callable[[bool | BaseException], None]], None]
+#: Completion of a schema change: ``on_done(agreed, error)``.
+OnDone = Callable[[bool, BaseException | None], None]
+
+
+# ---- schema agreement
 
 
 class SchemaAgreementScope(str, Enum):
@@ -272,10 +277,7 @@ def block(cluster: Cluster, ask: Round, wait_time: float) -> bool:
     return outcome[0]
 
 
-# ---- schema
-
-
-OnDone = Callable[[bool, BaseException | None], None]
+# ---- changes by the cluster's own sessions
 
 
 class SchemaChange:

@@ -8,7 +8,7 @@ Names of contact points are looked up in parallel, on a thread of its own and on
 common when a network breaks, does not delay the use of known addresses.
 
 While all candidates fail, though hosts are up, one line is logged when that is certain, at most one a minute, and one
-when it ends. (``cluster/membership.py`` logs the case that no host is up.)
+when it ends. (``hosts/membership.py`` logs the case that no host is up.)
 """
 
 from __future__ import annotations

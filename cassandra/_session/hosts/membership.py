@@ -1,16 +1,6 @@
-"""Host commands of :class:`Cluster`: a program marks a host as up or down, adds or removes one.
+"""Host states: the one place where a :class:`Host` changes state (the set of hosts: ``hosts/topology.py``).
 
-L5. No state of its own: host states belong to the membership, and commands run on its strand while the caller waits.
-(Events and failures of connections do not use these.)
-
-Registered objects that are notified of host changes (HostStateListener).
-
-L5. Listeners are called on a strand of their own: in order, one at a time, never with a lock held, and free to call
-anything of cluster and session. An exception of a listener is logged and does not affect others.
-
-Host states: the one place where a :class:`Host` changes state (the set of hosts: ``cluster/topology.py``).
-
-L5. Owner: everything marked *strand* runs on ``strand``, one call at a time, in the order it was posted;
+L5. Owner: everything marked *strand* runs on ``Membership.strand``, one call at a time, in the order it was posted;
 ``Host.is_up``, the policies' view of the hosts and ``_rising`` are written there only. Other threads post and never
 wait. No lock is held while policies, sessions and listeners are called.
 
@@ -29,6 +19,12 @@ down, the delays of waiting reconnectors are shortened; when the first one is ba
 
 Each transition to coming up has a token (an object in ``_rising``): steps of an older transition that end late are
 recognised by it and ignored.
+
+A program marks a host as up or down, adds or removes one by :class:`HostCommands`, which has no state: its commands run
+on the membership's strand while the caller waits. Events and failures of connections do not use them.
+
+Host state listeners are called on a strand of their own: in order, one at a time, never with a lock held, and free to
+call anything of cluster and session. An exception of a listener is logged and does not affect others.
 """
 
 from __future__ import annotations
@@ -58,121 +54,7 @@ if TYPE_CHECKING:
     from cassandra._session.scheduler import Scheduler
     from cassandra._session.session import Session
 
-
-class HostCommands:
-    """Passes host commands to the parts of *cluster*."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-
-    def on_up(self, host: Host) -> None:
-        """Try to reach *host* now, because it is probably up. Does not wait for the outcome."""
-        if not host.is_up:
-            self._cluster.membership.reach(host)
-
-    def on_down(self, host: Host, is_host_addition: bool = False, expect_host_to_be_down: bool = False) -> None:
-        """Mark *host* as down, unless connections to it are open and *expect_host_to_be_down* is not set."""
-        self._cluster.membership.doubt(host, expect_host_to_be_down)
-
-    def on_down_potentially_blocking(self, host: Host, is_host_addition: bool, down_event_generation: int) -> None:
-        """Do as :meth:`on_down`, regardless of open connections."""
-        self._cluster.on_down(host, is_host_addition, True)
-
-    @command
-    def on_add(self, host: Host, refresh_nodes: bool = True) -> None:
-        """Add *host* and try to reach it."""
-        cluster = self._cluster
-        cluster.membership.strand.call(cluster.topology.add, host)
-        cluster.control_connection.on_add(host, refresh_nodes)
-
-    @command
-    def on_remove(self, host: Host) -> None:
-        """Remove *host*."""
-        self._cluster.membership.strand.call(self._cluster.topology.remove, host)
-
-    def remove_host(self, host: Host | None) -> None:
-        """Remove *host*; it is added again with the next node list if it is still in the cluster."""
-        if host is not None:
-            self._cluster.on_remove(host)
-
-    @command
-    def add_host(
-        self,
-        endpoint: EndPoint,
-        datacenter: str | None = None,
-        rack: str | None = None,
-        signal: bool = True,
-        refresh_nodes: bool = True,
-        host_id: UUID | None = None,
-    ) -> tuple[Host, bool]:
-        """Add a host by hand; return the host that is in the metadata now and True if it is new. *signal*: notify
-        policies and sessions."""
-        cluster = self._cluster
-        host = Host(endpoint, cluster.options.conviction_policy_factory, datacenter, rack, host_id)
-        if not signal:
-            return cluster.metadata.add_or_return_host(host)
-        host, new = cluster.membership.strand.call(cluster.topology.add, host)
-        if new:
-            cluster.control_connection.on_add(host, refresh_nodes)
-        return host, new
-
-
-# ---- listeners
-
 log = get_logger("cassandra.cluster")
-
-
-class Listeners:
-    """The listeners of one cluster. ``registered`` is replaced as a whole."""
-
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._strand = scheduler.strand()
-        self.registered: tuple[Any, ...] = ()
-
-    @property
-    def listeners(self) -> set[Any]:
-        """The registered listeners."""
-        return set(self.registered)
-
-    def add(self, listener: Any) -> None:
-        """Notify *listener* (a :class:`cassandra.policies.HostStateListener`) when hosts are added, removed, or change
-        state; adding it twice changes nothing.
-
-        Its methods are called one at a time on a background thread and may use the cluster.
-        """
-        if listener not in self.registered:
-            self.registered = (*self.registered, listener)
-
-    def remove(self, listener: Any) -> None:
-        """Remove *listener*; raise KeyError if it was not registered."""
-        if listener not in self.registered:
-            raise KeyError(listener)
-        self.registered = tuple(other for other in self.registered if other is not listener and other != listener)
-
-    def tell(self, event: str, host: Host) -> None:
-        """Call the method *event* (``on_up``, ``on_down``, ``on_add``, ``on_remove``) of every listener. Never
-        blocks."""
-        if self.registered:
-            self._strand.post(self._tell, event, host)
-
-    def settle(self, timeout: float) -> None:
-        """Wait until all notifications so far were delivered, at most *timeout* seconds."""
-        if self.registered and not self._strand.held():
-            try:
-                self._strand.call(lambda: None, timeout=timeout)
-            except TimeoutError:
-                log.warning("Host state listeners took longer than %s s", timeout)
-
-    def _tell(self, event: str, host: Host) -> None:
-        for listener in self.registered:
-            try:
-                getattr(listener, event)(host)
-            except Exception:
-                log.exception("%s of the host state listener %r failed for %s", event, listener, host)
-
-
-# ---- membership
-
 
 LOCAL_ID = "SELECT host_id FROM system.local WHERE key='local'"
 TELL_AGAIN = 60.0  # seconds between log lines about a continuing outage
@@ -540,3 +422,117 @@ class Membership:
 
     def _tell(self, event: str, host: Host) -> None:
         self._cluster.host_listeners.tell(event, host)
+
+
+# ---- host commands of a program
+
+
+class HostCommands:
+    """Host commands of :class:`Cluster`, passed to the parts of *cluster*."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def on_up(self, host: Host) -> None:
+        """Try to reach *host* now, because it is probably up. Does not wait for the outcome."""
+        if not host.is_up:
+            self._cluster.membership.reach(host)
+
+    def on_down(self, host: Host, is_host_addition: bool = False, expect_host_to_be_down: bool = False) -> None:
+        """Mark *host* as down, unless connections to it are open and *expect_host_to_be_down* is not set."""
+        self._cluster.membership.doubt(host, expect_host_to_be_down)
+
+    def on_down_potentially_blocking(self, host: Host, is_host_addition: bool, down_event_generation: int) -> None:
+        """Do as :meth:`on_down`, regardless of open connections."""
+        self._cluster.on_down(host, is_host_addition, True)
+
+    @command
+    def on_add(self, host: Host, refresh_nodes: bool = True) -> None:
+        """Add *host* and try to reach it."""
+        cluster = self._cluster
+        cluster.membership.strand.call(cluster.topology.add, host)
+        cluster.control_connection.on_add(host, refresh_nodes)
+
+    @command
+    def on_remove(self, host: Host) -> None:
+        """Remove *host*."""
+        self._cluster.membership.strand.call(self._cluster.topology.remove, host)
+
+    def remove_host(self, host: Host | None) -> None:
+        """Remove *host*; it is added again with the next node list if it is still in the cluster."""
+        if host is not None:
+            self._cluster.on_remove(host)
+
+    @command
+    def add_host(
+        self,
+        endpoint: EndPoint,
+        datacenter: str | None = None,
+        rack: str | None = None,
+        signal: bool = True,
+        refresh_nodes: bool = True,
+        host_id: UUID | None = None,
+    ) -> tuple[Host, bool]:
+        """Add a host by hand; return the host that is in the metadata now and True if it is new. *signal*: notify
+        policies and sessions."""
+        cluster = self._cluster
+        host = Host(endpoint, cluster.options.conviction_policy_factory, datacenter, rack, host_id)
+        if not signal:
+            return cluster.metadata.add_or_return_host(host)
+        host, new = cluster.membership.strand.call(cluster.topology.add, host)
+        if new:
+            cluster.control_connection.on_add(host, refresh_nodes)
+        return host, new
+
+
+# ---- host state listeners
+
+
+class Listeners:
+    """The registered listeners of one cluster, objects that are notified of host changes (``HostStateListener``).
+    ``registered`` is replaced as a whole."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._strand = scheduler.strand()
+        self.registered: tuple[Any, ...] = ()
+
+    @property
+    def listeners(self) -> set[Any]:
+        """The registered listeners."""
+        return set(self.registered)
+
+    def add(self, listener: Any) -> None:
+        """Notify *listener* (a :class:`cassandra.policies.HostStateListener`) when hosts are added, removed, or change
+        state; adding it twice changes nothing.
+
+        Its methods are called one at a time on a background thread and may use the cluster.
+        """
+        if listener not in self.registered:
+            self.registered = (*self.registered, listener)
+
+    def remove(self, listener: Any) -> None:
+        """Remove *listener*; raise KeyError if it was not registered."""
+        if listener not in self.registered:
+            raise KeyError(listener)
+        self.registered = tuple(other for other in self.registered if other is not listener and other != listener)
+
+    def tell(self, event: str, host: Host) -> None:
+        """Call the method *event* (``on_up``, ``on_down``, ``on_add``, ``on_remove``) of every listener. Never
+        blocks."""
+        if self.registered:
+            self._strand.post(self._tell, event, host)
+
+    def settle(self, timeout: float) -> None:
+        """Wait until all notifications so far were delivered, at most *timeout* seconds."""
+        if self.registered and not self._strand.held():
+            try:
+                self._strand.call(lambda: None, timeout=timeout)
+            except TimeoutError:
+                log.warning("Host state listeners took longer than %s s", timeout)
+
+    def _tell(self, event: str, host: Host) -> None:
+        for listener in self.registered:
+            try:
+                getattr(listener, event)(host)
+            except Exception:
+                log.exception("%s of the host state listener %r failed for %s", event, listener, host)

@@ -134,7 +134,7 @@ class Writing(Writes):
     @property
     def is_over(self) -> bool:
         """True if every row that was taken is written, or has failed."""
-        return not self.open and not self.ended
+        return not self.open and not self.ended and (self.at_end or self.stopping)
 
     @property
     def has_news(self) -> bool:

@@ -22,7 +22,7 @@ from cassandra._core.codec import RowsPage, kept_page
 from cassandra._core.columns import ColumnBuilder, RecordBatch, decode, stream
 from cassandra._wire.arrow import ColumnTypes, as_described, column_plan, concatenated, decrypted
 from cassandra._wire.frames import Frames
-from cassandra._wire.handlers import load_numpy, numpy_columns
+from cassandra._wire.page_handlers import load_numpy, numpy_columns
 
 if TYPE_CHECKING:
     from cassandra._core.codec import ResultPlan

@@ -1,30 +1,25 @@
-"""Requests that continue after their response: after a schema change the nodes have to agree and the metadata are read;
-after a USE every connection has to change its keyspace.
+"""Further steps of requests: agreement after a schema change, the keyspace after a USE, sending without a pool.
 
-L5. The request's own timeout covers these steps. If it elapses during one of them, the request fails with an error that
-describes the state: the server *has* executed the request. The step itself continues: metadata and connections are
-still updated. Step and deadline both try to end the page; the second one finds it over and does nothing.
+L5. After a schema change the nodes have to agree and the metadata are read; after a USE every connection has to change
+its keyspace. The request's own timeout covers these steps. If it elapses during one of them, the request fails with an
+error that describes the state: the server *has* executed the request. The step itself continues: metadata and
+connections are still updated. Step and deadline both try to end the page; the second one finds it over and does
+nothing. The I/O thread takes such a response on arrival, independently of waiters. All further steps run there or on
+workers of the cluster; nothing here blocks.
 
-The I/O thread takes such a response on arrival, independently of waiters. All further steps run there or on workers of
-the cluster; nothing here blocks.
+The keyspace of a session changes on the I/O thread, and no other request is sent meanwhile. In one native section, a
+caller's thread holds all connections of the session, including those opened later, and posts the USE
+(:func:`hand_over`). The I/O thread, which no handler of a signal interrupts, sends it and processes its response
+(:func:`follow`); the hold ends when the request has succeeded or failed. Requests made meanwhile find the connections
+busy and wait for room: they are sent when every connection is in the keyspace of the session. So if a program is
+interrupted while it waits for a USE, all its threads continue in one definite keyspace.
 
-Requests over the control connection, if the cluster allows it and no pool can take them.
-
-L5. For clients that may open only one connection, or whose pools cannot be opened. The control connection is tried
-last, once per request, and only for a request that was not sent before: there is no retry over it after a response or a
-lost connection.
-
-All sessions share that connection, which has one keyspace, and a server may execute its requests in any order. A USE
-for one session's requests could therefore change the keyspace of another session's. If the protocol allows a keyspace
-in each request, it is sent there; otherwise only sessions with the same keyspace use the connection at the same time.
-
-USE: the keyspace of a session changes on the I/O thread, and no other request is sent meanwhile.
-
-L5. In one native section, a caller's thread holds all connections of the session, including those opened later, and
-posts the request. The I/O thread, which no handler of a signal interrupts, sends the USE and processes its response
-(``completing.follow``); the hold ends when the request has succeeded or failed. Requests made meanwhile find the
-connections busy and wait for room: they are sent when every connection is in the keyspace of the session. So if a
-program is interrupted while it waits for a USE, all its threads continue in one definite keyspace.
+A request that no pool can take is sent over the control connection, if the cluster allows it: for clients that may open
+only one connection, or whose pools cannot be opened. The control connection is tried last, once per request, and only
+for a request that was not sent before: there is no retry over it after a response or a lost connection. All sessions
+share that connection, which has one keyspace, and a server may execute its requests in any order. A USE for one
+session's requests could therefore change the keyspace of another session's. If the protocol allows a keyspace in each
+request, it is sent there; otherwise only sessions with the same keyspace use the connection at the same time.
 """
 
 from __future__ import annotations
@@ -57,6 +52,10 @@ log = get_logger("cassandra.cluster")
 
 MARGIN = 1.0  # seconds of the timeout reserved for reading the metadata; at most a tenth of it
 
+#: By connection: the sessions whose requests depend on its keyspace; True for those that changed it by a USE.
+_tenants: WeakKeyDictionary[Connection, WeakKeyDictionary[Session, bool]] = WeakKeyDictionary()
+_lock = driver_lock("of the sessions that use a control connection")
+
 
 class Deadline:
     """Fails a page of a request, with the texts of *known*, when the request's time is up; :meth:`ended` cancels it."""
@@ -84,6 +83,9 @@ class Deadline:
         if request._metrics is not None:
             request._metrics.on_client_timeout()
         request._fail(attempt.page, request._execution.sending.error_of(request, attempt, error))
+
+
+# ---- schema changes
 
 
 def agree(request: ResponseFuture, attempt: Attempt, event: Any, came: Any) -> None:
@@ -118,6 +120,42 @@ def _time_to_agree(request: ResponseFuture) -> float | None:
     return max(0.001, min(wait, remaining - min(MARGIN, float(request.timeout) / 10)))
 
 
+# ---- changes of the keyspace
+
+
+def hand_over(request: ResponseFuture, page: int) -> bool:
+    """Hold the connections, and let the I/O thread send *request*, a USE. Return False if the caller is to send it: on
+    the I/O thread (the connections are held from then on), and if the session has no I/O thread any more."""
+    session = request.session
+    if session.is_shutdown:
+        return False
+    reactor: Any = session.cluster.reactor
+    if not isinstance(reactor, Reactor):
+        return False
+    if reactor.in_reactor():
+        if not any(isinstance(timer, Hold) for timer in request._timers or ()):
+            hold = _hold_of(session)
+            hold.begin()
+            _send_held(request, page, hold)
+        return False
+    hold = _hold_of(session)
+    return hold.begin(reactor, partial(_send, request, page, hold))
+
+
+def _hold_of(session: Session) -> Hold:
+    return Hold(session._pool_set.channels)
+
+
+def _send_held(request: ResponseFuture, page: int, hold: Hold) -> None:
+    request._right = DRIVER  # its hold does not apply to itself
+    request._add_timer(page, hold)
+
+
+def _send(request: ResponseFuture, page: int, hold: Hold) -> None:
+    _send_held(request, page, hold)
+    _send_from_io_thread(request, page)
+
+
 def follow(request: ResponseFuture, attempt: Attempt, keyspace: str, came: Any) -> None:
     """End the page of a USE when every connection of the session is in *keyspace*."""
     changed = f"The keyspace of the session is {keyspace!r} now"
@@ -144,11 +182,7 @@ def follow(request: ResponseFuture, attempt: Attempt, keyspace: str, came: Any) 
     request.session._set_keyspace_for_all_pools(keyspace, done, behind)
 
 
-# ---- fallback
-
-#: By connection: the sessions whose requests depend on its keyspace; True for those that changed it by a USE.
-_tenants: WeakKeyDictionary[Connection, WeakKeyDictionary[Session, bool]] = WeakKeyDictionary()
-_lock = driver_lock("of the sessions that use a control connection")
+# ---- requests that no pool takes
 
 
 def falls_back(cluster: Cluster) -> bool:
@@ -193,6 +227,7 @@ def _sent_by_control(request: ResponseFuture, page: int) -> bool:
     if session._on_io_thread():
         return _send_by_control(request, page, connection)
     try:
+        # No host is tried twice: the plan has none left.
         session.cluster.reactor.call_soon(partial(_send_from_io_thread, request, page))
     except STOPPED:
         return False
@@ -200,7 +235,7 @@ def _sent_by_control(request: ResponseFuture, page: int) -> bool:
 
 
 def _send_from_io_thread(request: ResponseFuture, page: int) -> None:
-    """Send *page* of *request*, on the I/O thread. No host is tried twice: the plan has none left."""
+    """Send *page* of *request*, on the I/O thread."""
     if not request._is_over(page):
         try:
             request._execution.sending.send(request, page)
@@ -261,43 +296,3 @@ def _enter(request: ResponseFuture, connection: Connection, keyspace: str | None
             return False
         tenants[session] = uses or tenants.get(session, False)
         return True
-
-
-# ---- using
-
-
-def hand_over(request: ResponseFuture, page: int) -> bool:
-    """Hold the connections, and let the I/O thread send *request*, a USE. Return False if the caller is to send it: on
-    the I/O thread (the connections are held from then on), and if the session has no I/O thread any more."""
-    session = request.session
-    if session.is_shutdown:
-        return False
-    reactor: Any = session.cluster.reactor
-    if not isinstance(reactor, Reactor):
-        return False
-    if reactor.in_reactor():
-        if not any(isinstance(timer, Hold) for timer in request._timers or ()):
-            hold = _hold_of(session)
-            hold.begin()
-            _send_held(request, page, hold)
-        return False
-    hold = _hold_of(session)
-    return hold.begin(reactor, partial(_send, request, page, hold))
-
-
-def _hold_of(session: Session) -> Hold:
-    return Hold(session._pool_set.channels)
-
-
-def _send_held(request: ResponseFuture, page: int, hold: Hold) -> None:
-    request._right = DRIVER  # its hold does not apply to itself
-    request._add_timer(page, hold)
-
-
-def _send(request: ResponseFuture, page: int, hold: Hold) -> None:
-    _send_held(request, page, hold)
-    if not request._is_over(page):
-        try:
-            request._execution.sending.send(request, page)
-        except Exception as error:  # of a user's policy
-            request._fail(page, error)

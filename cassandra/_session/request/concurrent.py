@@ -1,26 +1,20 @@
-"""Batch of compiled requests under one native operation.
+"""Concurrent execution of statements (cassandra.concurrent).
 
-L5. A :class:`Volley` belongs to the thread that made it, which sends its requests, waits for the first outcomes and
-makes the results; the I/O thread only delivers outcomes. Its in-flight requests are :class:`Flight` objects instead of
-ResponseFutures. Nearly all end with plain rows or nothing, which is processed natively. A request with another outcome
-(an error, a timeout, a response with warnings …) becomes a ResponseFuture, which continues as if it had been one from
-the beginning, with retries, re-preparing and the next page.
+L5. The calling thread draws the statements, keeps up to *concurrency* requests in flight and collects the outcomes. So
+an application's generator runs on the application's own thread, nothing recurses, and with an endless generator memory
+stays bounded by the window. Prepared statements of an unmodified session are sent as a batch (:class:`Volley`), without
+``execute_async``; all others are sent by a ResponseFuture each, which reports to the batch too. If ``execute_async``
+was replaced (by a tracer, a subclass, a wrapper around the session, a mock), the replacement is called for each
+statement.
+
+A :class:`Volley` is a batch of compiled requests under one native operation. It belongs to the thread that made it,
+which sends its requests, waits for the first outcomes and makes the results; the I/O thread only delivers outcomes. Its
+in-flight requests are :class:`Flight` objects instead of ResponseFutures. Nearly all end with plain rows or nothing,
+which is processed natively. A request with another outcome (an error, a timeout, a response with warnings …) becomes a
+ResponseFuture, which continues as if it had been one from the beginning, with retries, re-preparing and the next page.
 
 Other threads append to ``ended``, and then end the wait by :meth:`Volley.nudge`. If the peer of an in-flight request is
 silent, the I/O thread gives the attempt up, and continues with another host as a ResponseFuture.
-
-Choice between a batch and calls of ``execute_async`` for concurrent statements.
-
-L5. Statements of an unmodified session are sent as a batch, without ``execute_async``. If that method was replaced (by
-a tracer, a subclass, a wrapper around the session, a mock), the replacement is called for each statement.
-
-Concurrent execution of statements (cassandra.concurrent).
-
-L5. The calling thread draws the statements, keeps up to *concurrency* requests in flight and collects the outcomes.
-So an application's generator runs on the application's own thread, nothing recurses, and with an endless generator
-memory stays bounded by the window. Prepared statements are sent as a batch
-(:class:`Volley`), all others by a ResponseFuture each, which reports to the batch
-too.
 """
 
 from __future__ import annotations
@@ -60,6 +54,9 @@ if TYPE_CHECKING:
 
     from .plans import CompiledExecute
 
+WINDOW = 2  # limit of requests sent ahead of the oldest result not yet yielded, as a multiple of the concurrency
+_LOOK = 1.0  # seconds between two checks; the event ends a wait
+
 _NUDGE = Failure(CLOSED, "wake-up without an outcome", False, 0.0)
 
 #: ``start(index, statement, values, error)``
@@ -74,6 +71,9 @@ class ExecutionResult(NamedTuple):
 
 
 ExecutionResult.__module__ = "cassandra.concurrent"
+
+
+# ---- batch of compiled requests
 
 
 class Volley(Flights):
@@ -235,9 +235,7 @@ def error_of(future: Any) -> BaseException | None:
     return outcome[1] if type(outcome) is tuple else None
 
 
-# ---- calls
-
-_LOOK = 1.0  # seconds between two checks; the event ends a wait
+# ---- calls of execute_async
 
 
 def plain_session(session: Any) -> Session | None:
@@ -329,9 +327,7 @@ class Calls:
         """Do nothing: outcomes that are still to come are dropped with this object."""
 
 
-# ---- concurrent
-
-WINDOW = 2  # limit of requests sent ahead of the oldest result not yet yielded, as a multiple of the concurrency
+# ---- blocking execution
 
 
 def execute_concurrent(

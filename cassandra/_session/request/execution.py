@@ -1,46 +1,31 @@
-"""Content: the message of one request, and the result plan that decodes its response.
-
-L5. A compiled request (``compiled.py``) has a frame that every attempt sends; message and statement are made on demand.
-As a reader of the message may change it, the request is sent from the message instead of the frame once the message was
-made.
-
-Message and result plan belong together and are replaced as one, by the I/O thread; attempts that are being encoded keep
-the pair that they began with. Two threads may make an object on demand at the same time: the first one is kept, by one
-native step (``replaced``).
-
-QueryPlan: the targets of the attempts of one request, best first.
-
-L5. The policy's first choice comes first; the rest of the plan is made only when that one fails.
-
-Threads: the caller that sends the first attempt consumes the plan until one is sent; from then on the plan belongs to
-the I/O thread, which speculates, retries and serves the admission queue. There is no lock, as the I/O thread would wait
-for a caller that the handler of a signal may have interrupted. If a program consumes ``future.query_plan`` at the same
-time, each host is still returned once: a call of :meth:`QueryPlan.next` during another one returns None.
-
-Sending: the attempts of one request, in the order of its query plan.
-
-L5. A :class:`Sending` belongs to an :class:`~cassandra._session.request.execution.Execution` and keeps the errors of
-earlier attempts. The request is a parameter of each step: it owns the attempts in flight, page and outcome, see
-``transport_parts/request.pxi``. An attempt is *registered* with the request before it is submitted, as its response may
-arrive before submitting returns; it is removed when its outcome is processed, when it is given up, or when sending it
-fails.
-
-Steps run on the thread that makes the request, on the one that processes an outcome, and, for speculation and delayed
-retries, on the I/O thread. They share the query plan (see ``plan.py`` on concurrent use) and the attempts, which belong
-to the request.
-
-Execution: the slow path of one request: errors, retries, non-row results, re-preparing.
+"""Execution: the slow path of one request: errors, retries, non-row results, re-preparing.
 
 L5. For nearly all requests of prepared statements, native code alone sends the request and processes the response
-(``transport_parts/request.pxi``). The rest is in an object of this class, made on demand: :attr:`sending` has the
-content and the targets, this object interprets the outcomes of attempts. Neither refers to the request, which is a
-parameter of each step, and which alone owns attempts, page, outcome and deadline.
+(``transport_parts/request.pxi``). The rest is in an :class:`Execution`, made on demand, which interprets the outcomes
+of attempts. Its :class:`Content` has the message, and the result plan that decodes the response; its :class:`Sending`
+makes the attempts in the order of a :class:`QueryPlan`, and keeps the errors of earlier ones. None of these refers to
+the request, which is a parameter of each step, and which alone owns attempts in flight, page, outcome and deadline.
 
-Callers wait, the I/O thread decides: ``process`` and its consequences run on the I/O thread, one outcome of a request
-after the other, where no handler of a signal can interrupt them between two changes. They never block. Callers run
-``read_plain``, which decodes a result and changes nothing, so that it may be interrupted anywhere and repeated. Callers
-also run the steps that make a request and begin a page, before anything is in flight: until then no other thread has
-the attempts, and an exception ends the page.
+Callers wait, the I/O thread decides: :meth:`Execution.process` and its consequences run on the I/O thread, one outcome
+of a request after the other, where no handler of a signal can interrupt them between two changes. They never block.
+Speculation and delayed retries run there, too. Callers run :meth:`Execution.read_plain`, which decodes a result and
+changes nothing, so that it may be interrupted anywhere and repeated. Callers also run the steps that make a request and
+begin a page, before anything is in flight: until then no other thread has the attempts, and an exception ends the page.
+
+Content: a compiled request (``plans.py``) has a frame that every attempt sends; message and statement are made on
+demand. As a reader of the message may change it, the request is sent from the message instead of the frame once the
+message was made. Message and result plan belong together and are replaced as one, by the I/O thread; attempts that are
+being encoded keep the pair that they began with. Two threads may make an object on demand at the same time: the first
+one is kept, by one native step (``replaced``).
+
+Query plan: the policy's first choice comes first; the rest of the plan is made only when that one fails. The caller
+that sends the first attempt consumes the plan until one is sent; from then on the plan belongs to the I/O thread, which
+speculates, retries and serves the admission queue. There is no lock, as the I/O thread would wait for a caller that the
+handler of a signal may have interrupted. If a program consumes ``future.query_plan`` at the same time, each host is
+still returned once: a call of :meth:`QueryPlan.next` during another one returns None.
+
+Attempts: an attempt is *registered* with the request before it is submitted, as its response may arrive before
+submitting returns; it is removed when its outcome is processed, when it is given up, or when sending it fails.
 """
 
 from __future__ import annotations
@@ -66,9 +51,8 @@ from cassandra._wire.messages.requests import ExecuteMessage, PrepareMessage
 from cassandra._wire.messages.responses import ResultMessage
 from cassandra._wire.rows import apply_factory, rows_and_page
 
-from . import completion
 from .admission import wait_for_connection, wait_for_room
-from .completion import hand_over, sent_elsewhere
+from .completion import agree, follow, hand_over, sent_elsewhere
 from .notes import learn_tablet, with_version_block
 from .result import NOTHING, Beside, Came, beside, has_extras
 from .retry import (
@@ -100,13 +84,21 @@ if TYPE_CHECKING:
     from .observers import TrackedAttempt
     from .plans import CompiledExecute
 
+log = get_logger("cassandra.cluster")
+
 METADATA_IDS = 5  # first protocol version with result metadata ids
+ITS_OWN_TIME = 0.01  # seconds: with no more time left than this, the request itself has timed out
+REPREPARE_LIMIT = 5  # per statement and host: a request that needs more re-preparations fails
+NO_POOL = "Host has been marked down or removed"
 
 #: CQL that changes the keyspace of the connection it is sent on, behind white space and comments.
 #: Each comment has only one possible end, or the number of combinations of many comments would explode.
 USE = re.compile(r"(?:\s|--[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*USE\b", re.IGNORECASE)
 #: First characters of such texts.
 BEFORE_USE = frozenset("uU-/ \t\n\r\f\v")
+
+
+# ---- message and result plan
 
 
 class Content:
@@ -265,7 +257,7 @@ def _described(message: Any, connection: Connection) -> Any:
     return message
 
 
-# ---- plan
+# ---- order of the hosts
 
 
 class QueryPlan:
@@ -318,9 +310,7 @@ def _next_of(places: Iterator[Place]) -> Place | None:
         raise
 
 
-# ---- sending
-
-NO_POOL = "Host has been marked down or removed"
+# ---- attempts along the plan
 
 
 def closed_text(session: Session) -> str:
@@ -462,7 +452,7 @@ class Sending:
 
     def look(self, request: ResponseFuture) -> None:
         """Send the request to another host too, which is safe, if the peers of all its attempts are silent (see
-        ``silence.py``). Called by the thread that processes its outcomes."""
+        ``_net/health.py``). Called by the thread that processes its outcomes."""
         attempts = list(request._attempts.values())
         if attempts and all(attempt.connection.is_silent for attempt in attempts):
             self._speculate(request, attempts[0].page)
@@ -539,12 +529,7 @@ def hosts_of(request: ResponseFuture) -> Iterator[Host]:
         yield place.host
 
 
-# ---- execution
-
-log = get_logger("cassandra.cluster")
-
-ITS_OWN_TIME = 0.01  # seconds: with no more time left than this, the request itself has timed out
-REPREPARE_LIMIT = 5  # per statement and host: a request that needs more re-preparations fails
+# ---- outcomes of attempts
 
 
 class Execution(RequestHooks):
@@ -690,9 +675,9 @@ class Execution(RequestHooks):
         elif kind == ResultKind.VOID or kind == ResultKind.PREPARED:
             request._conclude(attempt.page, None if kind == ResultKind.VOID else message, None, beside(message))
         elif kind == ResultKind.SET_KEYSPACE:
-            completion.follow(request, attempt, message.new_keyspace or "", beside(message))
+            follow(request, attempt, message.new_keyspace or "", beside(message))
         elif kind == ResultKind.SCHEMA_CHANGE:
-            completion.agree(request, attempt, message.schema_change_event, beside(message))
+            agree(request, attempt, message.schema_change_event, beside(message))
         else:
             request._fail(attempt.page, DriverException(f"unknown kind of RESULT: {kind!r}"))
 

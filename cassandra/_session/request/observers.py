@@ -1,14 +1,12 @@
-"""Latencies of attempts, for latency aware policies.
-
-L5. Requests of such a policy have its latency recorder (``meter``), which is called with the duration of each attempt,
-from sending to the arrival of the response, independently of the time at which the response is processed. Other
-requests have no cost.
-
-Observers of requests and attempts, and the log of slow requests.
+"""Observers of requests and attempts: request trackers, the log of slow requests, and latencies for policies.
 
 L5. A session whose cluster has a ``request_tracker`` or a ``slow_request_threshold`` has a :class:`Tracking`, and each
 of its requests is processed in Python, as with request init listeners; other sessions have no cost. Exceptions of a
 tracker are logged and have no other effect.
+
+Requests of a latency aware policy have its latency recorder (``meter``), which is called with the duration of each
+attempt, from sending to the arrival of the response, independently of the time at which the response is processed.
+Other requests have no cost.
 """
 
 from __future__ import annotations
@@ -31,34 +29,11 @@ if TYPE_CHECKING:
 
     from .future import ResponseFuture
 
-#: ``meter(host, seconds, answered)``; *answered* is False for an error, and for no response in time.
-Meter = Callable[[Any, float, bool], None]
-
-
-def measured(router: Router, session: Session) -> Router:
-    """Return *router*, which is new, with the numbers of requests in flight if its policy is latency aware."""
-    if isinstance(router, PickingRouter) and router.latency_aware is not None:
-
-        def in_flight(host: Host) -> int:
-            pool = session._pool_set.pools.get(host)  # the pool of this process: a forked child has its own
-            return 0 if pool is None else pool.in_flight
-
-        router.measure(in_flight)
-    return router
-
-
-def meter_of(router: Router) -> Meter | None:
-    """Return the latency recorder for requests by *router*, or None."""
-    if isinstance(router, PickingRouter) and router.latency_aware is not None:
-        meter: Meter = router.latency_aware._measured
-        return meter
-    return None
-
-
-# ---- tracking
-
 log = get_logger("cassandra.cluster")
 slow_log = get_logger("cassandra.slow")
+
+#: Latency recorder, ``meter(host, seconds, answered)``; *answered* is False for an error, and for no response in time.
+Meter = Callable[[Any, float, bool], None]
 
 
 @public("cassandra.metrics")
@@ -156,3 +131,26 @@ def _text_of(request: ResponseFuture) -> str:
     query = request.query
     prepared = getattr(query, "prepared_statement", query)
     return str(getattr(prepared, "query_string", None) or query)
+
+
+# ---- latencies of attempts
+
+
+def measured(router: Router, session: Session) -> Router:
+    """Return *router*, which is new, with the numbers of requests in flight if its policy is latency aware."""
+    if isinstance(router, PickingRouter) and router.latency_aware is not None:
+
+        def in_flight(host: Host) -> int:
+            pool = session._pool_set.pools.get(host)  # the pool of this process: a forked child has its own
+            return 0 if pool is None else pool.in_flight
+
+        router.measure(in_flight)
+    return router
+
+
+def meter_of(router: Router) -> Meter | None:
+    """Return the latency recorder for requests by *router*, or None."""
+    if isinstance(router, PickingRouter) and router.latency_aware is not None:
+        meter: Meter = router.latency_aware._measured
+        return meter
+    return None

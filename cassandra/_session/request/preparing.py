@@ -1,26 +1,24 @@
-"""PREPARE: on one host for the response, on the others so that the first execution there is fast.
+"""PREPARE: for an application, and again for requests on a host that has forgotten their statement.
 
-L5. Preparing twice changes nothing. So if a host has not responded after a part of the timeout, PREPARE is sent to the
-next one as well, and the first response is used. The other hosts, where the statement is prepared ahead, get as much
-time, and never more than the whole call; a host that misses it prepares the statement when it first gets an execution.
+L5. An application's statement is prepared on one host for the response, on the others so that the first execution there
+is fast. Preparing twice changes nothing. So if a host has not responded after a part of the timeout, PREPARE is sent to
+the next one as well, and the first response is used. The other hosts, where the statement is prepared ahead, get as
+much time, and never more than the whole call; a host that misses it prepares the statement when it first gets an
+execution. Preparing is a command. If the wait of a caller is interrupted, the command continues: the statement is
+registered as if the caller had received it, but weakly, so it is dropped.
 
-Preparing is a command. If the wait of a caller is interrupted, the command continues: the statement is registered as if
-the caller had received it, but weakly, so it is dropped.
-
-Prepares a statement again on a host that has forgotten it: once for all requests that need it there, and only if the
-host would still decode their bound values with the same types.
-
-L5. After a restart of a node every request in flight gets UNPREPARED at about the same time. The first request for a
-statement on a host begins a *preparation*, which belongs to none of them. Each request, the first too, *waits* with an
-attempt of its own that has no stream, until the preparation has ended, the request's own time is up, or the request is
-over for another reason. The response, or its absence, is passed to all waiters at that time; execution.py interprets
-it for each.
+After a restart of a node every request in flight gets UNPREPARED at about the same time. The first request for a
+statement on a host begins a *preparation*, which belongs to none of them: it is prepared once for all requests that
+need it there. Each request, the first too, *waits* with an attempt of its own that has no stream, until the preparation
+has ended, the request's own time is up, or the request is over for another reason. The response, or its absence, is
+passed to all waiters at that time; ``execution.py`` interprets it for each.
 
 From the moment that a host gets PREPARE the id of the statement is valid there again, and the host executes all other
 requests with it that are in flight. If the table was dropped and created again with other types, their values have the
-wrong types. So the types are compared first, with the schema tables. If these do not prove that nothing has changed
-(other types, user types, parameters that are not columns), the statement is first prepared under another id, by a blank
-after its text, and compared with that response.
+wrong types. So the types are compared first, with the schema tables, and a request is only sent again if the host
+would still decode its bound values with the same types. If the tables do not prove that nothing has changed (other
+types, user types, parameters that are not columns), the statement is first prepared under another id, by a blank after
+its text, and compared with that response.
 
 States of a preparation: *asking* for the columns, *looking* at the statement under the other id, *preparing*. In these
 states it is in ``_under_way``; it ends exactly once, in ``_end``, ``_fail`` or ``_refuse``, which remove it. Its
@@ -57,14 +55,17 @@ if TYPE_CHECKING:
     from cassandra._routing.host import Host
     from cassandra._session.session import Session
 
-
 log = get_logger("cassandra.cluster")
-
-Payload = Mapping[str, bytes | None]
-
 
 FURTHER_HOSTS = 3  # at most, besides the first one
 PER_HOST = 2.0  # seconds, or less with a short timeout: preparing takes a few milliseconds
+
+Payload = Mapping[str, bytes | None]
+#: Host, statement id, keyspace. Before protocol 5 the connection's keyspace is part of the prepared statement.
+Key = tuple["Host", bytes, str | None]
+
+
+# ---- for an application
 
 
 class NextHost(SpeculativeExecutionPlan):
@@ -208,10 +209,7 @@ def _log_failure(future: ResponseFuture, error: BaseException) -> None:
     )
 
 
-# ---- repreparing
-
-#: Host, statement id, keyspace. Before protocol 5 the connection's keyspace is part of the prepared statement.
-Key = tuple["Host", bytes, str | None]
+# ---- again, for requests
 
 
 class Waiting:

@@ -1,24 +1,19 @@
-"""Columnar: the methods of ResultSet that read a result as columns.
+"""ResultSet: the rows of a request, page after page, as rows or as columns (cassandra.cluster).
 
-L5. The implementation is in ``columns.py``, which is imported on first use.
-
-Outcome of a page of a request, and the retained parts of its response.
-
-L5. The types that native and Python code exchange, and functions that fill them.
-
-Types of rows for type checkers (L5): ``ResultSet[Product]``.
-
-The parameter has a default, so that ``ResultSet`` alone means any rows, as in programs that do not use the parameter.
-
-ResultSet: the rows of a request, page after page (cassandra.cluster).
-
-L5. A ResultSet belongs to the thread or task that iterates it. Not slotted: applications subclass it.
+L5. A ResultSet belongs to the thread or task that iterates it. Not slotted: applications subclass it. Columns are made
+by ``columns.py``, which is imported on first use.
 
 A result with a next page is *idle*, or it has *requested* that page (``_fetching`` is its number), ahead (``_ahead`` is
 the time of the request) or on demand. Only iteration requests it ahead, once it has begun with the page before. The
 result becomes idle again when it turns to the page, or when the page has failed and a caller has got the error. So
 there is at most one page ahead. Until then the page is an outcome of the future: bytes. Dropping a result cancels
 nothing: the requested page arrives, and is freed with the future.
+
+``Outcome`` and ``Came`` are the types that native and Python code exchange for a page and the retained parts of its
+response.
+
+Classes that have rows take the type of a row as a parameter, for type checkers: ``ResultSet[Product]``. The parameter
+has a default, so that ``ResultSet`` alone means any rows, as in programs that do not use the parameter.
 """
 
 from __future__ import annotations
@@ -42,99 +37,41 @@ from cassandra._wire.messages.responses import ResultMessage
 from cassandra._wire.rows import column_types, dict_factory, named_tuple_factory, tuple_factory
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from cassandra._core.transport import Flight
 
     from .columns import ArrowStream
     from .future import ResponseFuture
     from .trace import QueryTrace
+else:
+    from typing import TypeVar
+
+log = get_logger("cassandra.cluster")
+
+if TYPE_CHECKING:
+    Row = TypeVar("Row", default=Any)
+
+    class OfRows(Generic[Row]):
+        """Base of classes that have rows."""
+
+else:
+    Row = TypeVar("Row")
+
+    class OfRows:
+        """Base of classes that have rows. ``Generic`` would be visible among the bases of public classes."""
+
+        __slots__ = ()
+
+        def __class_getitem__(cls, row: Any) -> Any:
+            return cls if row is Row else GenericAlias(cls, row)
 
 
-class Columnar(Answer):
-    """A result as columns. The derived class turns the pages."""
-
-    def arrow(
-        self,
-        target_rows: int = 65536,
-        *,
-        strings: Literal["utf8", "view", "dictionary"] = "utf8",
-        decimals: Literal["utf8"] | tuple[int, int] = "utf8",
-        varints: Literal["utf8", "int64"] | int = "utf8",
-        uuids: Literal["arrow.uuid", "binary"] = "arrow.uuid",
-        on_schema_change: Literal["raise", "cast"] = "raise",
-    ) -> ArrowStream:
-        """Return the result as Arrow record batches of *target_rows* rows, or more if pages are larger. The other
-        options select the Arrow types of text, decimal, varint and uuid; a number out of range is an error.
-
-        A result is read either as rows or as columns. Its first page can be read as both, until the result turns to
-        another page. Raises RuntimeError after that, TypeError for a result without rows.
-
-        .. versionadded:: 4.0
-        """
-        from .columns import stream_of
-
-        return stream_of(self, (strings, decimals, varints, uuids), target_rows, on_schema_change)
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self.arrow().__arrow_c_stream__(requested_schema)
-
-    def __arrow_c_schema__(self) -> Any:
-        return self.arrow().__arrow_c_schema__()
-
-    def to_arrow(self, **options: Any) -> Any:
-        """Return a ``pyarrow.Table``; *options*, here and in the following methods, are those of :meth:`arrow`. A page
-        that fails raises the same error as for rows."""
-        from .columns import to_arrow
-
-        return to_arrow(self.arrow(**options))
-
-    def to_pandas(self, **options: Any) -> Any:
-        """Return a ``pandas.DataFrame``. Without an option, decimals are ``Decimal`` objects, varints int64 or, if one
-        is out of range, ``int`` objects; the guide's page on columns has all types."""
-        from .columns import to_pandas
-
-        return to_pandas(self.arrow(**options), _text_numbers(options))
-
-    def to_polars(self, **options: Any) -> Any:
-        """Return a ``polars.DataFrame``. Without an option, decimals are ``Decimal(38, scale)`` and varints ``Int64``;
-        a column with a number out of range has Python objects."""
-        from .columns import to_polars
-
-        return to_polars(self.arrow(**options), _text_numbers(options))
-
-    def to_numpy(self) -> dict[str, Any]:
-        """Return arrays by column name, as :class:`~cassandra.protocol.NumpyProtocolHandler` does, of all pages."""
-        from .columns import to_numpy
-
-        return to_numpy(self)
-
-    async def to_arrow_async(self, **options: Any) -> Any:
-        """As :meth:`to_arrow`, without blocking the running loop; likewise the following methods."""
-        from .columns import to_arrow
-
-        return to_arrow(await self.arrow(**options).read_all_async())
-
-    async def to_pandas_async(self, **options: Any) -> Any:
-        from .columns import to_pandas
-
-        return to_pandas(await self.arrow(**options).read_all_async(), _text_numbers(options))
-
-    async def to_polars_async(self, **options: Any) -> Any:
-        from .columns import to_polars
-
-        return to_polars(await self.arrow(**options).read_all_async(), _text_numbers(options))
-
-    async def to_numpy_async(self) -> dict[str, Any]:
-        from .columns import to_numpy_async
-
-        return await to_numpy_async(self)
+#: ``factory(column_names, rows)``, or None for tuples.
+RowFactory = Callable[[list[str], list[Any]], Sequence[Row]] | None
 
 
-def _text_numbers(options: dict[str, Any]) -> list[str]:
-    """Return the options that select numbers as text."""
-    return [name for name in ("decimals", "varints") if options.get(name) == "utf8"]
-
-
-# ---- outcome
+# ---- outcome of a page
 
 
 class Beside:
@@ -178,42 +115,11 @@ def beside(answer: Any) -> Came:
     return NOTHING if warnings is None and payload is None else (None, None, Beside(warnings, payload), None)
 
 
-# ---- row_types
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar
-else:
-    from typing import TypeVar
-
-if TYPE_CHECKING:
-    Row = TypeVar("Row", default=Any)
-
-    class OfRows(Generic[Row]):
-        """Base of classes that have rows."""
-
-else:
-    Row = TypeVar("Row")
-
-    class OfRows:
-        """Base of classes that have rows. ``Generic`` would be visible among the bases of public classes."""
-
-        __slots__ = ()
-
-        def __class_getitem__(cls, row: Any) -> Any:
-            return cls if row is Row else GenericAlias(cls, row)
-
-
-#: ``factory(column_names, rows)``, or None for tuples.
-RowFactory = Callable[[list[str], list[Any]], Sequence[Row]] | None
-
-
-# ---- result
-
-log = get_logger("cassandra.cluster")
+# ---- the result
 
 
 @public("cassandra.cluster")
-class ResultSet(Columnar, OfRows[Row]):
+class ResultSet(Answer, OfRows[Row]):
     """Rows of the current page, and methods that fetch the next ones.
 
     Iterating yields the rows of all pages; ``async for`` does the same without blocking the loop. The next page is
@@ -244,7 +150,7 @@ class ResultSet(Columnar, OfRows[Row]):
 
     def _future_of(self, flight: Flight) -> ResponseFuture[Row]:
         """Return a future for a result that was made without one."""
-        from .concurrent import future_of  # volley.py makes results, and imports this module
+        from .concurrent import future_of  # which makes results, and imports this module
 
         future = future_of(flight)
         future._outcome = (self._unopened, None, (self._plan, self._paging_state, self._beside, self._kept), 0)
@@ -270,7 +176,7 @@ class ResultSet(Columnar, OfRows[Row]):
         more = ", and there are more" if self.has_more_pages else ""
         return f"<ResultSet: {described(self._unopened)}{more}>"
 
-    # ---- columns
+    # ---- names and types of columns
 
     @property
     def column_names(self) -> list[str] | None:
@@ -571,6 +477,84 @@ class ResultSet(Columnar, OfRows[Row]):
 
     __nonzero__ = __bool__
 
+    # ---- as columns
+
+    def arrow(
+        self,
+        target_rows: int = 65536,
+        *,
+        strings: Literal["utf8", "view", "dictionary"] = "utf8",
+        decimals: Literal["utf8"] | tuple[int, int] = "utf8",
+        varints: Literal["utf8", "int64"] | int = "utf8",
+        uuids: Literal["arrow.uuid", "binary"] = "arrow.uuid",
+        on_schema_change: Literal["raise", "cast"] = "raise",
+    ) -> ArrowStream:
+        """Return the result as Arrow record batches of *target_rows* rows, or more if pages are larger. The other
+        options select the Arrow types of text, decimal, varint and uuid; a number out of range is an error.
+
+        A result is read either as rows or as columns. Its first page can be read as both, until the result turns to
+        another page. Raises RuntimeError after that, TypeError for a result without rows.
+
+        .. versionadded:: 4.0
+        """
+        from .columns import stream_of
+
+        return stream_of(self, (strings, decimals, varints, uuids), target_rows, on_schema_change)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> Any:
+        return self.arrow().__arrow_c_schema__()
+
+    def to_arrow(self, **options: Any) -> Any:
+        """Return a ``pyarrow.Table``; *options*, here and in the following methods, are those of :meth:`arrow`. A page
+        that fails raises the same error as for rows."""
+        from .columns import to_arrow
+
+        return to_arrow(self.arrow(**options))
+
+    def to_pandas(self, **options: Any) -> Any:
+        """Return a ``pandas.DataFrame``. Without an option, decimals are ``Decimal`` objects, varints int64 or, if one
+        is out of range, ``int`` objects; the guide's page on columns has all types."""
+        from .columns import to_pandas
+
+        return to_pandas(self.arrow(**options), _text_numbers(options))
+
+    def to_polars(self, **options: Any) -> Any:
+        """Return a ``polars.DataFrame``. Without an option, decimals are ``Decimal(38, scale)`` and varints ``Int64``;
+        a column with a number out of range has Python objects."""
+        from .columns import to_polars
+
+        return to_polars(self.arrow(**options), _text_numbers(options))
+
+    def to_numpy(self) -> dict[str, Any]:
+        """Return arrays by column name, as :class:`~cassandra.protocol.NumpyProtocolHandler` does, of all pages."""
+        from .columns import to_numpy
+
+        return to_numpy(self)
+
+    async def to_arrow_async(self, **options: Any) -> Any:
+        """As :meth:`to_arrow`, without blocking the running loop; likewise the following methods."""
+        from .columns import to_arrow
+
+        return to_arrow(await self.arrow(**options).read_all_async())
+
+    async def to_pandas_async(self, **options: Any) -> Any:
+        from .columns import to_pandas
+
+        return to_pandas(await self.arrow(**options).read_all_async(), _text_numbers(options))
+
+    async def to_polars_async(self, **options: Any) -> Any:
+        from .columns import to_polars
+
+        return to_polars(await self.arrow(**options).read_all_async(), _text_numbers(options))
+
+    async def to_numpy_async(self) -> dict[str, Any]:
+        from .columns import to_numpy_async
+
+        return await to_numpy_async(self)
+
     # ---- lightweight transactions, traces
 
     @property
@@ -607,6 +591,9 @@ class ResultSet(Columnar, OfRows[Row]):
         raise UnsupportedOperation("Continuous paging needs a DSE server, which this driver does not support.")
 
 
+_NEXT: Any = ResultSet.__dict__["__next__"]
+
+
 def described(result: Any) -> str:
     """Return the size of *result*, of a page, as text."""
     if result is None:
@@ -630,4 +617,6 @@ def _as_rows(result: Any) -> Any:
     return [result] if result else []
 
 
-_NEXT: Any = ResultSet.__dict__["__next__"]
+def _text_numbers(options: dict[str, Any]) -> list[str]:
+    """Return the options that select numbers as text."""
+    return [name for name in ("decimals", "varints") if options.get(name) == "utf8"]

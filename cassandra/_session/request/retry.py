@@ -1,8 +1,4 @@
-"""Attempts of a request: the errors that they end with.
-
-L5. Pure functions, for any thread.
-
-Retry decisions: one table of the meaning of errors of attempts, and the functions that apply it.
+"""Retry decisions: one table of the meaning of errors of attempts, and the functions that apply it.
 
 L5. Two clients read the table:
 
@@ -62,21 +58,14 @@ if TYPE_CHECKING:
 
 KEYSPACE_PER_REQUEST = 5  # first protocol version with a keyspace field in requests
 
+RETRY, RETHROW, IGNORE, RETRY_NEXT_HOST = 0, 1, 2, 3  # RetryPolicy's constants
 
-def connection_error(failure: Failure, host: Host) -> ConnectionException:
-    """Return the exception of an attempt without a response. Its ``maybe_executed`` is False if nothing was sent."""
-    cause = failure.cause
-    if isinstance(cause, ConnectionException) and not failure.sent:
-        return cause
-    error = ConnectionException(
-        f"Connection to {host.endpoint} was lost {failure.elapsed:.3f} s after the request was "
-        f"{'sent' if failure.sent else 'queued'}: {failure.message}",
-        host.endpoint,
-    )
-    error.__cause__ = cause
-    annotate(error, maybe_executed=failure.sent)
-    return error
+#: Raised by submit() when nothing was sent.
+NOT_SENT = (NoConnectionsAvailable, ConnectionBusy, ConnectionShutdown)
 
+UNKNOWN_STATEMENT = Statement()  # of a message that a program built itself
+FEW_ATTEMPTS = 4  # until a repeatable request fails that Repeat.FEW_TIMES applies to
+FIRST_DELAY, LONGEST_DELAY = 0.01, 2.0  # seconds
 
 #: Settings of messages: name, type, description of the type.
 SETTINGS: tuple[tuple[str, type, str], ...] = (
@@ -88,40 +77,7 @@ SETTINGS: tuple[tuple[str, type, str], ...] = (
 )
 
 
-def encoding_error(message: Any, error: Exception) -> Exception:
-    """Return *error*, raised by encoding *message*, or a TypeError that names the setting of a wrong type."""
-    payload = getattr(message, "custom_payload", None) or {}
-    wrong = [
-        f"custom_payload[{key!r}] must be bytes, not {value!r}"
-        for key, value in payload.items()
-        if value is not None and not isinstance(value, (bytes, bytearray, memoryview))
-    ]
-    for name, kind, wanted in SETTINGS:
-        value = getattr(message, name, None)
-        if value is not None and not isinstance(value, kind):
-            wrong.append(f"{name} must be {wanted}, not {value!r}")
-    if not wrong or not isinstance(error, TypeError):
-        return error
-    named = TypeError("; ".join(wrong))
-    named.__cause__ = error
-    return named
-
-
-def is_timeout(failure: Failure) -> bool:
-    """Return True if the attempt ended by the client's timeout."""
-    return failure.kind == TIMED_OUT
-
-
-# ---- retry
-
-RETRY, RETHROW, IGNORE, RETRY_NEXT_HOST = 0, 1, 2, 3  # RetryPolicy's constants
-
-#: Raised by submit() when nothing was sent.
-NOT_SENT = (NoConnectionsAvailable, ConnectionBusy, ConnectionShutdown)
-
-UNKNOWN_STATEMENT = Statement()  # of a message that a program built itself
-FEW_ATTEMPTS = 4  # until a repeatable request fails that Repeat.FEW_TIMES applies to
-FIRST_DELAY, LONGEST_DELAY = 0.01, 2.0  # seconds
+# ---- meaning of errors
 
 
 class Repeat(Enum):
@@ -185,6 +141,9 @@ def meaning_of(error: BaseException) -> Meaning:
     return FATAL
 
 
+# ---- retry decisions
+
+
 class Decision(NamedTuple):
     """Decision of a retry policy: one of its constants, the consistency level of the next attempt (None keeps it), and
     the delay before it in seconds."""
@@ -242,7 +201,49 @@ def backoff(failures: int) -> float:
     return longest * random.uniform(0.5, 1.0)
 
 
+# ---- errors that attempts end with
+
+
 def public_error(error: Any) -> BaseException:
     """Return the exception that programs get for an ERROR; other exceptions as they are."""
     exception: BaseException = error.to_exception() if isinstance(error, ErrorMessage) else error
     return exception
+
+
+def connection_error(failure: Failure, host: Host) -> ConnectionException:
+    """Return the exception of an attempt without a response. Its ``maybe_executed`` is False if nothing was sent."""
+    cause = failure.cause
+    if isinstance(cause, ConnectionException) and not failure.sent:
+        return cause
+    error = ConnectionException(
+        f"Connection to {host.endpoint} was lost {failure.elapsed:.3f} s after the request was "
+        f"{'sent' if failure.sent else 'queued'}: {failure.message}",
+        host.endpoint,
+    )
+    error.__cause__ = cause
+    annotate(error, maybe_executed=failure.sent)
+    return error
+
+
+def encoding_error(message: Any, error: Exception) -> Exception:
+    """Return *error*, raised by encoding *message*, or a TypeError that names the setting of a wrong type."""
+    payload = getattr(message, "custom_payload", None) or {}
+    wrong = [
+        f"custom_payload[{key!r}] must be bytes, not {value!r}"
+        for key, value in payload.items()
+        if value is not None and not isinstance(value, (bytes, bytearray, memoryview))
+    ]
+    for name, kind, wanted in SETTINGS:
+        value = getattr(message, name, None)
+        if value is not None and not isinstance(value, kind):
+            wrong.append(f"{name} must be {wanted}, not {value!r}")
+    if not wrong or not isinstance(error, TypeError):
+        return error
+    named = TypeError("; ".join(wrong))
+    named.__cause__ = error
+    return named
+
+
+def is_timeout(failure: Failure) -> bool:
+    """Return True if the attempt ended by the client's timeout."""
+    return failure.kind == TIMED_OUT

@@ -1,9 +1,9 @@
-"""Marker objects that distinguish "not given" from None in the public signatures.
-
-Statements of applications (cassandra.query): CQL, and per-statement overrides of the profile.
+"""Statements of applications (cassandra.query): CQL, and per-statement overrides of the profile.
 
 L5. A statement holds no request state: it may be executed from many threads at once, which is why the token and the
-tablet of a request are attributes of the request (see future.py) and never of the statement.
+tablet of a request are attributes of the request (see ``request/future.py``) and never of the statement.
+
+A :class:`Sentinel` distinguishes "not given" from None in the public signatures.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from cassandra._base.constants import ConsistencyLevel
 if TYPE_CHECKING:
     from cassandra._routing.policies import RetryPolicy
     from cassandra._wire.encoder import Encoder
+
+RoutingKey = bytes | bytearray | str | Sequence[bytes | str]
+Payload = Mapping[str, bytes | None]
 
 
 class Sentinel:
@@ -36,12 +39,6 @@ class Sentinel:
 
 NOT_SET: Final = Sentinel("NOT_SET")
 FETCH_SIZE_UNSET: Final = Sentinel("FETCH_SIZE_UNSET")
-
-
-# ---- statements
-
-RoutingKey = bytes | bytearray | str | Sequence[bytes | str]
-Payload = Mapping[str, bytes | None]
 
 
 def pack_routing_key(components: Sequence[bytes | str]) -> bytes:

@@ -1,10 +1,8 @@
-"""The classes that an application registered for user types, and their lookup by codecs.
+"""User types that an application registered a class for: as literals in simple statements, and in rows.
 
 L5. ``_classes`` is written by the command :meth:`RegisteredTypes.register`; the codec looks up a class through
-``context`` on any thread that decodes, once per type and result metadata.
-
-Registered user types: instances of an application's class as UDT literals in simple statements, and in rows of
-statements that were prepared before.
+``context`` on any thread that decodes, once per type and result metadata. Statements that were prepared before get a
+result plan that decodes values as instances of the class (:func:`read_as`).
 """
 
 from __future__ import annotations
@@ -69,9 +67,6 @@ class RegisteredTypes:
     def _class_of(self, keyspace: str, name: str) -> Any:
         types = self._classes.get(keyspace)
         return types.get(name) if types is not None else None
-
-
-# ---- usertypes
 
 
 def register_encoder(encoder: Encoder, metadata: Metadata, keyspace: str, user_type: str, klass: type) -> None:

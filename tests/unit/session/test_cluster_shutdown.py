@@ -209,7 +209,7 @@ def test_the_interpreter_exits(fake: FakeCluster, ending: str) -> None:
     """Without a shutdown, with requests in flight: in bounded time, without a crash and without noise."""
     fake.on_query = never_answer
     script = (
-        "import sys; from cassandra._session.cluster.cluster import Cluster\n"
+        "import sys; from cassandra._session.cluster import Cluster\n"
         f"cluster = Cluster({fake.contact_points!r}); session = cluster.connect()\n"
         "future = session.execute_async('SELECT slow', timeout=None)\n"
         f"future.add_callbacks(print, lambda error: None)\n{ending}\n"
