@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.logs import get_logger
@@ -29,6 +29,7 @@ from cassandra._routing.policies import (
     SpeculativeExecutionPolicy,
     TokenAwarePolicy,
 )
+from cassandra._session.statements.statement import EXEC_PROFILE_DEFAULT as EXEC_PROFILE_DEFAULT
 from cassandra._session.statements.statement import NOT_SET, Sentinel
 from cassandra._wire.rows import named_tuple_factory
 
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.cluster")
 
-EXEC_PROFILE_DEFAULT: Final = Sentinel("EXEC_PROFILE_DEFAULT")
 OF_PROFILE: Any = NOT_SET  # instead of a row factory, because None is a valid one
 
 # The texts of scylla-driver, for warning filters of programs that match them.

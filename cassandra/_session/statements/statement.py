@@ -34,11 +34,12 @@ class Sentinel:
         return f"<{self._name}>"
 
     def __reduce__(self) -> str:
-        return self._name  # unpickles to the module attribute of that name, so identity survives
+        return self._name  # unpickles to the attribute of that name of this module, so identity survives
 
 
 NOT_SET: Final = Sentinel("NOT_SET")
 FETCH_SIZE_UNSET: Final = Sentinel("FETCH_SIZE_UNSET")
+EXEC_PROFILE_DEFAULT: Final = Sentinel("EXEC_PROFILE_DEFAULT")
 
 
 def pack_routing_key(components: Sequence[bytes | str]) -> bytes:

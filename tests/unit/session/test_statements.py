@@ -10,6 +10,8 @@ from uuid import UUID
 import pytest
 
 from cassandra import ConsistencyLevel
+from cassandra._session.statements.statement import NOT_SET
+from cassandra.cluster import EXEC_PROFILE_DEFAULT
 from cassandra.encoder import Encoder
 from cassandra.policies import RetryPolicy
 from cassandra.query import (
@@ -208,5 +210,6 @@ class TestHostTargeting:
         assert not hasattr(inner, "target_host")
 
 
-def test_unset_fetch_size_keeps_its_identity_when_pickled() -> None:
-    assert pickle.loads(pickle.dumps(FETCH_SIZE_UNSET)) is FETCH_SIZE_UNSET
+@pytest.mark.parametrize("marker", [EXEC_PROFILE_DEFAULT, FETCH_SIZE_UNSET, NOT_SET], ids=repr)
+def test_markers_keep_their_identity_when_pickled(marker: object) -> None:
+    assert pickle.loads(pickle.dumps(marker)) is marker
