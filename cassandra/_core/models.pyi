@@ -10,6 +10,27 @@ from typing_extensions import Self
 
 _I = TypeVar("_I", bound="Instance")
 
+class Kind:
+    """The values of a column that are stored as they are: those of exactly the class *cls*, or, with *item*, non-empty
+    lists, sets and dicts whose elements are of exactly this class (keys of *item*, values of *value*). Immutable.
+
+    Called, it returns a copy of a container, of whatever class the server's value is decoded to; an empty one for None.
+
+    Example::
+
+        kind = Kind(list, str)
+        kind.takes(["a"]), kind.takes([]), kind.takes([1])  # True, False, False
+    """
+
+    cls: Final[type]
+    item: Final[type | None]
+    value: Final[type | None]
+    def __init__(self, cls: type, item: type | None = None, value: type | None = None) -> None:
+        """Raise TypeError if *item* is given for another class than list, set and dict, or *value* not for dict alone."""
+    def __call__(self, value: Any) -> Any: ...
+    def takes(self, value: Any) -> bool:
+        """True if *value* is one of these values."""
+
 class InstanceLayout:
     """The index of each column in a row; columns whose values all rows of a result share follow. Immutable."""
 
@@ -39,6 +60,10 @@ class Instance:
         """Return the loaded value of the column *name*, converted; *missing* if it was not loaded."""
     def _is_known(self, name: str) -> bool:
         """True if the value of the column *name* was loaded or written."""
+    def save(self) -> Self:
+        """Insert the row, or write its changes. Return the instance. Raise the error of the request."""
+    def _save_otherwise(self) -> None:
+        """Override. As :meth:`save`, if more has to be done than to bind the values."""
     def update(self, **values: Any) -> Self:
         """Set these values, and write the changed ones. Return the instance. Raise the error of the request."""
     def _update_otherwise(self, values: dict[str, Any]) -> None:
@@ -101,11 +126,12 @@ class WorkedOut:
         """Have *known* keep *found*, also None, for these keywords. Return it."""
 
 class ExactKinds:
-    """Binds values unmodified if they are of exactly these classes; has the index of each. Immutable."""
+    """Binds values unmodified if they are of exactly these kinds; has the index of each. Immutable."""
 
-    def __init__(self, kinds: Iterable[Any], places: Iterable[int], count: int) -> None: ...
+    def __init__(self, kinds: Iterable[Kind | type | None], places: Iterable[int], count: int) -> None:
+        """*kinds*: a class stands for its values; None for no value."""
     def bound(self, given: dict[str, Any]) -> list[Any] | None:
-        """Return a list of *count* bound values, None where no value was given. Return None if the class of a value is
+        """Return a list of *count* bound values, None where no value was given. Return None if the kind of a value is
         not the one at its position in *given*."""
     def bound_with(self, given: dict[str, Any], last: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         """Return the bound values with *last* after them; and without that."""
@@ -149,11 +175,11 @@ class Plain:
         """Override. Return True if a request that ended with *error* has to be repeated."""
 
 class RowUpdate(Plain):
-    """Replaces the values of some columns in a row of *columns*. Immutable.
+    """Replaces the values of some columns in a row of *layout*. Immutable.
 
     *given*: per name, in their order, the class of its value, its index among the bound values, and its index in a row.
     *key*: class and row index of the values that are bound after those. *others*: those of the other columns, and a
-    predicate that accepts values of another class. *layout* is that of the row that was written, and of most instances.
+    predicate that accepts values of another class. *layout* has all columns.
     *usual*: methods that write in the slow path; the fast path is used while they are not replaced."""
 
     layout: Final[InstanceLayout]
@@ -165,15 +191,14 @@ class RowUpdate(Plain):
         ready: ReadyStatements,
         usual: Untouched,
         layout: InstanceLayout,
-        columns: Iterable[str],
         given: Iterable[tuple[type | None, int, int]],
         key: Iterable[tuple[type | None, int]],
         others: Iterable[tuple[type | None, int, Callable[[Any], bool]]],
     ) -> None: ...
     def bound(self, instance: Instance, given: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         """Return the bound values, and the resulting row. None if the slow path is needed: a value is of another class,
-        or unchanged; *instance* has columns that were not loaded, or that are converted when they are read; or a value
-        or an attribute of its own was set on it."""
+        or unchanged; *instance* has columns that were not loaded, or that are converted, not only copied, when they are
+        read; or a value or an attribute of its own was set on it, or a container was changed in place."""
     def send(self, instance: Instance, given: dict[str, Any]) -> tuple[Any, tuple[Any, ...]] | None:
         """Return the future of the request, and the resulting row. Once it was sent, the instance has the new values,
         also if the request fails."""
@@ -191,7 +216,7 @@ def set_row_updates(updates: RowUpdates) -> None:
 class RowInsert(Plain):
     """Inserts a row with values of some columns, which *exact* binds, and of others that are made. Immutable.
 
-    *made*: name, index among the bound values, class, and factory of the value. *left*: predicates, true if a column
+    *made*: name, index among the bound values, kind, and factory of the value. *left*: predicates, true if a column
     may be left without a value. *places*: per column of *layout*, the index of its value among the bound values, or
     None."""
 
@@ -204,20 +229,65 @@ class RowInsert(Plain):
         usual: Untouched,
         layout: InstanceLayout,
         exact: ExactKinds,
-        made: Iterable[tuple[str, int, type | None, Callable[[], Any]]],
+        made: Iterable[tuple[str, int, Kind | type | None, Callable[[], Any]]],
         left: Iterable[Callable[[], bool]],
         places: Iterable[int | None],
     ) -> None: ...
     def defaults(self) -> dict[str, Any]:
         """Make values for the columns that are not given."""
     def bound(self, given: dict[str, Any], made: dict[str, Any]) -> list[Any] | None:
-        """Return the bound values, from *given* and *made*."""
+        """Return the bound values, from *given* and *made*, for a later request: containers are copied."""
     def send(self, given: dict[str, Any], made: dict[str, Any]) -> tuple[Any, list[Any]] | None:
         """Return the future of the request, and the bound values."""
     def write(self, given: dict[str, Any], made: dict[str, Any]) -> Any:
         """Send, and wait. Return the instance of the row that was written. Raise the error of the request."""
     def written(self, bound: list[Any]) -> Any:
         """Return the instance of a row that was written."""
+
+class RowSave:
+    """Writes instances of one model whose values are bound unmodified: new ones by a :class:`RowInsert`, changes by a
+    :class:`RowUpdate`. Any thread. Immutable, except for the *most* plans of each that it keeps.
+
+    *kinds*: per column of *layout*, the kind of its values. *is_key*: true for columns of the primary key. *is_needed*:
+    true for columns that are not null in a new row. *settings* has the ``DEFAULT_KEYSPACE``; after a change of it plans
+    are made anew. *usual*: methods that write in the slow path."""
+
+    model: Final[Any]
+    layout: Final[InstanceLayout]
+    def __init__(
+        self,
+        model: Any,
+        settings: dict[str, Any],
+        usual: Untouched,
+        layout: InstanceLayout,
+        kinds: Iterable[Kind | type | None],
+        is_key: Iterable[bool],
+        is_needed: Iterable[bool],
+        most: int,
+    ) -> None: ...
+    def _insert(self, names: tuple[str, ...]) -> RowInsert | None:
+        """Override. Return the plan for a new row with values in the columns *names*."""
+    def _update(self, names: tuple[str, ...]) -> RowUpdate | None:
+        """Override. Return the plan for changes of the columns *names*."""
+    def send(self, one: Instance) -> tuple[Plain, Any, tuple[Any, ...]] | None:
+        """Return the plan, the future of its request, and the row for :meth:`written`. None if the slow path is needed:
+        nothing has changed; a null was assigned; the key, or a container in place, was changed; a value is of another
+        kind; a column was not loaded; or *one* has attributes of its own."""
+    def written(self, one: Instance, row: tuple[Any, ...]) -> None:
+        """Take *row* as the stored one: the request has succeeded."""
+
+class RowSaves:
+    """The :class:`RowSave` of models. A model keeps its own, in its ``_shapes``, under *kind*. Any thread."""
+
+    def __init__(self, kind: str, work_out: Callable[[Any], RowSave | None]) -> None: ...
+    def find(self, model: Any) -> RowSave | None:
+        """Return the kept object, or the result of *work_out*."""
+    def write(self, instance: Instance) -> bool:
+        """Save *instance*, and wait. Return False if the slow path is needed. Raise the error of the request; the
+        instance has its changes then."""
+
+def set_row_saves(saves: RowSaves) -> None:
+    """Set the saves by which ``Instance.save`` writes from now on."""
 
 class RowRead(Plain):
     """Reads the row with values by *names*, which *exact* binds, and *last* after them. Immutable, except the layout of

@@ -12,9 +12,9 @@ from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
-from cassandra._core.models import Instance, InstanceLayout
+from cassandra._core.models import Instance, InstanceLayout, Kind
 
-from . import columns
+from . import columns, containers
 from .columns import Column, Counter
 
 MISSING: Any = object()
@@ -62,6 +62,26 @@ EXACT: dict[Any, type] = {
 }
 
 
+def stored_kind(column: Column[Any]) -> Kind | None:
+    """Return the kind of values that are stored as they are: of one class, or containers of elements of one class. None
+    if there is none."""
+    container = CONTAINERS.get(type(column))
+    if container is None:
+        kind = exact_kind(column)
+        return None if kind is None else Kind(kind)
+    kinds = [exact_kind(part) for part in column.sub_types]
+    return None if None in kinds else Kind(container, *kinds)
+
+
+CONTAINERS: dict[Any, type] = {containers.List: list, containers.Map: dict, containers.Set: set}
+
+
+def copying(column: Column[Any]) -> Callable[[Any], Any]:
+    """Return the function that copies a value that can be changed in place."""
+    kind = stored_kind(column)
+    return deepcopy if kind is None or kind.item is None else kind
+
+
 def nothing() -> None:
     return None
 
@@ -81,6 +101,9 @@ def reading(column: Column[Any]) -> Callable[[Any], Any] | None:
         return count_of
     to_python = column.to_python
     if column.changes_in_place:
+        kind = stored_kind(column)
+        if kind is not None and kind.item is not None:
+            return kind
         if is_container(column) and not any(part.changes_in_place for part in column.sub_types):
             return to_python  # it creates a new container
         return lambda value: deepcopy(to_python(value))
@@ -132,7 +155,8 @@ class Blueprint:
         self._layouts: dict[tuple[str, ...], InstanceLayout] = {}
 
     def _written_layout(self, names: tuple[str, ...]) -> InstanceLayout:
-        return InstanceLayout(names, [deepcopy if name in self.changeable else None for name in names])
+        copies = [copying(self.columns[name]) if name in self.changeable else None for name in names]
+        return InstanceLayout(names, copies)
 
     def layout_without(self, unknown: set[str]) -> InstanceLayout:
         """Return the layout of instances whose columns *unknown* were neither loaded nor written."""
@@ -158,7 +182,7 @@ class Blueprint:
                 name = f"{db_name} {len(names)}"
             names.append(name)
             converters.append(convert)
-        copies = [deepcopy if name in self.changeable else None for name in shared]
+        copies = [copying(self.columns[name]) if name in self.changeable else None for name in shared]
         return InstanceLayout((*names, *shared), (*converters, *copies))
 
 

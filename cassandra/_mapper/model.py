@@ -35,7 +35,7 @@ from .errors import MultipleObjectsReturned as _MultipleObjectsReturned
 from .instances import Blueprint, begin, forget, initial, is_changed, left_out, settle
 from .plans import READS, creates_plainly
 from .query_models import ModelQuerySet
-from .writing import INSERTS, UPDATES, BatchQuery, DMLQuery
+from .writing import INSERTS, SAVES, UPDATES, BatchQuery, DMLQuery
 
 HOME = "cassandra.cqlengine.models"
 
@@ -473,6 +473,7 @@ def full_name_of(model: Any) -> str:
 _insert_of, _update_of, _read_of = INSERTS.find, UPDATES.find, READS.find
 _read = READS.read
 
+left_out(Instance.save)
 left_out(Instance.update)
 
 
@@ -787,14 +788,25 @@ class BaseModel(Instance):
         return self
 
     @left_out
-    def save(self: M) -> M:
-        """Insert the row, or write its changes."""
+    def _save_otherwise(self) -> None:
         self._dml_to_write(self._if_not_exists).save()
-        return self._written()
+        self._written()
 
     @left_out
     async def asave(self: M) -> M:
         """As :meth:`save`, without blocking the running loop."""
+        save = SAVES.find(type(self))
+        sent = None if save is None else save.send(self)
+        if save is not None and sent is not None:
+            plan, future, row = sent
+            try:
+                await future
+            except DriverException as error:
+                if not plan._is_done_anew(error, future):
+                    raise
+            else:
+                save.written(self, row)
+                return self
         await self._dml_to_write(self._if_not_exists).asave()
         return self._written()
 

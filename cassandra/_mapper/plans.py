@@ -21,7 +21,7 @@ from .clauses import AssignmentClause, BaseQueryFunction, EqualsOperator, QueryV
 from .columns import Column, Counter
 from .conditions import TOKEN
 from .execution import READY, Shape, WrittenLater, shape_and_values
-from .instances import exact_kind, is_left_out
+from .instances import exact_kind, is_left_out, stored_kind
 from .reading import NONE, is_native, keep, layout_of, worked_out
 from .statements import InsertStatement, microseconds, update_clause
 
@@ -208,9 +208,10 @@ def _selection(queryset: Any) -> Shape | None:
 
 
 class Writer:
-    """Encoding of the values of a column: *kind* is the class of values that are stored unchanged."""
+    """Encoding of the values of a column: *kind* is the class of values that are stored unchanged, *stored* their kind,
+    also of containers."""
 
-    __slots__ = ("bit", "column", "is_key", "kind", "name", "static", "whole")
+    __slots__ = ("bit", "column", "is_key", "kind", "name", "static", "stored", "whole")
 
     def __init__(self, number: int, name: str, column: Column[Any]) -> None:
         self.bit = 1 << number
@@ -219,6 +220,7 @@ class Writer:
         plain = type(column)._val_is_null is Column._val_is_null and not column.changes_in_place
         #: The class of values that are bound unchanged.
         self.kind = exact_kind(column) or (column.unconverted("to_database") if plain else None)
+        self.stored = stored_kind(column)
         self.static = column.static or column.partition_key
         self.is_key = column.primary_key
         #: True if an UPDATE replaces the value, independent of the previous one.

@@ -1,8 +1,9 @@
 """Writes of instances, each alone (:class:`DMLQuery`) or many together (:class:`BatchQuery`).
 
-Simple writes have a fast path: ``Model.create(id=1, name="x")``, ``instance.update(name="y")`` with values that are
-bound unchanged. Its steps are precomputed once per model and set of names: the values are checked and bound, and the
-instance is built from them after the write. If more is needed (a conversion, a null, an option, a method overridden by
+Simple writes have a fast path: ``Model.create(id=1, name="x")``, ``instance.update(name="y")``, ``instance.save()`` with
+values that are bound unchanged: of the class that the column stores, or lists, sets and maps of such values. Its steps
+are precomputed once per model and set of names: the values are checked and bound, and the instance has them after the
+write. If more is needed (a conversion, a null, an option, a method overridden by
 the program), the result is None, and :class:`DMLQuery` performs the write; both write the same.
 """
 
@@ -20,11 +21,15 @@ from cassandra._core.models import (
     ColumnAccess,
     ExactKinds,
     Instance,
+    Kind,
     RowInsert,
+    RowSave,
+    RowSaves,
     RowUpdate,
     RowUpdates,
     Untouched,
     WorkedOut,
+    set_row_saves,
     set_row_updates,
 )
 from cassandra._session.statements.statement import NOT_SET
@@ -37,9 +42,19 @@ from .connections import known_connection
 from .containers import Map
 from .errors import CQLEngineException, ValidationError
 from .execution import READY, BatchRequest, Request, Shape, WrittenLater, arun, is_outdated, run, shape_and_values
-from .instances import exact_kind, initial, is_changed, is_deleted, is_left_out, is_loaded, previous
+from .instances import (
+    copying,
+    exact_kind,
+    initial,
+    is_changed,
+    is_deleted,
+    is_left_out,
+    is_loaded,
+    previous,
+    stored_kind,
+)
 from .plans import Writer, assignments, creates_plainly, insert, later, writers_of
-from .reading import is_native, worked_out
+from .reading import NAMES_KEPT, is_native, worked_out
 from .statements import (
     BaseCQLStatement,
     DeleteStatement,
@@ -500,19 +515,18 @@ class DMLQuery:
 # ---- fast path of simple writes
 
 #: Methods of an instance on the way to the statement; the fast path requires that a program overrides none of them.
-SEEN = (
-    "asave",
-    "aupdate",
-    "save",
-    "update",
+SEEN_BY_SAVE = (
     "validate",
     "_can_update",
     "_dml",
     "_dml_to_write",
+    "_save_otherwise",
     "_set_column_value",
+    "_set_persisted",
     "_take",
     "_written",
 )
+SEEN = ("asave", "aupdate", "save", "update", *SEEN_BY_SAVE)
 USUAL = Untouched(DMLQuery, ("__init__", "save", "asave", "update", "aupdate", "saving", "updating", "_execute"))
 
 #: Options of instances that can also be set on the class.
@@ -537,14 +551,14 @@ class PlainInsert(RowInsert):
             model._blueprint.layout,
             _exact(names, written),
             [
-                (writer.name, place, writer.kind, initial(writer.column))
+                (writer.name, place, writer.stored, initial(writer.column))
                 for place, writer in enumerate(written)
                 if writer.name not in names
             ],
             [
                 partial(_takes, column, None)
                 for name, column in model._columns.items()
-                if name not in places and not exact_kind(column)
+                if name not in places and not exact_kind(column) and not _is_empty_by_default(column)
             ],
             [places.get(name) for name in model._columns],
         )
@@ -577,19 +591,41 @@ class PlainUpdate(RowUpdate):
             READY,
             USUAL,
             model._blueprint.layout,
-            columns,
             [(_writer(written, name).kind, _place(written, name), place_of(name)) for name in names],
             [(writer.kind, place_of(writer.name)) for writer in keys],
             # an update also checks the values of the other columns
             [
                 (exact_kind(column), place_of(name), partial(_stays, column))
                 for name, column in model._columns.items()
-                if name not in names
+                if name not in names and not (stored_kind(column) and column.changes_in_place and not column.required)
             ],
         )
 
     def _is_done_anew(self, error: Exception, future: Any) -> bool:
         return was_refused(error, future)
+
+
+class PlainSave(RowSave):
+    """Plans of saving instances of a model: its INSERTs and UPDATEs."""
+
+    def __init__(self, model: Any) -> None:
+        writers = writers_of(model)
+        super().__init__(
+            model,
+            vars(connections),
+            USUAL,
+            model._blueprint.layout,
+            [writer.stored for writer in writers],
+            [writer.is_key for writer in writers],
+            [writer.column.has_default and not _is_empty_by_default(writer.column) for writer in writers],
+            NAMES_KEPT,
+        )
+
+    def _insert(self, names: tuple[str, ...]) -> PlainInsert | None:
+        return _insert_of(self.model, names)
+
+    def _update(self, names: tuple[str, ...]) -> PlainUpdate | None:
+        return _update_of(self.model, names)
 
 
 def was_refused(error: Exception, future: Any) -> bool:
@@ -615,42 +651,67 @@ def _as_defined(model: Any, name: str) -> Any:
 
 
 def _is_plain(model: Any) -> bool:
-    """True if the model does not override how instances are written, and has no columns that need more than binding."""
+    """True if the model does not override how instances are created and written, and has no columns that need more than
+    binding."""
     return (
-        not model.__abstract__
-        and not model._is_polymorphic
-        and not model._has_counter
-        and not model._blueprint.changeable
-        and model.__dmlquery__ is DMLQuery
-        and model.__setattr__ is Instance.__setattr__
-        and all(getattr(model, option) is unset for option, unset in OPTIONS.items())
-        and all(isinstance(_as_defined(model, name), ColumnAccess) for name in model._columns)
+        _is_saved_plainly(model)
         and creates_plainly(model)
         and is_native(model)
         and all(is_left_out(getattr(model, name)) for name in SEEN)
     )
 
 
+def _is_saved_plainly(model: Any) -> bool:
+    """True if the model does not override how :meth:`save` writes instances, and has no columns that need more than
+    binding."""
+    return (
+        not model.__abstract__
+        and not model._is_polymorphic
+        and not model._has_counter
+        and all(type(copying(model._columns[name])) is Kind for name in model._blueprint.changeable)
+        and model.__dmlquery__ is DMLQuery
+        and model.__setattr__ is Instance.__setattr__
+        and all(getattr(model, option) is unset for option, unset in OPTIONS.items())
+        and all(isinstance(_as_defined(model, name), ColumnAccess) for name in model._columns)
+        and all(is_left_out(getattr(model, name)) for name in SEEN_BY_SAVE)
+    )
+
+
 def _insert(model: Any, names: tuple[str, ...]) -> PlainInsert | None:
-    if not _is_plain(model):
-        return None
+    return _insert_of(model, names) if _is_plain(model) else None
+
+
+def _insert_of(model: Any, names: tuple[str, ...]) -> PlainInsert | None:
     writers = writers_of(model)
-    written = [writer for writer in writers if writer.name in names or writer.column.has_default]
+    written = [
+        writer
+        for writer in writers
+        if writer.name in names or (writer.column.has_default and not _is_empty_by_default(writer.column))
+    ]
     if not {*names} <= model._columns.keys() or not all(map(_is_taken_as_it_is, written)):
         return None
     left = [writer for writer in writers if writer not in written]
     if any(writer.is_key or writer.column.required for writer in left):
         return None
-    if any(type(writer.column)._val_is_null is not Column._val_is_null for writer in left):
+    others = [writer for writer in left if not _is_empty_by_default(writer.column)]
+    if any(type(writer.column)._val_is_null is not Column._val_is_null for writer in others):
         return None
     values = assignments(model, sum(writer.bit for writer in written), [None] * len(written))
     shape = _shape(InsertStatement(model.column_family_name(), assignments=values), len(written))
     return None if shape is None else PlainInsert(model, names, written, shape)
 
 
+def _is_empty_by_default(column: Column[Any]) -> bool:
+    """True for a container that has no value, and is read as an empty one, if none is given."""
+    kind = stored_kind(column)
+    return kind is not None and kind.item is not None and column.default is kind.cls
+
+
 def _update(model: Any, names: tuple[str, ...]) -> PlainUpdate | None:
-    if not names or not _is_plain(model):
-        return None
+    return _update_of(model, names) if names and _is_plain(model) else None
+
+
+def _update_of(model: Any, names: tuple[str, ...]) -> PlainUpdate | None:
     writers = writers_of(model)
     written = [writer for writer in writers if writer.name in names]
     if len(written) != len(names) or not all(map(_is_taken_as_it_is, written)):
@@ -670,7 +731,7 @@ def _update(model: Any, names: tuple[str, ...]) -> PlainUpdate | None:
 
 def _exact(names: tuple[str, ...], written: list[Writer]) -> ExactKinds:
     """Return the kinds of values by these names, each bound at the position of its column."""
-    kinds = [_writer(written, name).kind for name in names]
+    kinds = [_writer(written, name).stored for name in names]
     return ExactKinds(kinds, [_place(written, name) for name in names], len(written))
 
 
@@ -688,8 +749,9 @@ def _takes(column: Column[Any], value: Any) -> bool:
 
 
 def _is_taken_as_it_is(writer: Writer) -> bool:
-    """True if values of one class are neither converted nor rejected."""
-    return writer.kind is not None and writer.kind is exact_kind(writer.column)
+    """True if values of one kind are neither converted nor rejected."""
+    stored = writer.stored
+    return stored is not None and (stored.item is not None or writer.kind is stored.cls)
 
 
 def _place(written: list[Writer], name: str) -> int:
@@ -711,3 +773,6 @@ INSERTS = worked_out(WorkedOut, "plain insert", _insert)
 #: Plans of updates by model and names of columns; None if the fast path does not cover the write.
 UPDATES = worked_out(RowUpdates, "plain update", _update)
 set_row_updates(UPDATES)
+#: Plans of saves by model; None if the fast path does not cover its instances.
+SAVES = RowSaves("plain save", lambda model: PlainSave(model) if _is_saved_plainly(model) else None)
+set_row_saves(SAVES)

@@ -24,7 +24,7 @@ from cassandra.testing.faults import Fail
 TABLE = """
     CREATE TABLE app.readings (
         sensor int, at timestamp, value double, name text, mark uuid, number int, unit text static, note text,
-        PRIMARY KEY (sensor, at)
+        tags list<text>, marks set<uuid>, counts map<text, int>, PRIMARY KEY (sensor, at)
     )
 """
 AT = dt.datetime(2024, 2, 29, 12, 30)
@@ -42,12 +42,18 @@ class Plain(Model):
     number = columns.Integer(default=lambda: next(numbers) % 3)
     unit = columns.Text(static=True)
     note = columns.Text(max_length=3)
+    tags = columns.List(columns.Text)
+    marks = columns.Set(columns.UUID, default=None)
+    counts = columns.Map(columns.Text, columns.Integer, default=lambda: {"made": 1})
 
 
 class Seen(Plain):
     """The same, and a program sees how it is saved: so the long way is taken."""
 
     __table_name__ = "readings"
+
+    def validate(self) -> None:
+        super().validate()
 
     def save(self) -> Any:
         return super().save()
@@ -108,7 +114,16 @@ def told(server: SimulatedCluster, session: Session) -> Any:
 KEY: dict[str, Any] = {"sensor": 1, "at": AT}
 CREATES: dict[str, dict[str, Any]] = {
     "key": KEY,
-    "all": {**KEY, "value": 1.5, "name": "a", "mark": UUID(int=1), "number": 9, "unit": "C", "note": "abc"},
+    "all": {
+        **KEY,
+        "value": 1.5,
+        "name": "a",
+        "mark": UUID(int=1),
+        "number": 9,
+        "unit": "C",
+        "note": "abc",
+        "tags": ["b", "a"],
+    },
     "another order": {"name": "a", "at": AT, "value": 2.5, "sensor": 1},
     "a null": {**KEY, "name": None},
     "a default": {**KEY, "number": 4},
@@ -126,6 +141,15 @@ CREATES: dict[str, dict[str, Any]] = {
     "a zone": {"sensor": 1, "at": AT.replace(tzinfo=dt.timezone(dt.timedelta(hours=2)))},
     "empty": {**KEY, "name": ""},
     "a bool": {**KEY, "number": True},
+    "containers": {**KEY, "tags": ["b", "a"], "marks": {UUID(int=1), UUID(int=2)}, "counts": {"x": 1}},
+    "empty containers": {**KEY, "tags": [], "marks": set(), "counts": {}},
+    "null containers": {**KEY, "tags": None, "marks": None, "counts": None},
+    "a tuple": {**KEY, "tags": ("a",)},
+    "a null in a list": {**KEY, "tags": ["a", None]},
+    "no text in a list": {**KEY, "tags": ["a", 1]},
+    "texts of UUIDs": {**KEY, "marks": {str(UUID(int=1))}},
+    "no number in a map": {**KEY, "counts": {"x": "y"}},
+    "too large in a map": {**KEY, "counts": {"x": 1 << 40}},
 }
 
 
@@ -219,30 +243,151 @@ UPDATES: dict[str, dict[str, Any]] = {
     "not a number": {"value": math.nan},
     "a default": {"number": 8},
     "nothing": {},
+    "a list": {"tags": ["a", "b", "c"]},
+    "the same list": {"tags": ["b", "a"]},
+    "a value and an empty list": {"value": 2.5, "tags": []},
 }
 
 
+SOURCES = [
+    "created",
+    "created with containers",
+    "loaded",
+    "loaded in part",
+    "read",
+    "changed",
+    "changed in place",
+    "with an option",
+    "saved",
+    "new",
+    "new with containers",
+]
+
+
+def made(model: Any, source: str) -> Any:
+    instance = model.create(**CREATES["all"])
+    if source == "created with containers":
+        instance = model.create(**CREATES["containers"])
+    elif source == "loaded":
+        instance = model.get(**KEY)
+    elif source == "loaded in part":
+        instance = model.objects(**KEY).only(["name", "number"]).get()
+    elif source == "read":
+        instance = model.get(**KEY)
+        assert (instance.tags, instance.marks, instance.counts) == (["b", "a"], set(), {"made": 1})
+    elif source == "changed":
+        instance.note = "xyz"
+    elif source == "changed in place":
+        instance.tags.append("c")
+    elif source == "with an option":
+        instance.timeout(5.0)
+    elif source == "saved":
+        instance.note = "xyz"
+        instance.save()
+    elif source.startswith("new"):
+        instance = model(**CREATES["containers" if source == "new with containers" else "all"])
+    return instance
+
+
+def assigned(instance: Any, **values: Any) -> None:
+    for name, value in values.items():
+        setattr(instance, name, value)
+
+
+CHANGES: dict[str, Any] = {
+    "nothing": lambda instance: None,
+    "one": lambda instance: assigned(instance, value=2.5),
+    "two": lambda instance: assigned(instance, name="b", value=2.5),
+    "the same": lambda instance: assigned(instance, value=1.5),
+    "a null": lambda instance: assigned(instance, name=None, value=2.5),
+    "deleted": lambda instance: delattr(instance, "name"),
+    "a static one": lambda instance: assigned(instance, unit="F"),
+    "another row": lambda instance: assigned(instance, at=AT + dt.timedelta(1)),
+    "the same key": lambda instance: assigned(instance, sensor=1, value=2.5),
+    "converted": lambda instance: assigned(instance, value=2, mark=str(UUID(int=7))),
+    "no number": lambda instance: assigned(instance, number="x"),
+    "too large": lambda instance: assigned(instance, number=1 << 40),
+    "too long": lambda instance: assigned(instance, note="abcd"),
+    "not a number": lambda instance: assigned(instance, value=math.nan),
+    "a list": lambda instance: assigned(instance, tags=["z"], value=2.5),
+    "the same list": lambda instance: assigned(instance, tags=list(instance.tags), value=2.5),
+    "an empty list": lambda instance: assigned(instance, tags=[], value=2.5),
+    "in place": lambda instance: (instance.tags.append("z"), assigned(instance, value=2.5)),
+    "in place and back": lambda instance: (
+        instance.tags.append("z"),
+        instance.tags.pop(),
+        assigned(instance, value=2.5),
+    ),
+    "read": lambda instance: (instance.tags, instance.marks, instance.counts, assigned(instance, value=2.5)),
+    "no text in a list": lambda instance: instance.tags.append(1),
+    "a map": lambda instance: (instance.counts.update(z=9), assigned(instance, value=2.5)),
+    "a set": lambda instance: assigned(instance, marks={UUID(int=9)}),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("awaited", [False, True])
+def test_rows_are_saved_alike(
+    server: SimulatedCluster, session: Session, source: str, name: str, awaited: bool
+) -> None:
+    """Also what was read before, and what is changed in it afterwards."""
+
+    def work(model: Any) -> Any:
+        instance = made(model, source)
+        CHANGES[name](instance)
+        tags = instance.tags
+        server.clear_requests()
+        try:
+            saved = asyncio.run(instance.asave()) if awaited else instance.save()
+        except Exception as error:
+            return instance, str(error).replace("Seen", "Plain")
+        assert saved is instance
+        tags.append("not a part of it")
+        told = described(instance)
+        instance.tags.append("later")
+        instance.save()
+        return instance, told
+
+    assert both(server, session, work, Plain) == both(server, session, work, Seen)
+
+
+def test_a_program_that_replaces_save_calls_it(server: SimulatedCluster, session: Session) -> None:
+    """It sets an attribute on the way, as programs do, and is called for each row that is created."""
+
+    class Stamped(Plain):
+        __table_name__ = "readings"
+
+        def save(self) -> Any:
+            self.name = f"{self.name}, saved"
+            return super().save()
+
+    session.execute("TRUNCATE app.readings")
+    for _ in range(2):
+        instance = Stamped.create(**KEY, name="a", tags=["x"])
+        instance.value = 2.5
+        instance.save()
+        found = Stamped.get(**KEY)
+        assert (found.name, found.value, found.tags) == ("a, saved, saved", 2.5, ["x"])
+
+
+def test_containers_of_a_batch_are_those_of_the_call(server: SimulatedCluster, session: Session) -> None:
+    for _ in range(2):
+        tags = ["a"]
+        with BatchQuery() as batch:
+            instance = Plain.batch(batch).create(**KEY, tags=tags)
+            tags.append("later")
+        assert Plain.get(**KEY).tags == instance.tags == ["a"]
+
+
 @pytest.mark.parametrize("name", UPDATES)
-@pytest.mark.parametrize("source", ["created", "loaded", "loaded in part", "changed", "with an option", "saved", "new"])
+@pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("awaited", [False, True])
 def test_rows_are_updated_alike(
     server: SimulatedCluster, session: Session, source: str, name: str, awaited: bool
 ) -> None:
     def work(model: Any) -> Any:
-        instance = model.create(**CREATES["all"])
-        if source == "loaded":
-            instance = model.get(**KEY)
-        elif source == "loaded in part":
-            instance = model.objects(**KEY).only(["name", "number"]).get()
-        elif source == "changed":
-            instance.note = "xyz"
-        elif source == "with an option":
-            instance.timeout(5.0)
-        elif source == "saved":
-            instance.note = "xyz"
-            instance.save()
-        elif source == "new":
-            instance = model(**CREATES["all"])
+        instance = made(model, source)
         server.clear_requests()
         try:
             return asyncio.run(instance.aupdate(**UPDATES[name])) if awaited else instance.update(**UPDATES[name])

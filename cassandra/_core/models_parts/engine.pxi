@@ -156,23 +156,32 @@ cdef class WorkedOut:
 # ---- values that are bound unmodified if they are of the expected class
 
 
+cdef class _Never:
+    pass
+
+
+cdef Kind kind_of(kind):
+    """Return the Kind of a class; None: of no values."""
+    return kind if isinstance(kind, Kind) else Kind(_Never if kind is None else kind)
+
+
 @cython.final
 cdef class ExactKinds:
-    """Binds values unmodified if they are of exactly these classes; has the index of each."""
+    """Binds values unmodified if they are of exactly these kinds, or classes; has the index of each."""
 
     cdef tuple _kinds
     cdef tuple _places
     cdef Py_ssize_t _count
 
     def __init__(self, kinds, places, Py_ssize_t count):
-        self._kinds = tuple(kinds)
+        self._kinds = tuple([kind_of(kind) for kind in kinds])
         self._places = tuple(places)
         self._count = count
         if len(self._kinds) != len(self._places) or any([not 0 <= place < count for place in self._places]):
             raise ValueError(f"{len(self._kinds)} classes do not fit the places {self._places} of {count}")
 
     def bound(self, dict given not None):
-        """Return a list of the bound values, None where no value was given; None if a value is of another class."""
+        """Return a list of the bound values, None where no value was given; None if a value is of another kind."""
         return self.bound_of(given)
 
     cdef list bound_of(self, dict given):
@@ -182,7 +191,7 @@ cdef class ExactKinds:
             raise ValueError(f"{len(given)} values for {len(self._kinds)} classes")
         found = [None] * self._count
         for value in given.values():
-            if type(value) is not self._kinds[at]:
+            if not (<Kind>self._kinds[at]).has(value):
                 return None
             place = self._places[at]
             found[place] = value
@@ -191,7 +200,7 @@ cdef class ExactKinds:
 
     cpdef tuple bound_with(self, dict given, last):
         """Return ``(bound values, values at their indexes)``: *last* is bound after these. None if a value is of
-        another class."""
+        another kind."""
         cdef list found = self.bound_of(given)
         if found is None:
             return None
@@ -332,9 +341,10 @@ cdef class RowInsert(Plain):
     cdef InstanceLayout _layout
     cdef Untouched _usual
     cdef ExactKinds _exact
-    cdef tuple _made  # name, index among the bound values, class, factory
+    cdef tuple _made  # name, index among the bound values, kind, factory
     cdef tuple _left  # predicates: true if a column may be left without a value
     cdef tuple _places  # per column, the index of its value among the bound values; None: it has none
+    cdef tuple _containers  # index among the bound values, kind: the instance gets a copy
     cdef bint _complete
 
     def __init__(
@@ -345,9 +355,11 @@ cdef class RowInsert(Plain):
         self._usual = usual
         self._layout = layout
         self._exact = exact
-        self._made = tuple(made)
+        self._made = tuple([(name, place, kind_of(kind), make) for name, place, kind, make in made])
         self._left = tuple(left)
         self._places = tuple(places)
+        kinds = [*zip(exact._places, exact._kinds), *[(place, kind) for _, place, kind, _ in self._made]]
+        self._containers = tuple([(place, kind) for place, kind in kinds if (<Kind>kind).item is not None])
         self._complete = self._places == tuple(range(exact._count))
         taken = [place for _, place, _, _ in self._made] + [place for place in self._places if place is not None]
         if any([not 0 <= place < exact._count for place in taken]):
@@ -358,8 +370,16 @@ cdef class RowInsert(Plain):
         return {name: make() for name, _, _, make in self._made}
 
     def bound(self, dict given not None, dict made not None):
-        """Return the bound values, from *given* and *made*; None if the slow path is needed."""
-        return self.bound_of(given, made)
+        """Return the bound values, from *given* and *made*, for a later request: containers are copied. None if the slow
+        path is needed."""
+        cdef list bound = self.bound_of(given, made)
+        return None if bound is None else self.copied(bound)
+
+    cdef list copied(self, list bound):
+        cdef list made = list(bound)
+        for place, kind in self._containers:
+            made[<Py_ssize_t>place] = kind(made[<Py_ssize_t>place])
+        return made
 
     def send(self, dict given not None, dict made not None):
         """Return the future of the request, and the bound values; None if the slow path is needed."""
@@ -386,7 +406,7 @@ cdef class RowInsert(Plain):
         for name, place, kind, _ in self._made:
             value = made[name]
             bound[<Py_ssize_t>place] = value
-            if type(value) is not kind:
+            if not (<Kind>kind).has(value):
                 return None
         for may_be_left in self._left:
             if not may_be_left():
@@ -394,8 +414,13 @@ cdef class RowInsert(Plain):
         return bound
 
     cdef object written_of(self, list bound):
-        row = tuple(bound) if self._complete else tuple([None if at is None else bound[at] for at in self._places])
-        return new_loaded(self.model, self._layout, row, ())
+        return new_loaded(self.model, self._layout, self.row_of(bound), ())
+
+    cdef tuple row_of(self, list bound):
+        """Return the row with these values; a container without a value is read as an empty one."""
+        if self._containers:
+            bound = self.copied(bound)
+        return tuple(bound) if self._complete else tuple([None if at is None else bound[at] for at in self._places])
 
 
 # ---- updates of values of a row that are bound unmodified: one check of the instance, and the request
@@ -422,9 +447,7 @@ cdef _Slot slot_of(kind, Py_ssize_t place, Py_ssize_t bound):
 cdef class RowUpdate(Plain):
     """Replaces the values of some columns in a row. Immutable."""
 
-    cdef readonly InstanceLayout layout  # of the row that was written
-    cdef tuple _columns
-    cdef bint _as_usual  # instances of that layout have its columns unmodified
+    cdef readonly InstanceLayout layout  # of all columns
     cdef Untouched _usual
     cdef vector[_Slot] _given  # per value, in the order of the names
     cdef vector[_Slot] _key
@@ -434,20 +457,18 @@ cdef class RowUpdate(Plain):
 
     def __init__(
         self, model, shape, keyspace, ReadyStatements ready not None, Untouched usual not None,
-        InstanceLayout layout not None, columns, given, key, others,
+        InstanceLayout layout not None, given, key, others,
     ):
         Plain.__init__(self, model, shape, keyspace, ready)
         self._usual = usual
         self.layout = layout
-        self._columns = tuple(columns)
-        self._as_usual = layout.names == self._columns and not any(layout.converters)
         given, key, others = tuple(given), tuple(key), tuple(others)
         if sorted([bound for _, bound, _ in given]) != list(range(len(given))):
             raise ValueError(f"invalid places among the bound values: {[bound for _, bound, _ in given]}")
         places = [place for _, _, place in given]
         places += [place for _, place in key] + [place for _, place, _ in others]
-        if any([not 0 <= place < len(self._columns) for place in places]):
-            raise ValueError(f"invalid places in a row of {len(self._columns)} columns: {places}")
+        if any([not 0 <= place < len(layout.names) for place in places]):
+            raise ValueError(f"invalid places in a row of {len(layout.names)} columns: {places}")
         self._kinds = tuple([one[0] for one in (*given, *key, *others)])
         self._takes = tuple([takes for _, _, takes in others])
         self._given.clear()  # __init__ may be called twice
@@ -496,11 +517,19 @@ cdef class RowUpdate(Plain):
         return True
 
     cdef tuple row_of(self, Instance instance):
-        """Return the row as it was loaded or written; None if a value was set since."""
-        if self._as_usual and instance._layout is self.layout and not instance._shared:
-            return instance._row if instance.is_as_loaded() else None
-        found = instance.as_loaded(self._columns)
-        return None if found is None else tuple(<list>found)
+        """Return the row as it was loaded or written; None if a value was set since, or changed in place."""
+        cdef tuple row
+        if not instance._is_persisted or instance._explicit or instance.has_own():
+            return None
+        row = instance.row_as(self.layout)
+        if row is None or not instance._now:
+            return row
+        for name, value in instance._now.items():
+            place = self.layout._places.get(name)
+            kind = None if place is None else self.layout.converters[place]
+            if type(kind) is not Kind or not (<Kind>kind).is_same(value, row[place]):
+                return None
+        return row
 
     cdef tuple bound_of(self, tuple row, dict given):
         """Return the bound values, the key included; None if the slow path is needed."""
@@ -565,6 +594,183 @@ cdef RowUpdates row_updates = None
 def set_row_updates(RowUpdates updates not None):
     global row_updates
     row_updates = updates
+
+
+# ---- instances that are saved: the INSERT of a new one, the UPDATE of what changed
+
+
+cdef class RowSave:
+    """Writes instances of one model whose values are bound unmodified. Immutable, except for the plans that it keeps."""
+
+    cdef readonly object model
+    cdef readonly InstanceLayout layout  # of all columns
+    cdef dict _settings
+    cdef Untouched _usual
+    cdef tuple _kinds  # per column
+    cdef tuple _is_key  # per column
+    cdef tuple _is_needed  # per column: a new row needs a value
+    cdef ByNames _inserts
+    cdef ByNames _updates
+
+    def __init__(
+        self, model, dict settings not None, Untouched usual not None, InstanceLayout layout not None, kinds, is_key,
+        is_needed, Py_ssize_t most,
+    ):
+        self.model = model
+        self.layout = layout
+        self._settings = settings
+        self._usual = usual
+        self._kinds = tuple([kind_of(kind) for kind in kinds])
+        self._is_key = tuple(is_key)
+        self._is_needed = tuple(is_needed)
+        if not len(layout.names) == len(self._kinds) == len(self._is_key) == len(self._is_needed):
+            raise ValueError(f"{len(self._kinds)} kinds do not fit {len(layout.names)} columns")
+        self._inserts = ByNames(most)
+        self._updates = ByNames(most)
+
+    def _insert(self, names):
+        """Override. Return the RowInsert of the columns *names*, or None."""
+
+    def _update(self, names):
+        """Override. Return the RowUpdate of the columns *names*, or None."""
+
+    cdef object plan(self, ByNames known, dict given, make):
+        found = known.find(given)
+        if found is not None and found is not _missing:
+            if (<Plain>found).keyspace is not self._settings["DEFAULT_KEYSPACE"]:
+                found = None
+        if found is None:
+            found = make(tuple(given))
+            found = known.add(given, _missing if found is None else found)
+        return None if found is _missing else found
+
+    cdef tuple prepared(self, Instance one):
+        """Return the plan of the write, the bound values, and the row as it is then; None if the slow path is needed."""
+        cdef tuple row
+        cdef dict given
+        cdef RowUpdate update
+        cdef RowInsert insert
+        if one.has_own() or not self._usual.is_so():
+            return None
+        if one._is_persisted:
+            row = one.row_as(self.layout)
+            given = None if row is None else self.changes(one, row)
+            if not given:
+                return None
+            update = self.plan(self._updates, given, self._update)
+            bound = None if update is None else update.bound_of(row, given)
+            return None if bound is None else (update, bound, update.changed(row, bound))
+        given = self.values(one)
+        insert = None if given is None else self.plan(self._inserts, given, self._insert)
+        bound = None if insert is None else insert.bound_of(given, {})
+        return None if bound is None else (insert, bound, insert.row_of(bound))
+
+    cdef dict changes(self, Instance one, tuple row):
+        """Return the changed values; None if one is a null, is of another kind, of the key, or a changed container."""
+        cdef dict found = {}
+        cdef Kind kind
+        cdef Py_ssize_t place
+        if one._now is None:
+            return found
+        for name, value in one._now.items():
+            known = self.layout._places.get(name)
+            if known is None:
+                return None
+            place = known
+            kind = <Kind>self._kinds[place]
+            if kind.item is not None:
+                if not kind.is_same(value, row[place]):
+                    return None
+            elif type(value) is not kind.cls:
+                return None
+            elif value != row[place]:
+                if self._is_key[place]:
+                    return None
+                found[name] = value
+        return found
+
+    cdef dict values(self, Instance one):
+        """Return the values of a new row that are no nulls; None if the slow path is needed."""
+        cdef dict found = {}
+        cdef Kind kind
+        cdef Py_ssize_t place
+        if one._now is None or one._layout is not None:
+            return None
+        for place in range(len(self.layout.names)):
+            name = self.layout.names[place]
+            value = one._now.get(name, _missing)
+            kind = <Kind>self._kinds[place]
+            if value is None or (kind.item is not None and not value):
+                if self._is_needed[place] or (one._explicit is not None and name in one._explicit):
+                    return None  # a null that was assigned is deleted
+            elif value is _missing:
+                return None
+            else:
+                found[name] = value
+        return found
+
+    cdef bint write(self, Instance one) except -1:
+        cdef tuple prepared = self.prepared(one)
+        future = None if prepared is None else (<Plain>prepared[0]).request(prepared[1], None)
+        if future is None or (<Plain>prepared[0]).outcome(future) is None:
+            return False
+        self.settle(one, prepared[2])
+        return True
+
+    cdef int settle(self, Instance one, tuple row) except -1:
+        one.keep(self.layout, row)
+        one._is_persisted = True
+        return 0
+
+    def send(self, Instance one not None):
+        """Return the plan, the future of the request, and the row for :meth:`written`; None if the slow path is needed."""
+        cdef tuple prepared = self.prepared(one)
+        future = None if prepared is None else (<Plain>prepared[0]).request(prepared[1], None)
+        return None if future is None else (prepared[0], future, prepared[2])
+
+    def written(self, Instance one not None, tuple row not None):
+        """Take *row* as the stored one: the request of :meth:`send` has succeeded."""
+        self.settle(one, row)
+
+
+@cython.final
+cdef class RowSaves:
+    """The RowSave of models. A model keeps its own, in its ``_shapes``, until an attribute of it is set."""
+
+    cdef object _kind
+    cdef object _work_out
+
+    def __init__(self, kind, work_out):
+        self._kind = kind
+        self._work_out = work_out
+
+    def find(self, model):
+        """Return the RowSave of *model*; None if it has none."""
+        return self.found(model)
+
+    cdef object found(self, model):
+        found = (<dict?>model._shapes).get(self._kind)
+        if found is None:
+            found = self._work_out(model)
+            (<dict>model._shapes)[self._kind] = _missing if found is None else found
+        return None if found is _missing else found
+
+    def write(self, Instance instance not None):
+        """Save *instance*. Return False if the slow path is needed."""
+        return self.written(instance)
+
+    cdef bint written(self, Instance instance) except -1:
+        found = self.found(type(instance))
+        return found is not None and (<RowSave?>found).write(instance)
+
+
+# The saves of all models, called by ``Instance.save``.
+cdef RowSaves row_saves = None
+
+
+def set_row_saves(RowSaves saves not None):
+    global row_saves
+    row_saves = saves
 
 
 # ---- reads of the row with some values

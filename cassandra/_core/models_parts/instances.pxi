@@ -17,10 +17,74 @@ cdef inline void tell_collector(object one) noexcept:
         GC_TRACK(<PyObject*>one)
 
 
+cdef enum:
+    MOST_ELEMENTS = 65535  # of a container
+
+@cython.final
+cdef class Kind:
+    """The values of a column that are stored as they are: those of exactly the class *cls*, or, with *item*, lists, sets
+    and dicts whose elements are of exactly this class (keys of *item*, values of *value*). An empty container is a null,
+    and none of these. Called, it copies a container, as converters of layouts do: None becomes an empty one."""
+
+    cdef readonly type cls
+    cdef readonly type item
+    cdef readonly type value
+
+    def __init__(self, type cls not None, type item=None, type value=None):
+        if item is not None and (cls not in (list, set, dict) or (cls is dict) is not (value is not None)):
+            raise TypeError(f"no kind of containers: {cls!r} of {item!r} and {value!r}")
+        self.cls = cls
+        self.item = item
+        self.value = value
+
+    def __call__(self, value):
+        if value is None:
+            return self.cls()
+        if self.cls is list:
+            return list(value)
+        return set(value) if self.cls is set else dict(value)
+
+    def takes(self, value):
+        """True if *value* is one of these values."""
+        return self.has(value)
+
+    cdef inline bint has(self, value) except -1:
+        return type(value) is self.cls and (self.item is None or self.has_elements(value))
+
+    cdef bint has_elements(self, value) except -1:
+        cdef PyObject* key
+        cdef PyObject* element
+        cdef Py_ssize_t step = 0
+        if not 0 < len(value) <= MOST_ELEMENTS:
+            return False
+        if self.cls is list:
+            for one in <list>value:
+                if type(one) is not self.item:
+                    return False
+        elif self.cls is set:
+            for one in <set>value:
+                if type(one) is not self.item:
+                    return False
+        else:
+            while PyDict_Next(<dict>value, &step, &key, &element):
+                if TYPE(key) != <PyTypeObject*>self.item or TYPE(element) != <PyTypeObject*>self.value:
+                    return False
+        return True
+
+    cdef bint is_same(self, value, before) except -1:
+        """True if the container *value* has the elements of *before*, as it is in a row: None is an empty one."""
+        if type(value) is not self.cls:
+            return False
+        if before is None or not before:
+            return not value
+        return value == (before if type(before) is self.cls else self(before))
+
+
 @cython.final
 cdef class InstanceLayout:
     """The index of each column. The first indexes are those of a row, the others those of values that all rows of a
-    result share. *converters* has None for a value that is read unmodified, else the function that converts it."""
+    result share. *converters* has None for a value that is read unmodified, a :class:`Kind` for a container that is copied,
+    else the function that converts it."""
 
     cdef readonly tuple names
     cdef readonly tuple converters
@@ -135,39 +199,47 @@ cdef class Instance:
         """True if the value of the column *name* was loaded or written."""
         return self._layout is not None and name in self._layout._places
 
-    cdef bint is_as_loaded(self) except -1:
-        """True if no value or attribute was set since it was loaded or written, also none of its own."""
-        return (
-            self._layout is not None
-            and self._is_persisted
-            and not self._now
-            and not self._explicit
-            and not (self._was_set and getattr(self, "__dict__", None))
-        )
-
-    cdef list as_loaded(self, tuple names):
-        """Return a list of the values of these columns, if all were loaded or written, none is converted when it is
-        read, and no value or attribute was set since; else None."""
+    cdef tuple row_as(self, InstanceLayout wanted):
+        """Return the loaded or written row with the columns of *wanted*, which is then a layout for it; None if a column
+        was not loaded, or is converted when it is read."""
         cdef InstanceLayout layout = self._layout
-        cdef list found = []
+        cdef list found
         cdef Py_ssize_t place
-        if not self.is_as_loaded():
+        if layout is None:
             return None
-        for name in names:
+        if layout is wanted and not self._shared:
+            return self._row
+        found = []
+        for name in wanted.names:
             known = layout._places.get(name)
             if known is None:
                 return None
             place = known
-            if layout.converters[place] is not None:
+            convert = layout.converters[place]
+            if convert is not None and type(convert) is not Kind:
                 return None
             found.append(self.as_it_came(place))
-        return found
+        return tuple(found)
+
+    cdef inline bint has_own(self) except -1:
+        """True if an attribute of its own was set."""
+        return self._was_set and bool(getattr(self, "__dict__", None))
 
     def update(self, **values):
         """Set these values, and write the changed ones."""
         if row_updates is None or not row_updates.written(self, values):
             self._update_otherwise(values)
         return self
+
+    def save(self):
+        """Insert the row, or write its changes."""
+        if row_saves is None or not row_saves.written(self):
+            self._save_otherwise()
+        return self
+
+    def _save_otherwise(self):
+        """Override. As :meth:`save`, if more has to be done than to bind the values."""
+        raise NotImplementedError
 
     def _update_otherwise(self, dict values not None):
         """Override. As :meth:`update`, if more has to be done than to bind the values."""

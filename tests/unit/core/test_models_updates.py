@@ -14,6 +14,7 @@ from cassandra._core.models import (
     ConnectionFields,
     Instance,
     InstanceLayout,
+    Kind,
     Plain,
     ReadyStatements,
     RowUpdate,
@@ -64,14 +65,14 @@ def nowhere() -> ReadyStatements:
     return ReadyStatements(SESSIONS, "prepared", {}, "default", {"execute": len, "executed_by": len, "PREPARING": True})
 
 
-def update_of(columns: Any, given: Any, key: Any, others: Any, usual: InstanceLayout = USUAL) -> RowUpdate:
+def update_of(given: Any, key: Any, others: Any, layout: InstanceLayout = USUAL) -> RowUpdate:
     model = SimpleNamespace(__connection__=None)
-    return RowUpdate(model, "shape", "ks", nowhere(), SESSIONS, usual, columns, given, key, others)
+    return RowUpdate(model, "shape", "ks", nowhere(), SESSIONS, layout, given, key, others)
 
 
-def rewrite(takes: Callable[[Any], bool] = never, usual: InstanceLayout = USUAL) -> RowUpdate:
+def rewrite(takes: Callable[[Any], bool] = never, layout: InstanceLayout = USUAL) -> RowUpdate:
     """Of ``a`` and ``b``, given in the other order."""
-    return update_of(USUAL.names, [(str, 1, 2), (int, 0, 1)], [(int, 0)], [(float, 3, takes)], usual)
+    return update_of([(str, 1, 2), (int, 0, 1)], [(int, 0)], [(float, 3, takes)], layout)
 
 
 def loaded(row: tuple[Any, ...] = ROW) -> Row:
@@ -86,10 +87,9 @@ def instance(request: pytest.FixtureRequest) -> Any:
     return new_loaded(Row, InstanceLayout(["c", "b", "a", "id"], [None] * 4), (4.0, "three", 2), (1,))
 
 
-@pytest.mark.parametrize("usual", [USUAL, InstanceLayout(["id"], [None])])
-def test_what_is_bound_and_the_row(instance: Any, usual: InstanceLayout) -> None:
+def test_what_is_bound_and_the_row(instance: Any) -> None:
     given = {"b": "x", "a": 7}
-    assert rewrite(usual=usual).bound(instance, given) == ((7, "x", 1), (1, 7, "x", 4.0))
+    assert rewrite().bound(instance, given) == ((7, "x", 1), (1, 7, "x", 4.0))
     assert instance._touched == {} and given == {"b": "x", "a": 7}, "nothing is set before it was sent"
 
 
@@ -103,7 +103,7 @@ def test_values_of_which_there_is_more_to_do(instance: Any, given: dict[str, Any
 
 def test_nan_is_written_again() -> None:
     nan = float("nan")
-    one = update_of(USUAL.names, [(float, 0, 3)], [(int, 0)], [])
+    one = update_of([(float, 0, 3)], [(int, 0)], [])
     assert one.bound(loaded((1, 2, "three", nan)), {"c": nan}) == ((nan, 1), (1, 2, "three", nan))
 
 
@@ -144,8 +144,19 @@ def test_instances_of_which_there_is_more_to_do() -> None:
     assert bound(new_loaded(Row, missing, (1, 2, "three"), ())) is None
     made_anew = InstanceLayout(["id", "a", "b", "c"], [None, None, None, list])
     assert bound(new_loaded(Row, made_anew, ROW, ())) is None
-    usual_is_made_anew = rewrite(usual=made_anew)
-    assert usual_is_made_anew.bound(new_loaded(Row, made_anew, ROW, ()), {"b": "x", "a": 7}) is None
+
+
+def test_a_container_beside_the_values() -> None:
+    layout = InstanceLayout(USUAL.names, [None, None, None, Kind(list, str)])
+    update = update_of([(str, 1, 2), (int, 0, 1)], [(int, 0)], [], layout)
+    given, row = {"b": "x", "a": 7}, (1, 2, "three", ["c"])
+    for loaded_as in (layout, InstanceLayout(USUAL.names, [None, None, None, Kind(list, str)])):
+        one: Any = new_loaded(Row, loaded_as, row, ())
+        assert update.bound(one, given) == ((7, "x", 1), (1, 7, "x", ["c"]))
+        one._touched["c"] = ["c"]  # it was read
+        assert update.bound(one, given) == ((7, "x", 1), (1, 7, "x", ["c"]))
+        one._touched["c"].append("d")
+        assert update.bound(one, given) is None
 
 
 def test_an_instance_that_was_kept_is_as_loaded() -> None:
@@ -158,27 +169,28 @@ def test_an_instance_that_was_kept_is_as_loaded() -> None:
 
 
 def test_what_does_not_fit() -> None:
+    two = InstanceLayout(["a", "b"], [None, None])
     with pytest.raises(ValueError, match="1 values for 2 names"):
         rewrite().bound(loaded(), {"a": 1})
     for given in [(int, 1, 0)], [(int, 0, 0), (int, 0, 1)]:
         with pytest.raises(ValueError, match="among the bound values"):
-            update_of(["a", "b"], given, [], [])
+            update_of(given, [], [], two)
     for place in -1, 2:
         with pytest.raises(ValueError, match="places in a row of 2"):
-            update_of(["a", "b"], [(int, 0, place)], [], [])
+            update_of([(int, 0, place)], [], [], two)
         with pytest.raises(ValueError, match="places in a row of 2"):
-            update_of(["a", "b"], [], [(int, place)], [])
+            update_of([], [(int, place)], [], two)
         with pytest.raises(ValueError, match="places in a row of 2"):
-            update_of(["a", "b"], [], [], [(int, place, never)])
+            update_of([], [], [(int, place, never)], two)
 
 
 def test_kinds_are_classes() -> None:
     with pytest.raises(TypeError, match="expected a class, got"):
-        update_of(["a"], [(int, 0, 0)], [(7, 0)], [])
+        update_of([(int, 0, 0)], [(7, 0)], [])
 
 
 def test_nothing_is_kept_of_rows() -> None:
-    value, one = object(), update_of(USUAL.names, [(int, 0, 1)], [(int, 0)], [])
+    value, one = object(), update_of([(int, 0, 1)], [(int, 0)], [])
     instance = loaded((1, 2, value, value))
     before = sys.getrefcount(value)
     for _ in range(100):
