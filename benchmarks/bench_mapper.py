@@ -1,5 +1,8 @@
 """The object mapper beside scylla-driver's: reading, writing and iterating instances of five columns.
 
+The models have plain values; *ordinary* ones have a time and a list of texts, too, and are saved after an attribute was
+set, as applications do.
+
 Both play against the same recorded answers. scylla-driver sends texts with literals, this driver prepared statements;
 figures are CPU of the whole client process per operation. What awaiting costs is compared with ``execute_async`` of the
 same statement, and what instances cost with named tuples of the same rows. The import is CPU time, the best of fresh
@@ -27,9 +30,18 @@ TARGETS: dict[str, tuple[str, float, float | None]] = {
     "batch": ("BatchQuery of 50 creates", 8.0, None),
     "iterate": ("5,000 instances", 8.0, None),
     "read": ("5,000 instances, and an attribute of each", 8.0, None),
+    "ordinary get": ("ordinary model: Model.get(id=1)", 8.0, None),
+    "ordinary create": ("ordinary model: Model.create(...)", 8.0, None),
+    "ordinary save": ("ordinary model: an attribute set, and save()", 8.0, None),
+    "ordinary batch": ("ordinary model: a create of a BatchQuery of 50", 8.0, None),
+    "ordinary iterate": ("ordinary model: an instance of a query set, and an attribute", 8.0, None),
 }
+SCHEMA = (
+    "CREATE TABLE bench.ordinary (id int PRIMARY KEY, name text, ratio double, at timestamp, tags list<text>)",
+)
 #: What of the ping-pong they cannot be faster than.
 FLOORS = {"get": "read", "create": "insert", "update": "insert"}
+FLOORS |= {f"ordinary {name}": floor for name, floor in (("get", "read"), ("create", "insert"), ("save", "insert"))}
 OF_NAMED_TUPLES, OF_EXECUTE_ASYNC, OF_IMPORT = 1.5, 1.5, 0.025
 
 

@@ -22,6 +22,8 @@ from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery
 
 CREATES = 50  # of a batch
+SAVES = 500  # of a sample, as UPDATES
+ROWS = 1000  # of the table of ordinary models
 TASKS = 1000  # requests of a sample
 UPDATES = 500  # the same: with two, reading the clock would be a part of the figure
 UPDATE = f"for _ in range({UPDATES // 2}): point.update(score=1); point.update(score=2)"
@@ -48,7 +50,21 @@ class Page(Model):
     ratio = columns.Double()
 
 
+class Ordinary(Model):
+    """As models of applications are: values of several classes, and a list."""
+
+    __keyspace__ = "bench"
+    __table_name__ = "ordinary"
+    id = columns.Integer(primary_key=True)
+    name = columns.Text()
+    ratio = columns.Double()
+    at = columns.DateTime()
+    tags = columns.List(columns.Text)
+
+
 VALUES = dict(zip(("id", "score", "name", "ratio"), POINT, strict=False), at=datetime(2023, 11, 14, 22, 13, 20))
+ORDINARY = {"id": 1, "name": "point 1", "ratio": 1 / 3, "at": VALUES["at"], "tags": ["red", "green", "blue"]}
+SAVE = f"for _ in range({SAVES // 2}): one.name = 'a'; one.save(); one.name = 'b'; one.save()"
 IMPORT = """
 import time
 import cassandra.cluster
@@ -64,6 +80,25 @@ def batch() -> None:
     with BatchQuery() as writes:
         for number in range(CREATES):
             Point.batch(writes).create(**{**VALUES, "id": number})
+
+
+def ordinary_batch() -> None:
+    with BatchQuery() as writes:
+        for number in range(CREATES):
+            Ordinary.batch(writes).create(**{**ORDINARY, "id": number})
+
+
+def ordinary_works() -> dict[str, Work]:
+    names = {"Ordinary": Ordinary, "ORDINARY": ORDINARY, "batch": ordinary_batch, "one": Ordinary.create(**ORDINARY)}
+    found = {
+        "ordinary get": Work("Ordinary.get(id=1)", names, whole_process=True),
+        "ordinary create": Work("Ordinary.create(**ORDINARY)", names, whole_process=True),
+        "ordinary save": Work(SAVE, names, whole_process=True, per=SAVES),
+        "ordinary batch": Work("batch()", names, whole_process=True, per=CREATES),
+        "ordinary iterate": Work("for row in Ordinary.objects: row.name", names, whole_process=True, per=ROWS),
+    }
+    assert Ordinary.get(id=1).tags == ORDINARY["tags"] and len(Ordinary.objects) == ROWS
+    return found
 
 
 def works() -> dict[str, Work]:
@@ -105,7 +140,7 @@ def make(arguments: list[str]) -> Iterator[Client]:
         for one in (plain, session):
             one.default_fetch_size = None  # all rows are one recorded answer
         connection.set_session(session)
-        found = works()
+        found = {**works(), **ordinary_works()}
         pages = {"execute": plain.execute, "pages": plain.prepare(PAGES)}
         found["named tuples"] = Work("for row in execute(pages): pass", pages, whole_process=True)
         if hasattr(Point, "aget"):

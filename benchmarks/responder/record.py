@@ -18,6 +18,7 @@ import threading
 
 from benchmarks import bench_asyncio, bench_bind, bench_execute, bench_fetch, bench_mapper, bench_requests
 from benchmarks.clients.harness import ONCE
+from benchmarks.clients.mapper import ROWS
 from benchmarks.record import SHAPES, value
 from benchmarks.responder.recording import ERROR, PATH, Answer, answers, frames, key_of, save
 from cassandra.cluster import Cluster, Session
@@ -88,15 +89,23 @@ def fill(session: Session, table: str) -> None:
     execute_concurrent_with_args(session, insert, rows, concurrency=64)
 
 
+def fill_ordinary(session: Session) -> None:
+    """The rows of ordinary models of the mapper."""
+    insert = session.prepare("INSERT INTO bench.ordinary (id, name, ratio, at, tags) VALUES (?, ?, ?, ?, ?)")
+    rows = [(number, f"point {number}", number / 3, 1_700_000_000_000 + number, ["a", "b"]) for number in range(ROWS)]
+    execute_concurrent_with_args(session, insert, rows, concurrency=64)
+
+
 def main(contact: str) -> None:
     host, _, port = contact.partition(":")
     with Cluster([host], port=int(port), connect_timeout=60, control_connection_timeout=60) as ours:
         session = ours.connect()
         session.execute("DROP KEYSPACE IF EXISTS bench", timeout=60)
-        for statement in (*bench_execute.SCHEMA, *bench_fetch.SCHEMA, *bench_bind.SCHEMA):
+        for statement in (*bench_execute.SCHEMA, *bench_fetch.SCHEMA, *bench_bind.SCHEMA, *bench_mapper.SCHEMA):
             session.execute(statement, timeout=60)
         for table in bench_fetch.TABLES:
             fill(session, table)
+        fill_ordinary(session)
         proxy = Proxy((host, int(port)), answers() if PATH.exists() else {})
         before = set(proxy.answers)
         for bench in BENCHES:
