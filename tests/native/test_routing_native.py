@@ -10,5 +10,5 @@ from tests.native.building import CORE, TESTS, compile_objects, run_program, var
 @pytest.mark.parametrize("program", ["ring_test", "shard_test", "tablets_test", "tablets_payload_test", "route_test"])
 @pytest.mark.parametrize("variant", variants("plain", "asan"))
 def test_routing(program: str, variant: str) -> None:
-    objects = compile_objects(sorted((CORE / "routing").glob("tablets_*.cpp")), variant)
+    objects = compile_objects(sorted((CORE / "routing").glob("tablet*.cpp")), variant)
     run_program(TESTS / "routing" / f"{program}.cpp", variant, objects)

@@ -135,14 +135,14 @@ TEST(malformed_headers_are_faults) {
         return text.find(part) != std::string::npos;
     };
     CHECK(fault_of(envelope("x")).empty());
-    CHECK(has(fault_of(envelope("x", 1, kResult, 0x04)), "no response header"));
+    CHECK(has(fault_of(envelope("x", 1, kResult, 0x04)), "not a response header"));
     CHECK(has(fault_of(std::string("\x15\x03\x03\x00\x02\x02\x28\x00\x00", 9)), "TLS"));
     CHECK(has(fault_of("HTTP/1.1 400"), "HTTP"));
-    CHECK(has(fault_of(envelope("x", 1, 0x07)), "opcode 0x07"));
+    CHECK(has(fault_of(envelope("x", 1, 0x07)), "opcode of a response: 0x07"));
     EnvelopeRules known;
     known.version = 4;
     CHECK(fault_of(envelope("x", 1, 0x07, 0x84), known).empty());
-    CHECK(has(fault_of(envelope("x", 1, 0x42)), "opcode 0x42"));
+    CHECK(has(fault_of(envelope("x", 1, 0x42)), "opcode of a response: 0x42"));
     CHECK(has(fault_of(envelope("x", 1, kEvent)), "stream 1"));
     CHECK(has(fault_of(envelope("x", -1, kResult)), "stream -1"));
     CHECK(fault_of(envelope("x", -1, kEvent)).empty());
