@@ -26,8 +26,8 @@ class Kind:
     item: Final[type | None]
     value: Final[type | None]
     def __init__(self, cls: type, item: type | None = None, value: type | None = None) -> None:
-        """Raise TypeError if *item* is given for another class than list, set and dict, or *value* for another class than
-        dict."""
+        """Raise TypeError if *item* is given for another class than list, set and dict, or *value* for another class
+        than dict."""
     def __call__(self, value: Any) -> Any: ...
     def takes(self, value: Any) -> bool:
         """True if *value* is one of these values."""

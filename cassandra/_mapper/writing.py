@@ -1,9 +1,9 @@
 """Writes of instances, each alone (:class:`DMLQuery`) or many together (:class:`BatchQuery`).
 
-Simple writes have a fast path: ``Model.create(id=1, name="x")``, ``instance.update(name="y")``, and ``instance.save()``,
-with values that are bound unchanged: of the class that the column stores, or lists, sets and maps of such values. Its
-steps are precomputed once per model and set of names: the values are checked and bound, and the instance has them after
-the write. If more is needed (a conversion, a null, an option, a container that was changed, a method overridden by the
+Simple writes have a fast path: ``Model.create(id=1, name="x")``, ``one.update(name="y")``, ``one.save()``, with values
+that are bound unchanged: of the class that the column stores, or lists, sets and maps of such values. Its steps are
+precomputed once per model and set of names: the values are checked and bound, and the instance has them after the
+write. If more is needed (a conversion, a null, an option, a container that was changed, a method overridden by the
 program), the result is None, and :class:`DMLQuery` performs the write; both write the same.
 """
 
