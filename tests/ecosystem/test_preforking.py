@@ -20,6 +20,8 @@ import pytest
 from cassandra.testing import SimulatedCluster
 from tests.patience import PATIENCE, eventually
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / ".venv-preforking"
 PACKAGES = {"gunicorn": "gunicorn==27.0.1", "uwsgi": "uwsgi==2.0.31"}

@@ -10,6 +10,8 @@ import pytest
 
 from cassandra.cluster import Session
 
+pytestmark = pytest.mark.long
+
 QUERY = "SELECT key FROM system.local"
 
 

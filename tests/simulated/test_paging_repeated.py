@@ -15,6 +15,8 @@ from cassandra.testing._connection import empty_page, empty_state, is_rows
 from cassandra.testing.faults import Exchange, Reaction
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.long
+
 ERROR = "returned the paging state of the request"
 
 

@@ -19,6 +19,8 @@ from cassandra.testing.faults import Drop, Fail, Hold, Pages
 from tests.patience import eventually
 from tests.simulated.conftest import Connect
 
+pytestmark = pytest.mark.long
+
 ROWS = [(n,) for n in range(40)]
 QUERY = SimpleStatement("SELECT n FROM t WHERE k = 1", fetch_size=4)
 
