@@ -196,6 +196,11 @@ def ingest_async(scene: Scene) -> Parts:
     return run, lambda ended: written(scene, numbers[::6], ended)
 
 
+@call(max_requests_per_session=2)
+def ingest_within_limits_async(scene: Scene) -> Parts:
+    return ingest_async(scene)
+
+
 @call()
 def scan_async(scene: Scene) -> Parts:
     async def run() -> None:

@@ -569,6 +569,16 @@ def full_admission_queue(scene: Scene) -> Parts:
     return admission_queue(scene)
 
 
+@call(max_requests_per_session=2)
+def ingest_within_limits(scene: Scene) -> Parts:
+    return ingest(scene)
+
+
+@call(max_requests_per_session=2)
+def scan_within_limits(scene: Scene) -> Parts:
+    return scan(scene)
+
+
 @call(metrics_enabled=True)
 def with_metrics(scene: Scene) -> Parts:
     return execute_async(scene)
