@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -309,3 +310,26 @@ def test_cancelled_while_rows_wait_to_be_sent_again(table: Session, simulated: S
     assert report is not None and time.monotonic() - began < 30
     assert report.rows == 50 and report.errors == {}
     assert len(report.unfinished) == report.reached - 50 > 0
+
+
+def test_a_wait_ends_although_a_signal_handler_raises_in_what_ends_it(
+    table: Session, simulated: SimulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each second call that ends a wait is interrupted, and the loop goes on, as it does after any exception."""
+    calls = itertools.count()
+    wake = run._LoopWriting.wake
+
+    def interrupted(self: Any, *args: Any) -> None:
+        if next(calls) % 2 == 0:
+            raise ValueError("as a handler of a signal raises")
+        wake(self, *args)
+
+    async def ingest() -> IngestReport:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+        return await asyncio.wait_for(table.ingest_async("ks.t", rows(50), concurrency=1), 60)
+
+    monkeypatch.setattr(run._LoopWriting, "wake", interrupted)
+    with simulated.inject(Fail(errors.Overloaded()), opcode="EXECUTE", times=5):
+        report = asyncio.run(ingest())
+    assert report.rows == 50 and next(calls) > 2
+    assert all_there(simulated, 50)

@@ -210,8 +210,8 @@ class _LoopWriting(Writing):
         elif self._finished:
             self._take_all()
         else:
+            self.wake()  # first: if a signal handler raises in it, the outcomes remain, and it is called again
             self.harvest()
-            self.wake()
 
     def wake(self, *_: Any) -> None:
         """End a wait."""
@@ -228,7 +228,8 @@ class _LoopWriting(Writing):
     async def _called(self, limit: float) -> None:
         due = self.wait_time()
         waiter = self._waiter = aio.new_awaiting(self._loop)
-        timer = self._loop.call_later(limit if due is None else min(limit, due), self.wake)
+        # not wake(): a signal handler cannot raise within a native function, and no other call may end this wait
+        timer = self._loop.call_later(limit if due is None else min(limit, due), aio.resolve, waiter, None)
         try:
             await waiter
         finally:
