@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -329,6 +330,7 @@ def test_a_wait_ends_although_a_signal_handler_raises_in_what_ends_it(
         return await asyncio.wait_for(table.ingest_async("ks.t", rows(50), concurrency=1), 60)
 
     monkeypatch.setattr(run._LoopWriting, "wake", interrupted)
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)  # where no caller is there to raise it to
     with simulated.inject(Fail(errors.Overloaded()), opcode="EXECUTE", times=5):
         report = asyncio.run(ingest())
     assert report.rows == 50 and next(calls) > 2
