@@ -127,7 +127,8 @@ class WorkedOut:
         """Have *known* keep *found*, also None, for these keywords. Return it."""
 
 class ExactKinds:
-    """Binds values unmodified if they are of exactly these kinds; has the index of each. Immutable."""
+    """Binds values unmodified, containers copied, if they are of exactly these kinds; has the index of each.
+    Immutable."""
 
     def __init__(self, kinds: Iterable[Kind | type | None], places: Iterable[int], count: int) -> None:
         """*kinds*: a class stands for its values; None for no value."""
@@ -237,7 +238,7 @@ class RowInsert(Plain):
     def defaults(self) -> dict[str, Any]:
         """Make values for the columns that are not given."""
     def bound(self, given: dict[str, Any], made: dict[str, Any]) -> list[Any] | None:
-        """Return the bound values, from *given* and *made*, for a later request: containers are copied."""
+        """Return the bound values, from *given* and *made*."""
     def send(self, given: dict[str, Any], made: dict[str, Any]) -> tuple[Any, list[Any]] | None:
         """Return the future of the request, and the bound values."""
     def write(self, given: dict[str, Any], made: dict[str, Any]) -> Any:

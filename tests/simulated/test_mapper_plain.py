@@ -371,6 +371,29 @@ def test_a_program_that_replaces_save_calls_it(server: SimulatedCluster, session
         assert (found.name, found.value, found.tags) == ("a, saved, saved", 2.5, ["x"])
 
 
+@pytest.mark.parametrize("how", ["create", "save"])
+def test_containers_that_are_sent_again_are_those_of_the_call(
+    server: SimulatedCluster, session: Session, how: str
+) -> None:
+    """A program changes its list while it awaits the write, whose statement has to be prepared again."""
+
+    async def write(tags: list[str]) -> Any:
+        work = Plain.acreate(**KEY, tags=tags) if how == "create" else Plain(**KEY, tags=tags).asave()
+        task = asyncio.create_task(work)
+        await asyncio.sleep(0)  # it is sent
+        tags.append("later")
+        return await task
+
+    asyncio.run(write(["a"]))  # it is prepared
+    for node in server.nodes:
+        node.forget_prepared()
+    server.clear_requests()
+    instance = asyncio.run(write(["a"]))
+    sent = [request.opcode for request in server.requests if request.opcode in ("EXECUTE", "PREPARE")]
+    assert sent == ["EXECUTE", "PREPARE", "EXECUTE"]
+    assert Plain.get(**KEY).tags == instance.tags == ["a"]
+
+
 def test_containers_of_a_batch_are_those_of_the_call(server: SimulatedCluster, session: Session) -> None:
     for _ in range(2):
         tags = ["a"]

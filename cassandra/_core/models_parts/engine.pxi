@@ -167,7 +167,8 @@ cdef Kind kind_of(kind):
 
 @cython.final
 cdef class ExactKinds:
-    """Binds values unmodified if they are of exactly these kinds, or classes; has the index of each."""
+    """Binds values unmodified if they are of exactly these kinds, or classes; has the index of each. Containers are copied:
+    the application may change its own at any time."""
 
     cdef tuple _kinds
     cdef tuple _places
@@ -187,14 +188,16 @@ cdef class ExactKinds:
     cdef list bound_of(self, dict given):
         cdef Py_ssize_t at = 0, place
         cdef list found
+        cdef Kind kind
         if len(given) != len(self._kinds):
             raise ValueError(f"{len(given)} values for {len(self._kinds)} classes")
         found = [None] * self._count
         for value in given.values():
-            if not (<Kind>self._kinds[at]).has(value):
+            kind = <Kind>self._kinds[at]
+            if not kind.has(value):
                 return None
             place = self._places[at]
-            found[place] = value
+            found[place] = value if kind.item is None else kind(value)
             at += 1
         return found
 
@@ -344,7 +347,6 @@ cdef class RowInsert(Plain):
     cdef tuple _made  # name, index among the bound values, kind, factory
     cdef tuple _left  # predicates: true if a column may be left without a value
     cdef tuple _places  # per column, the index of its value among the bound values; None: it has none
-    cdef tuple _containers  # index among the bound values, kind: the instance gets a copy
     cdef bint _complete
 
     def __init__(
@@ -358,8 +360,6 @@ cdef class RowInsert(Plain):
         self._made = tuple([(name, place, kind_of(kind), make) for name, place, kind, make in made])
         self._left = tuple(left)
         self._places = tuple(places)
-        kinds = [*zip(exact._places, exact._kinds), *[(place, kind) for _, place, kind, _ in self._made]]
-        self._containers = tuple([(place, kind) for place, kind in kinds if (<Kind>kind).item is not None])
         self._complete = self._places == tuple(range(exact._count))
         taken = [place for _, place, _, _ in self._made] + [place for place in self._places if place is not None]
         if any([not 0 <= place < exact._count for place in taken]):
@@ -370,16 +370,8 @@ cdef class RowInsert(Plain):
         return {name: make() for name, _, _, make in self._made}
 
     def bound(self, dict given not None, dict made not None):
-        """Return the bound values, from *given* and *made*, for a later request: containers are copied. None if the slow
-        path is needed."""
-        cdef list bound = self.bound_of(given, made)
-        return None if bound is None else self.copied(bound)
-
-    cdef list copied(self, list bound):
-        cdef list made = list(bound)
-        for place, kind in self._containers:
-            made[<Py_ssize_t>place] = kind(made[<Py_ssize_t>place])
-        return made
+        """Return the bound values, from *given* and *made*; None if the slow path is needed."""
+        return self.bound_of(given, made)
 
     def send(self, dict given not None, dict made not None):
         """Return the future of the request, and the bound values; None if the slow path is needed."""
@@ -418,8 +410,6 @@ cdef class RowInsert(Plain):
 
     cdef tuple row_of(self, list bound):
         """Return the row with these values; a container without a value is read as an empty one."""
-        if self._containers:
-            bound = self.copied(bound)
         return tuple(bound) if self._complete else tuple([None if at is None else bound[at] for at in self._places])
 
 

@@ -41,7 +41,7 @@ SHARDS_OF_OTHERS = 4  # for a node without shards: it has enough threads for so 
 RANGES_OF_OTHERS = 48  # all threads of such a node share the ranges: a large last range delays none of them
 MOST_PARALLEL = 1024
 MOST_RANGES = 1 << 20
-NOBODY = "unknown"  # name of a missing first replica
+UNKNOWN = "unknown"  # name of a missing first replica
 
 
 class ScanPlan:
@@ -457,4 +457,4 @@ class Explanation:
 
 
 def _address(host: Any) -> str:
-    return NOBODY if host is None else str(host.endpoint)
+    return UNKNOWN if host is None else str(host.endpoint)

@@ -227,12 +227,12 @@ class Origin:
 
 def _arrived(state: dict[str, Any]) -> Origin:
     origin = Origin.__new__(Origin)
-    origin._here = _nobody
+    origin._here = _no_session
     origin.__dict__.update(state)
     return origin
 
 
-def _nobody() -> None:
+def _no_session() -> None:
     return None
 
 

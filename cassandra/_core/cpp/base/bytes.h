@@ -27,11 +27,7 @@ inline constexpr size_t rounded_up(size_t size, size_t step) {
     return up == SIZE_MAX ? SIZE_MAX : up & ~(step - 1);
 }
 
-}  // namespace fastcql
-
 // ---- big- and little-endian loads and stores, and the buffer to which every encoder appends
-
-namespace fastcql {
 
 // Only the functions here depend on the byte order of this machine.
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ || __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
@@ -194,13 +190,9 @@ private:
     uint8_t inline_[kInline];
 };
 
-}  // namespace fastcql
-
 // ---- variable-length integers (native protocol v5, section 3)
 //
 // The leading one bits of the first byte count the bytes that follow it.
-
-namespace fastcql {
 
 // Reads one [unsigned vint] from [p, end); returns the bytes used, or 0 when the input ends inside it.
 inline size_t read_unsigned_vint(const uint8_t* p, const uint8_t* end, uint64_t* value) noexcept {

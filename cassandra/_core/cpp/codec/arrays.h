@@ -124,11 +124,7 @@ inline bool copy_to_int64(Element from, const uint8_t* p, ptrdiff_t stride, size
     return copy_integers<int64_t, int64_t>(from, p, stride, n, swapped, out);
 }
 
-}  // namespace fastcql
-
 // ---- big-endian numbers of the wire to machine numbers in an array
-
-namespace fastcql {
 
 // One number of 2, 4 or 8 bytes.
 inline void load_number(const uint8_t* p, size_t width, uint8_t* out) {

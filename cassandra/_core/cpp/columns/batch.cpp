@@ -335,11 +335,7 @@ bool Batch::end(Buffer& buffer) {
     return true;
 }
 
-}  // namespace fastcql::columns
-
 // ---- arrays of the C data interface over a finished batch
-
-namespace fastcql::columns {
 
 namespace {
 

@@ -116,12 +116,8 @@ private:
     size_t bytes_ = 0;
 };
 
-}  // namespace fastcql::columns
-
 // A batch as bytes, for pickles: the buffers of all types in sequence. Batch::load() reads them; views point into at
 // most one page.
-
-namespace fastcql::columns {
 
 void save_batch(const Batch& batch, std::string& out);
 

@@ -29,8 +29,6 @@ inline Counters& counters() noexcept {
     return all;
 }
 
-}  // namespace fastcql::columns
-
 // ---- growable buffers over blocks of the pool
 //
 // They are 64-byte aligned, their blocks reference-counted, so that several buffers of a page share one block and each
@@ -38,8 +36,6 @@ inline Counters& counters() noexcept {
 //
 // While it is written a buffer has one owner. A finished buffer is immutable; the last reference to its block may be
 // dropped by any thread.
-
-namespace fastcql::columns {
 
 inline constexpr size_t kPadding = 64;
 inline constexpr size_t padded(size_t size) { return rounded_up(size, kPadding); }
@@ -202,13 +198,9 @@ private:
     bool carved_ = false;
 };
 
-}  // namespace fastcql::columns
-
 // ---- the error of a page that was not decoded
 //
 // It has the position and the text. The caller makes an exception of it.
-
-namespace fastcql::columns {
 
 struct Failure {
     enum class Kind : uint8_t { None, Value, Memory };
@@ -235,13 +227,9 @@ struct Failure {
     }
 };
 
-}  // namespace fastcql::columns
-
 // ---- results of a test, row by row, packed into bits
 //
 // Eight at a time by one multiplication, so that the test is a loop without branches.
-
-namespace fastcql::columns {
 
 inline uint64_t pack64(const uint8_t* bytes) {
     uint64_t word = 0;
@@ -264,11 +252,7 @@ void pack_rows(int64_t rows, uint64_t* out, Hit&& hit) {
     }
 }
 
-}  // namespace fastcql::columns
-
 // ---- blocks outside of any pool, for arrays that the application owns
-
-namespace fastcql::columns {
 
 class PlainBlocks final : public memory::BlockPool {
 public:

@@ -374,13 +374,9 @@ void take_back(Column& column) {
     column.data.set_size(column.data_before);
 }
 
-}  // namespace fastcql::columns
-
 // ---- collections, tuples, user types and vectors
 //
 // A count is accepted only if the remaining bytes can hold so many items; the text of errors is that of rows.
-
-namespace fastcql::columns {
 
 namespace {
 
@@ -603,14 +599,10 @@ bool Appender::vector(Column& column, const uint8_t* p, int32_t n) {
     return true;
 }
 
-}  // namespace fastcql::columns
-
 // ---- the loop over the cells of a page
 //
 // Numbers and texts of columns, which are nearly all cells, are handled in it; the others, nulls included, go through
 // Appender::append.
-
-namespace fastcql::columns {
 
 namespace {
 

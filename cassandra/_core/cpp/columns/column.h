@@ -96,11 +96,7 @@ inline void copy_short(uint8_t* to, const uint8_t* from, size_t n, ptrdiff_t rea
 // Offsets of a column that has offsets.
 inline int32_t* offsets_of(const Column& column) { return reinterpret_cast<int32_t*>(column.values.data()); }
 
-}  // namespace fastcql::columns
-
 // ---- the distinct texts of a dictionary column, in the order of their first appearance
-
-namespace fastcql::columns {
 
 class Words {
 public:

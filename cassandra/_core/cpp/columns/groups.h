@@ -49,16 +49,12 @@ public:
 // Null if the aggregate does not support such values. A column of -1 counts rows.
 std::unique_ptr<Measure> make_measure(Aggregate aggregate, int32_t column, Form form);
 
-}  // namespace fastcql::columns
-
 // ---- groups
 //
 // Rows by the values of some columns, and measures of each group. Without keys all rows are one group.
 //
 // The result of the rows of a range is one such object; it has one owner at a time. Its memory is not the pool's, as it
 // outlives sessions; other processes receive it as bytes.
-
-namespace fastcql::columns {
 
 struct Key {
     int32_t column;
@@ -103,11 +99,7 @@ private:
     std::vector<uint32_t> groups_;
 };
 
-}  // namespace fastcql::columns
-
 // ---- accumulators of sums: exact for integers and decimals, and with compensated rounding for doubles
-
-namespace fastcql::columns {
 
 // 128 bits: 2^64 numbers of 64 bits.
 struct IntegerSum {

@@ -83,14 +83,10 @@ public:
     int64_t run_count() const noexcept;
 };
 
-}  // namespace fastcql::columns
-
 // ---- a test of one column
 //
 // Its values lie within bounds, are in a set, or are null. All comparisons are compiled to one of these; the compiler
 // has already resolved cases such as "more than 2.5" for an integer.
-
-namespace fastcql::columns {
 
 // Both ends are included, except for text, where an end may be exclusive or missing.
 template <class V>

@@ -35,8 +35,6 @@ void set_bits(uint8_t* out, int64_t to, int64_t n);
 // Returns the number of one bits among the n bits from bit *from* on.
 int64_t count_bits(const uint8_t* bits, int64_t from, int64_t n);
 
-}  // namespace fastcql::columns
-
 // ---- merge of the rows of many sources, each of which arrives in order, batch by batch, into one order
 //
 // A source is *open* until its end is reported, and *hungry* when it is open and has no rows left. While no source is
@@ -49,8 +47,6 @@ int64_t count_bits(const uint8_t* bits, int64_t from, int64_t n);
 // taken.
 //
 // Belongs to one thread at a time; nothing here needs the GIL.
-
-namespace fastcql::columns {
 
 class Merge {
 public:
@@ -143,13 +139,9 @@ private:
     std::vector<Run> origins_;
 };
 
-}  // namespace fastcql::columns
-
 // ---- the first rows of several slices by the values of one column
 //
 // Least or greatest first, nulls last, equal ones in the order of slices and rows.
-
-namespace fastcql::columns {
 
 struct Candidates {
     Slice slice;

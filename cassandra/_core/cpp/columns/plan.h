@@ -51,16 +51,12 @@ namespace fastcql::columns {
 
 inline constexpr int64_t kNullable = 2;  // ARROW_FLAG_NULLABLE
 
-}  // namespace fastcql::columns
-
 // ---- plan: the Arrow types of a result's columns and the conversion of CQL bytes to them
 //
 // Made once, immutable, and reference-counted: exported schemas keep it.
 //
 // Types are one array, each level's children side by side, so that the columns of a batch are one array of the same
 // order.
-
-namespace fastcql::columns {
 
 enum class Kind : uint8_t {
     One,        // fixed-width numbers of that many bytes

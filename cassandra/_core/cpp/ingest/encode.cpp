@@ -417,11 +417,7 @@ bool Encoder::number(const Input& input, int64_t i) {
     return done();
 }
 
-}  // namespace fastcql::ingest
-
 // ---- collections, maps, tuples, user types and vectors
-
-namespace fastcql::ingest {
 
 namespace {
 
@@ -537,11 +533,7 @@ bool Encoder::element(const Input& input, int64_t i, bool with_length) {
     return done();
 }
 
-}  // namespace fastcql::ingest
-
 // ---- values in messages
-
-namespace fastcql::ingest {
 
 namespace {
 

@@ -55,13 +55,9 @@ struct Input {
 // reason in *problem*.
 bool read_array(const Conversion& how, const ArrowArray& array, int64_t needed, Input& out, std::string& problem);
 
-}  // namespace fastcql::ingest
-
 // ---- memory of others as Arrow arrays: columns in buffers of a program, without a copy
 //
 // The owner of the buffers is released with the last of the structures, in the thread that releases it.
-
-namespace fastcql::ingest {
 
 struct Lent {
     std::string name, format;

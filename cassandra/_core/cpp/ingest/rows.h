@@ -26,13 +26,9 @@ uint64_t key_hash(const Target& target, const uint8_t* p, size_t n);
 // True if values of a type are equal only if their bytes are, so that any hash of the bytes is sufficient.
 bool is_compared_by_bytes(const Target& target) noexcept;
 
-}  // namespace fastcql::ingest
-
 // ---- the target types of rows, and the conversion of rows of one Arrow schema to them
 //
 // Both are made once and then read-only; readers of rows hold references to them.
-
-namespace fastcql::ingest {
 
 struct Column {
     Target target;
@@ -76,13 +72,9 @@ private:
     Conversion row_;
 };
 
-}  // namespace fastcql::ingest
-
 // ---- the rows of an Arrow array as bound values
 //
 // It owns the array and releases it; used by one thread at a time.
-
-namespace fastcql::ingest {
 
 // A cipher: appends the encrypted bytes of a value, or gives the reason of a failure in *why*.
 struct Sealer {

@@ -76,11 +76,7 @@ inline constexpr int kMaxDepth = 64;
 // False if the schema is broken, with the reason in *problem*.
 bool read_schema(const ArrowSchema& schema, Source& out, std::string& problem, int depth = 0);
 
-}  // namespace fastcql::ingest
-
 // ---- conversion of an Arrow type to a CQL type: decided once for a schema
-
-namespace fastcql::ingest {
 
 enum class Way : uint8_t {
     Nulls,       // null values only

@@ -83,14 +83,10 @@ private:
     std::atomic<int64_t> slabs_{0};
 };
 
-}  // namespace fastcql::memory
-
 // ---- the handle table
 //
 // A reference is (generation << 32 | index), so that a stale one is recognised and never reaches the bytes of another
 // block. Look-up is O(1) for any number of entries; entries never move. Guarded by the pool's lock.
-
-namespace fastcql::memory {
 
 struct Slab;
 struct Range;
@@ -145,11 +141,7 @@ private:
     uint32_t free_ = kNone;  // linked through `block`
 };
 
-}  // namespace fastcql::memory
-
 // ---- a lock for sections of a few dozen instructions: no system call without contention, and usable across fork
-
-namespace fastcql::memory {
 
 class SpinLock {
 public:
@@ -198,14 +190,10 @@ inline void unpoison([[maybe_unused]] void* memory, [[maybe_unused]] size_t byte
 #endif
 }
 
-}  // namespace fastcql::memory
-
 // ---- size classes
 //
 // Powers of two with four steps each from 64 bytes to 1 MiB, so that a block wastes at most a quarter (below 256 bytes,
 // where a step would be less than the alignment, up to 63 bytes).
-
-namespace fastcql::memory {
 
 inline constexpr size_t kAlignment = 64;
 inline constexpr size_t kMaxPooled = size_t{1} << 20;

@@ -39,14 +39,10 @@ protected:
     ~BlockPool() = default;
 };
 
-}  // namespace fastcql::memory
-
 // ---- frame blocks: receive buffers of connections, with a reference count in front of the bytes
 //
 // An arena belongs to one thread at a time, which allocates without a lock. The last reference to a block may be
 // dropped by any thread. A closed arena lives until its last block is back.
-
-namespace fastcql::memory {
 
 class FrameArena;
 

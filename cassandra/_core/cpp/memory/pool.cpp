@@ -308,11 +308,7 @@ bool Pool::drop(int64_t ref) noexcept {
     return true;
 }
 
-}  // namespace fastcql::memory
-
 // ---- blocks for columns: entries that stay WRITING until they are given back
-
-namespace fastcql::memory {
 
 bool Pool::take_block(size_t size, ColumnBlock& block) {
     if (Entry* entry = begin(size)) {
@@ -356,11 +352,7 @@ void Pool::give_block(const ColumnBlock& block) {
     }
 }
 
-}  // namespace fastcql::memory
-
 // ---- reducing a pool's memory, and its statistics
-
-namespace fastcql::memory {
 
 size_t Pool::trim() noexcept {
     trims_.fetch_add(1, std::memory_order_relaxed);  // arenas trim at their next turn

@@ -20,9 +20,6 @@
 
 #include "memory/frames.h"
 #include "memory/entries.h"
-#include "memory/entries.h"
-#include "memory/frames.h"
-#include "memory/entries.h"
 #include "memory/ranges.h"
 #include "memory/slabs.h"
 

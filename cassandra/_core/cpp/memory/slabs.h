@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "memory/entries.h"
-#include "memory/entries.h"
 
 namespace fastcql::memory {
 

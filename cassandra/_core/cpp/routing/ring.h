@@ -48,11 +48,7 @@ private:
     std::vector<size_t> order_;
 };
 
-}  // namespace fastcql
-
 // ---- helpers of route plans besides rings and tablets: lists of host positions by range, and cheap random numbers
-
-namespace fastcql {
 
 // Positions of hosts by range of a ring, filled in on demand. Guarded by its owner.
 class RangeLists {
@@ -91,13 +87,9 @@ private:
     uint64_t state_;
 };
 
-}  // namespace fastcql
-
 // ---- the shard of a ScyllaDB node that owns a token
 //
 // Biased-token-round-robin, as defined in the text "Intranode sharding" of the protocol extensions.
-
-namespace fastcql {
 
 // *shards* is at least 1, *ignore_msb* at most 63. The product of 64 and 32 bits is computed in two halves, so that no
 // compiler needs 128-bit integers.

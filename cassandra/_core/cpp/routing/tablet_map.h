@@ -35,8 +35,6 @@ struct TabletPayload {
 // Return null, or the error in the bytes. Throws bad_alloc.
 const char* parse_tablet(const uint8_t* data, size_t size, TabletPayload& parsed);
 
-}  // namespace fastcql
-
 // ---- the tablets of all tables, and their hosts
 //
 // Names and host ids are bytes here; no code here depends on Python.
@@ -44,8 +42,6 @@ const char* parse_tablet(const uint8_t* data, size_t size, TabletPayload& parsed
 // Guarded by its owner: the GIL, which every caller holds. No call releases it or runs foreign code, so each call is
 // atomic for other threads, and a replaced snapshot is freed at once: it has no readers. (Readers without the GIL would
 // have to announce to writers which snapshot they read. There are none, and no lock is quicker than that.)
-
-namespace fastcql {
 
 struct TableName {
     TableName() noexcept = default;

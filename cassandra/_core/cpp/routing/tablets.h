@@ -117,14 +117,10 @@ struct Piece {
 // Return a chunk of *count* pieces in their order. Throws bad_alloc.
 OwnedChunk make_chunk(const Piece* pieces, size_t count);
 
-}  // namespace fastcql
-
 // ---- snapshot: all tablets of one table at one moment: chunks, and a directory of their last tokens
 //
 // A change makes a new snapshot that shares the untouched chunks with the old one, so that a failed change has changed
 // nothing. The publisher owns the old directory and the chunks that the new one replaces.
-
-namespace fastcql {
 
 // A tablet copied out of a snapshot.
 struct FoundTablet {

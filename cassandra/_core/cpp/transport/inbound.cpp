@@ -152,11 +152,7 @@ void Channel::settle() {
     leave(lock);
 }
 
-}  // namespace fastcql
-
 // ---- from the socket to the waiting requests
-
-namespace fastcql {
 
 namespace {
 

@@ -75,16 +75,12 @@ private:
     Nanos tick_at_ = 0;
 };
 
-}  // namespace fastcql
-
 // ---- bytes of one channel on their way to the socket, and the check whether any byte of a request was sent
 //
 // Frames are appended to a queue. A sender takes the whole queue, encodes it for the wire (unchanged, as segments,
 // encrypted) and sends the result. A position counts the bytes ever appended; a request is identified by the position
 // of its first byte. Requests that are abandoned while they are still queued are left out when the queue is taken, so
 // that a request reported as unsent is never sent later.
-
-namespace fastcql {
 
 class WriteQueue {
 public:

@@ -257,11 +257,7 @@ void Reactor::finish_stop() {
     runtime_->leave(token);
 }
 
-}  // namespace fastcql
-
 // ---- one turn
-
-namespace fastcql {
 
 namespace {
 

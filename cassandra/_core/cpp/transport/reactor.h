@@ -90,8 +90,6 @@ private:
     size_t live_bound_ = 64;
 };
 
-}  // namespace fastcql
-
 // ---- the event loop: a poller, timers, an arena of a memory pool, and the channels that live in it
 //
 // State used in a turn of the loop belongs to the holder of the reactor's role (lead.h): the I/O thread, or a thread
@@ -103,8 +101,6 @@ private:
 // some hands the role over. Calls of the runtime for a filter or a compressor are made by any role holder.
 //
 // Time: timers and deadlines are checked only after all ready input has been read, see run_due().
-
-namespace fastcql {
 
 struct ReactorStats {
     int64_t channels, timers, wakeups, leads, runtime_entries, slabs_in_use, bytes_in_use, paused;

@@ -89,11 +89,7 @@ void Channel::waiting(std::vector<WaitingRequest>& found) {
     }
 }
 
-}  // namespace fastcql
-
 // ---- requests in flight, and the ways in which they end
-
-namespace fastcql {
 
 namespace {
 

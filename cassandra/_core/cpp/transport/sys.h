@@ -76,11 +76,7 @@ private:
 // Changes in every forked child, so that objects can detect that their thread stayed in the parent.
 uint32_t fork_generation() noexcept;
 
-}  // namespace fastcql
-
 // ---- readiness of descriptors: epoll on Linux, poll(2) everywhere
-
-namespace fastcql {
 
 enum Readiness : uint32_t { kReadable = 1, kWritable = 2, kBroken = 4 };
 
@@ -111,11 +107,7 @@ std::unique_ptr<Poller> make_poller(const char* backend);
 // Milliseconds to wait from now until *deadline*, rounded up so that a timer is never early; -1: for ever.
 int wait_milliseconds(Nanos deadline);
 
-}  // namespace fastcql
-
 // ---- sockets of channels: addresses, and the first non-blocking steps
-
-namespace fastcql {
 
 struct SocketAddress {
     sockaddr_storage storage{};
