@@ -194,9 +194,12 @@ def test_those_of_the_driver_are_what_they_were() -> None:
 def test_timers_and_their_loop(place: str) -> None:
     reactor = importlib.import_module(place)
     connection = reactor.__dict__[reactor.__all__[1]]("10.0.0.1", connect_timeout=5)
-    called, cancelled = threading.Event(), threading.Event()
+    called, cancelled, free = threading.Event(), threading.Event(), threading.Event()
+    # The thread of the timers waits in a callback, so that no other timer ends before it is cancelled.
+    connection.create_timer(0, lambda: free.wait(PATIENCE))
     connection.create_timer(0.01, cancelled.set).cancel()
     connection.create_timer(0.02, called.set)
+    free.set()
     assert called.wait(PATIENCE) and not cancelled.is_set()
     eventually(lambda: not reactor._global_loop._timers._queue and not reactor._global_loop._timers._new_timers)
     loop = Mock()
