@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 
@@ -14,10 +15,5 @@ class NativeWith:
 
     native: Any
 
-    @property
-    def __enter__(self) -> Any:
-        return self.native.__enter__
-
-    @property
-    def __exit__(self) -> Any:
-        return self.native.__exit__
+    __enter__: Any = property(attrgetter("native.__enter__"))
+    __exit__: Any = property(attrgetter("native.__exit__"))

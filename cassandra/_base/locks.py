@@ -40,7 +40,12 @@ OF_PROGRAMS = "_lock_of_programs"
 
 CALLER, WORKER, IO = "a caller thread", "a worker", "the I/O thread"
 
-_here = threading.local()
+
+class _Thread(threading.local):
+    kind = CALLER
+
+
+_here = _Thread()
 _order: dict[str, set[str]] = {}  # name: names of locks that were acquired while it was held
 _order_lock = threading.RLock()  # a signal handler may run while it is held
 
@@ -79,7 +84,7 @@ def leave_to_parent() -> None:
 
 def thread_kind() -> str:
     """Return the kind of this thread: CALLER, WORKER or IO."""
-    return getattr(_here, "kind", CALLER)
+    return _here.kind
 
 
 class _Checked:

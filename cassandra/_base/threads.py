@@ -92,6 +92,14 @@ def ending() -> None:
         worker.is_busy = False
 
 
+def end_after_call() -> None:
+    """End this thread after the call that it runs, unless others wait: the last call of a cluster needs no idle
+    thread after it."""
+    worker = getattr(_here, "worker", None)
+    if worker is not None:
+        worker.is_ending = True
+
+
 def end_idle() -> list[Any]:
     """Make idle threads end, without waiting for them. Return these threads, except the calling one."""
     ended = []
@@ -116,8 +124,10 @@ class Signal:
 
     def give(self) -> None:
         """Give the signal. Any thread."""
-        with contextlib.suppress(RuntimeError):  # already given
+        try:  # noqa: SIM105 - suppress makes three calls more
             self._silent.release()
+        except RuntimeError:  # already given
+            pass
 
     def wait(self, timeout: float) -> bool:
         """Wait until the signal is given; False after *timeout* seconds."""

@@ -273,6 +273,7 @@ class Life:
             with _alive_lock:
                 _alive.discard(self)
             self._stopped.set()
+            threads.end_after_call()
 
     def _close_all(self) -> None:
         """Close all components: no new work begins, and waiters are notified."""
@@ -295,7 +296,7 @@ class Life:
     def _end_threads(self, limit: float, reactor: Reactor | None) -> None:
         deadline = monotonic() + limit
         scheduler = self._cluster.scheduler
-        ended = scheduler.shutdown(limit / 2)
+        ended = scheduler.join(limit / 2)
         if reactor is not None:
             ended = reactor.stop(max(0.0, deadline - monotonic())) and ended
         if not ended and limit:

@@ -328,9 +328,7 @@ class Scheduler:
         if gate is not None:
             gate.give()
         for lane in (self._submitted, self._delayed):
-            with contextlib.suppress(IndexError):
-                while True:
-                    lane.ready.popleft().cancel()
+            _cancel_all(lane.ready)
         with contextlib.suppress(IndexError):
             while True:
                 self._fresh.popleft()[2].cancel()
@@ -354,6 +352,14 @@ class Scheduler:
                 if not self._ended.wait(max(0.0, deadline - monotonic())) and monotonic() >= deadline:
                     return not any(ident != current for ident in list(self._active.values()))
         return True
+
+
+def _cancel_all(tasks: deque[Task]) -> None:
+    try:
+        while True:
+            tasks.popleft().cancel()
+    except IndexError:  # empty, also because another thread takes tasks
+        pass
 
 
 def end_idle_threads() -> None:
@@ -423,9 +429,7 @@ class Strand:
 
     def abandon(self) -> None:
         """Cancel all calls that have not started (the scheduler shuts down)."""
-        with contextlib.suppress(IndexError):
-            while True:
-                self._queue.popleft().cancel()
+        _cancel_all(self._queue)
 
     def _put(self, task: Task, here: bool = False) -> bool:
         """Queue *task*. *here*: this thread drains next, if the strand is idle: no other thread has to be started."""
