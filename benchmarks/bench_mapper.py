@@ -36,9 +36,7 @@ TARGETS: dict[str, tuple[str, float, float | None]] = {
     "ordinary batch": ("ordinary model: a create of a BatchQuery of 50", 8.0, None),
     "ordinary iterate": ("ordinary model: an instance of a query set, and an attribute", 8.0, None),
 }
-SCHEMA = (
-    "CREATE TABLE bench.ordinary (id int PRIMARY KEY, name text, ratio double, at timestamp, tags list<text>)",
-)
+SCHEMA = ("CREATE TABLE bench.ordinary (id int PRIMARY KEY, name text, ratio double, at timestamp, tags list<text>)",)
 #: What of the ping-pong they cannot be faster than.
 FLOORS = {"get": "read", "create": "insert", "update": "insert"}
 FLOORS |= {f"ordinary {name}": floor for name, floor in (("get", "read"), ("create", "insert"), ("save", "insert"))}

@@ -18,7 +18,7 @@ from cassandra._base.errors import (
     RequestExecutionException, RequestValidationException, Timeout, Unauthorized, Unavailable,
     UnresolvableContactPoints, UnsupportedOperation, WriteFailure, WriteTimeout,
 )
-from cassandra._base.aliases import lend_submodules
+from cassandra._base.aliases import add_submodules
 from cassandra._base.version import __version__, __version_info__
 
 _distributions.check(__path__)
@@ -35,4 +35,4 @@ __all__ = [
     "__version__", "__version_info__", "consistency_value_to_name",
 ]
 
-lend_submodules(__name__)
+add_submodules(__name__)

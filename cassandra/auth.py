@@ -2,7 +2,7 @@
 
 import logging
 
-from cassandra._base.aliases import lend
+from cassandra._base.aliases import add_names
 from cassandra._net.auth import (
     Authenticator,
     AuthProvider,
@@ -37,6 +37,6 @@ __all__ = [
     "TransitionalModePlainTextAuthenticator",
 ]
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra._compat.names": "SASLClient _have_kerberos _have_puresasl _proxy_execute_key",
 })  # fmt: skip

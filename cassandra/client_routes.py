@@ -2,14 +2,14 @@
 
 import logging
 
-from cassandra._base.aliases import lend
+from cassandra._base.aliases import add_names
 from cassandra._net.client_routes import ClientRouteProxy, ClientRoutesChangeType, ClientRoutesConfig
 
 log = logging.getLogger("cassandra.client_routes")
 
 __all__ = ["log", "ClientRouteProxy", "ClientRoutesChangeType", "ClientRoutesConfig"]
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra._base.constants": "ConsistencyLevel",
     "typing": "TYPE_CHECKING",
     "cassandra._wire.messages.requests": "QueryMessage",

@@ -17,7 +17,7 @@ from cassandra._base.server_errors import (
     WriteTimeoutErrorMessage,
 )
 from cassandra._base.aliases import (
-    lend, lend_class, lend_to, lend_to_instances, tell_if_patched, tell_if_replaced,
+    add_names, use_compat_class, add_aliases, extend_instances, observe_patches, observe_replacement,
 )
 from cassandra._core.transport import Request
 from cassandra._net.auth import PlainTextAuthProvider
@@ -74,7 +74,7 @@ __all__ = [
     "random_tablet_version_block", "tuple_factory",
 ]
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra._compat.names": (
         "Event Future Lock RLock Thread WeakSet copy datetime defaultdict json partial random re socket time"
         " types uuid weakref wraps _ConfigMode _execution_profile_to_string _proxy_execute_key"
@@ -106,13 +106,13 @@ lend(__name__, {
     "cassandra._session.statements.statement": "FETCH_SIZE_UNSET _NOT_SET=NOT_SET",
     "cassandra.connection": "ConnectionHeartbeat locally_supported_compressions",
 })  # fmt: skip
-lend_to(
+add_aliases(
     BatchStatement, BoundStatement, Cluster, ControlConnection, HostConnection, Metadata, PreparedStatement, QueryTrace,
     ResponseFuture, Session, Statement, Cluster.connection_class, ColumnMetadata, KeyspaceMetadata,
     TableMetadata,
 )
-tell_if_replaced(ResponseFuture, "_set_final_exception _set_final_result", "cassandra._compat.hooks", "replaced")
-lend_to_instances(Session, "cassandra._compat.hooks", "make", ours="_by_connect")
-lend_class(ResultSet, "cassandra._compat.hooks", Request)
-lend_class(ResponseFuture, "cassandra._compat.futures", Session)
-tell_if_patched(__name__, "log", "cassandra._compat.hooks", "replaced_in_facade")
+observe_replacement(ResponseFuture, "_set_final_exception _set_final_result", "cassandra._compat.hooks", "replaced")
+extend_instances(Session, "cassandra._compat.hooks", "make", ours="_by_connect")
+use_compat_class(ResultSet, "cassandra._compat.hooks", Request)
+use_compat_class(ResponseFuture, "cassandra._compat.futures", Session)
+observe_patches(__name__, "log", "cassandra._compat.hooks", "replaced_in_facade")

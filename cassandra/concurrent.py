@@ -2,7 +2,7 @@
 
 import logging
 
-from cassandra._base.aliases import lend
+from cassandra._base.aliases import add_names
 from cassandra._session.request.concurrent import ExecutionResult, execute_concurrent, execute_concurrent_with_args
 from cassandra._session.request.concurrent_async import (
     ConcurrentResults,
@@ -24,7 +24,7 @@ __all__ = [
     "execute_concurrent_with_args_async",
 ]
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra._session.profiles": "EXEC_PROFILE_DEFAULT",
     "cassandra._compat.names": "ConcurrentExecutorGenResults ConcurrentExecutorListResults",
 })  # fmt: skip

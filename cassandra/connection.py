@@ -10,7 +10,7 @@ from cassandra._base.errors import (
 )
 from cassandra._base.server_errors import ErrorMessage, InvalidRequestException, ProtocolException
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion
-from cassandra._base.aliases import lend, lend_class, lend_to
+from cassandra._base.aliases import add_names, use_compat_class, add_aliases
 from cassandra._core.transport import Reactor
 from cassandra._net.handshake import ApplicationInfoBase
 from cassandra._net.client_routes import ClientRoutesEndPoint, ClientRoutesEndPointFactory
@@ -58,7 +58,7 @@ __all__ = [
     "lz4_decompress",
 ]
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra._compat.names": (
         "Condition Empty Event OrderedDict Queue RLock Thread defaultdict deque errno io itertools partial random"
         " socket ssl struct sys time total_ordering uuid weakref wraps DEFAULT_LOCAL_PORT_HIGH"
@@ -70,5 +70,5 @@ lend(__name__, {
     "cassandra._compat.timers": "ResponseWaiter Timer TimerManager",
     "cassandra._compat.segment": "SegmentCodec segment_codec_lz4 segment_codec_no_compression",
 })  # fmt: skip
-lend_to(Connection)
-lend_class(Connection, "cassandra._compat.unopened", Reactor)
+add_aliases(Connection)
+use_compat_class(Connection, "cassandra._compat.unopened", Reactor)

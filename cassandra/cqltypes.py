@@ -4,7 +4,7 @@
 # isort: off
 import logging
 
-from cassandra._base.aliases import lend
+from cassandra._base.aliases import add_names
 from cassandra._base.names import trim_if_startswith
 from cassandra._wire.marshal import (
     double_pack, double_unpack, float_pack, float_unpack, int8_pack, int8_unpack, int16_pack, int16_unpack,
@@ -54,7 +54,7 @@ __all__ = [
     "uvint_pack", "uvint_unpack", "varint_pack", "varint_unpack", "vints_pack", "vints_unpack",
 ]
 
-lend(__name__, {
+add_names(__name__, {
     "decimal": "Decimal",
     "uuid": "UUID",
     "cassandra._wire.types.base": "_casstypes=casstypes _cqltypes=cqltypes",

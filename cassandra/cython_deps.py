@@ -1,10 +1,10 @@
 """Optional packages available to protocol handlers (as in :mod:`cassandra.protocol`)."""
 
-from cassandra._base.aliases import lend
+from cassandra._base.aliases import add_names
 from cassandra._wire.handlers import HAVE_CYTHON, have_numpy
 
 HAVE_NUMPY = have_numpy()
 
 __all__ = ["HAVE_CYTHON", "HAVE_NUMPY"]
 
-lend(__name__, {"cassandra._compat.protocol": "make_recv_results_rows"})
+add_names(__name__, {"cassandra._compat.protocol": "make_recv_results_rows"})

@@ -2,7 +2,7 @@
 
 import logging
 
-from cassandra._base.aliases import lend
+from cassandra._base.aliases import add_names
 from cassandra._session.driver_config import (
     DRIVER_CONFIG_OPTION,
     DRIVER_CONFIG_SCHEMA_VERSION,
@@ -22,7 +22,7 @@ __all__ = [
     "log",
 ]
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra.policies": """
         ConsistencyLevel ConstantReconnectionPolicy ConstantSpeculativeExecutionPolicy DCAwareRoundRobinPolicy
         DefaultLoadBalancingPolicy DowngradingConsistencyRetryPolicy ExponentialBackoffRetryPolicy

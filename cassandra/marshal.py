@@ -2,7 +2,7 @@
 
 # fmt: off
 # isort: off
-from cassandra._base.aliases import lend
+from cassandra._base.aliases import add_names
 from cassandra._wire.marshal import (
     bit_length, decode_zig_zag, double_pack, double_unpack, encode_zig_zag, float_pack, float_unpack,
     int8_pack, int8_unpack, int16_pack, int16_unpack, int32_pack, int32_unpack, int64_pack, int64_unpack,
@@ -20,6 +20,6 @@ __all__ = [
     "vints_pack", "vints_unpack",
 ]
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra._compat.names": "_make_packer circle_be circle_le point_be point_le v3_header_struct",
 })  # fmt: skip

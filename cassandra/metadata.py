@@ -11,7 +11,7 @@ from cassandra._base.names import (
     trim_if_startswith,
 )
 from cassandra._base.errors import InvalidRequest, Unauthorized, NoMurmur3
-from cassandra._base.aliases import lend, lend_to
+from cassandra._base.aliases import add_names, add_aliases
 from cassandra._base.versions import Version
 from cassandra._core.routing import murmur3_token as murmur3
 from cassandra._net.endpoint import EndPoint
@@ -50,7 +50,7 @@ __all__ = [
     "maybe_escape_name", "murmur3", "protect_name", "protect_names", "protect_value", "trim_if_startswith",
 ]
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra._compat.names": (
         "OrderedDict RLock defaultdict itertools json random re struct sys total_ordering types"
         " RLACTableExtension _ConsistencyMode _consistency_mode_from_string get_column_from_system_local"
@@ -66,4 +66,4 @@ lend(__name__, {
     "cassandra._routing.replication": "_UnknownStrategy",
     "cassandra._wire.marshal": "varint_unpack",
 })  # fmt: skip
-lend_to(ColumnMetadata, KeyspaceMetadata, Metadata, TableMetadata)
+add_aliases(ColumnMetadata, KeyspaceMetadata, Metadata, TableMetadata)

@@ -3,7 +3,7 @@
 
 import logging
 
-from cassandra._base.aliases import lend
+from cassandra._base.aliases import add_names
 from cassandra._session.metrics import (
     IntStat,
     Metrics,
@@ -32,6 +32,6 @@ __all__ = [
     "init",
 ]
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra._session.metrics": "_stats_registry=_registry",
 })  # fmt: skip

@@ -1,6 +1,6 @@
 """Murmur3 in the variant that Apache Cassandra computes tokens with."""
 
-from cassandra._base.aliases import lend
+from cassandra._base.aliases import add_names
 from cassandra._core.routing import murmur3_token as murmur3
 from cassandra._routing.tokens import (
     INT64_MAX,
@@ -18,6 +18,6 @@ __all__ = [
     "body_and_tail", "fmix", "murmur3", "rotl64", "truncate_int64",
 ]  # fmt: skip
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra._core.routing": "_murmur3=murmur3_token",
 })  # fmt: skip

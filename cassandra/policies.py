@@ -2,7 +2,7 @@
 
 import logging
 
-from cassandra._base.aliases import lend, lend_to
+from cassandra._base.aliases import add_aliases, add_names
 from cassandra._base.constants import ConsistencyLevel, WriteType
 from cassandra._base.errors import OperationTimedOut
 from cassandra._routing.policies import (
@@ -57,7 +57,7 @@ __all__ = [
     "WT", "WhiteListRoundRobinPolicy", "WrapperPolicy", "WriteType",
 ]  # fmt: skip
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra._compat.names": "DSELoadBalancingPolicy",
 })  # fmt: skip
-lend_to(DCAwareRoundRobinPolicy, LoadBalancingPolicy, RackAwareRoundRobinPolicy, RoundRobinPolicy)
+add_aliases(DCAwareRoundRobinPolicy, LoadBalancingPolicy, RackAwareRoundRobinPolicy, RoundRobinPolicy)

@@ -2,7 +2,7 @@
 
 import logging
 
-from cassandra._base.aliases import lend
+from cassandra._base.aliases import add_names
 from cassandra._base.errors import AuthenticationFailed, ConnectionException, NoConnectionsAvailable
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, UnixSocketEndPoint
 from cassandra._net.pool import HostPool as HostConnection
@@ -24,6 +24,6 @@ __all__ = [
     "UnixSocketEndPoint",
 ]
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra._compat.names": "Condition Future Lock RLock WeakSet copy random time total_ordering weakref",
 })  # fmt: skip

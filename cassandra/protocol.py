@@ -18,7 +18,7 @@ from cassandra._base.server_errors import (
     ServerError, SyntaxException, TruncateError, UnauthorizedErrorMessage, UnavailableErrorMessage,
     WriteFailureMessage, WriteTimeoutErrorMessage,
 )
-from cassandra._base.aliases import lend, lend_attributes, lend_to_subclasses
+from cassandra._base.aliases import add_names, add_attributes, extend_subclasses
 from cassandra._wire.handlers import HAVE_CYTHON, ProtocolHandler, _ProtocolHandler, have_numpy
 from cassandra._wire.messages.requests import (
     AuthChallengeMessage, AuthenticateMessage, AuthResponseMessage, AuthSuccessMessage, CredentialsMessage,
@@ -63,7 +63,7 @@ __all__ = [
     "_ProtocolHandler", "_QueryMessage", "error_classes", "known_event_types",
 ]
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra._compat.names": "UUID io namedtuple socket",
     "cassandra.cqltypes": (
         "AsciiType BooleanType ByteType BytesType CounterColumnType DateType DecimalType DoubleType DurationType"
@@ -85,8 +85,8 @@ lend(__name__, {
     "cassandra.marshal": "int32_unpack int8_unpack uint16_unpack uint32_le_unpack",
     "cassandra._core.codec": "_UNSET_VALUE=UNSET",
 })  # fmt: skip
-lend_to_subclasses(_MessageType, "send_body", "cassandra._compat.protocol", "encode_by_body")
-lend_attributes(QueryMessage, "cassandra._compat.protocol", "send_body")
-lend_attributes(PrepareMessage, "cassandra._compat.protocol", "send_body")
-lend_attributes(ProtocolHandler, "cassandra._compat.attributes", "col_parser my_opcodes")
-lend_attributes(LazyProtocolHandler, "cassandra._compat.attributes", "col_parser my_opcodes")
+extend_subclasses(_MessageType, "send_body", "cassandra._compat.protocol", "encode_by_body")
+add_attributes(QueryMessage, "cassandra._compat.protocol", "send_body")
+add_attributes(PrepareMessage, "cassandra._compat.protocol", "send_body")
+add_attributes(ProtocolHandler, "cassandra._compat.attributes", "col_parser my_opcodes")
+add_attributes(LazyProtocolHandler, "cassandra._compat.attributes", "col_parser my_opcodes")

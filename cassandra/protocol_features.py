@@ -2,7 +2,7 @@
 
 import logging
 
-from cassandra._base.aliases import lend
+from cassandra._base.aliases import add_names
 from cassandra._net.features import (
     LWT_ADD_METADATA_MARK,
     LWT_OPTIMIZATION_META_BIT_MASK,
@@ -26,6 +26,6 @@ __all__ = [
     "ProtocolFeatures",
 ]
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra.lwt_info": "_LwtInfo=LwtInfo",
 })  # fmt: skip

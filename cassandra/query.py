@@ -2,7 +2,7 @@
 
 import logging
 
-from cassandra._base.aliases import lend, lend_to
+from cassandra._base.aliases import add_aliases, add_names
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import OperationTimedOut, TraceUnavailable
 from cassandra._session.request.trace import QueryTrace, TraceEvent
@@ -48,7 +48,7 @@ __all__ = [
     "tuple_factory",
 ]
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra._compat.names": (
         "datetime namedtuple re struct time timedelta timezone warnings END_BADCHAR_REGEX NON_ALPHA_REGEX"
         " PseudoNamedTupleRow START_BADCHAR_REGEX _clean_name_cache _sanitize_identifiers"
@@ -60,4 +60,4 @@ lend(__name__, {
     "cassandra._core.codec": "_UNSET_VALUE=UNSET",
     "cassandra._base.tuples": "_clean_column_name=clean_name",
 })  # fmt: skip
-lend_to(BatchStatement, BoundStatement, PreparedStatement, QueryTrace, Statement, TraceEvent)
+add_aliases(BatchStatement, BoundStatement, PreparedStatement, QueryTrace, Statement, TraceEvent)

@@ -3,11 +3,11 @@
 import logging
 import time as time  # tests of programs patch it here
 
-from cassandra._base.aliases import tell_if_patched
+from cassandra._base.aliases import observe_patches
 from cassandra._session.statements.timestamps import MonotonicTimestampGenerator
 
 log = logging.getLogger("cassandra.timestamps")
 
 __all__ = ["log", "MonotonicTimestampGenerator"]
 
-tell_if_patched(__name__, "log time", "cassandra._compat.hooks", "replaced_in_facade")
+observe_patches(__name__, "log time", "cassandra._compat.hooks", "replaced_in_facade")

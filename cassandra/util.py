@@ -11,7 +11,7 @@ from cassandra._base.datastax_values import (
     DateRange, DateRangeBound, DateRangePrecision, Distance, LineString, OPEN_BOUND, Point, Polygon,
 )
 from cassandra._base.errors import DriverException
-from cassandra._base.aliases import lend, lend_attributes
+from cassandra._base.aliases import add_names, add_attributes
 from cassandra._base.temporal import (
     EPOCH, HIGHEST_TIME_UUID, LOWEST_TIME_UUID, Date, Duration, Time, datetime_from_ms_timestamp,
     datetime_from_timestamp, datetime_from_uuid1, max_uuid_from_time, min_uuid_from_time, ms_timestamp_from_datetime,
@@ -35,7 +35,7 @@ __all__ = [
     "uuid_from_time",
 ]
 
-lend(__name__, {
+add_names(__name__, {
     "collections": "OrderedDict",
     "socket": "inet_ntop inet_pton",
     "cassandra._compat.names": (
@@ -43,4 +43,4 @@ lend(__name__, {
         " _addrinfo_to_ip_strings _resolve_contact_points_to_string_map _LinearRing"
     ),
 })  # fmt: skip
-lend_attributes(OrderedMapSerializedKey, "cassandra._compat.attributes", "_insert _insert_unchecked")
+add_attributes(OrderedMapSerializedKey, "cassandra._compat.attributes", "_insert _insert_unchecked")

@@ -34,7 +34,7 @@ NAME = re.compile(r"_?[A-Z]\w*")
 #: Extensions, suffixes, keywords, attributes, commands.
 OTHERS = {
     "codec", "transport", "routing", "memory", "columns", "models", ".pxi", ".pxd", ".pyi",
-    "noexcept", "except +", "__all__", "repr", "set_", "_scope", "execute_concurrent", "Class::method()",
+    "noexcept", "except +", "__all__", "repr", "set_", "_settings_epoch", "execute_concurrent", "Class::method()",
     "cassandra.cqlengine", "cassandra.testing", "python -m cassandra.bulk", "make build", "FASTCQL_CHECK_LOCKS=1",
 }  # fmt: skip
 
@@ -112,7 +112,7 @@ def test_other_names_are_used() -> None:
     "token",
     [
         "_session/gone.py", "gone.pxi", "Session.gone()", "Session::execute()", "Channel::gone()", "Gone", "vanished()",
-        "HostPool.gone", "Place.pick()", "Lane.is_over()", "a phrase",
+        "HostPool.gone", "Place.pick()", "FastPath.is_over()", "a phrase",
     ],
 )  # fmt: skip
 def test_missing_names_are_found(token: str) -> None:

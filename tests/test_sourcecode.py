@@ -243,13 +243,13 @@ def test_no_file_is_too_long() -> None:
 
 
 def _exported_lines(path: Path) -> int:
-    """Lines of a facade that only list names: imports, ``__all__``, and what is lent to old programs."""
+    """Lines of a facade that only list names: imports, ``__all__``, and what is compat to old programs."""
     lists = (node for node in ast.parse(path.read_text()).body if _is_list_of_names(node))
     return sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in lists)
 
 
 def _is_list_of_names(node: ast.stmt) -> bool:
-    lends = isinstance(node, ast.Expr) and ast.unparse(node).startswith(("lend(", "lend_attributes("))
+    lends = isinstance(node, ast.Expr) and ast.unparse(node).startswith(("add_names(", "add_attributes("))
     return lends or isinstance(node, ast.ImportFrom) or "__all__" in {target.id for target in _targets(node)}
 
 

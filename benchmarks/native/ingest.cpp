@@ -1,5 +1,5 @@
-// What making bound values of Arrow arrays takes without Python, in nanoseconds of CPU: a row of five columns with the token
-// of its key, and one of a vector of 768 floats.
+// What making bound values of Arrow arrays takes without Python, in nanoseconds of CPU: a row of five columns with the
+// token of its key, and one of a vector of 768 floats.
 #include <time.h>
 
 #include <algorithm>

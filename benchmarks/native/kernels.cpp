@@ -1,6 +1,6 @@
 // A filter of two columns and the sum of a third, in nanoseconds of CPU per row, in two ways of the same engine without
-// Python: the mask of a batch first and then the sum of its rows; or interleaved, row by row, each one being tested and then
-// mapped and reduced, as a fold by row does it. Prints JSON in seconds.
+// Python: the mask of a batch first and then the sum of its rows; or interleaved, row by row, each one being tested and
+// then mapped and reduced, as a fold by row does it. Prints JSON in seconds.
 #include <time.h>
 
 #include <algorithm>

@@ -6,8 +6,8 @@
 // least that a request can take when its caller waits for it; with more, what the responder can be asked for. With
 // WINDOW/PAUSE it computes for PAUSE microseconds after each answer, as whoever makes something of it does: the
 // responder goes to sleep meanwhile, which costs more than the pause. Prints a
-// JSON object with, per NAME, the mean of CPU seconds per request and, as "<NAME> wall" and "<NAME> median wall", the best
-// sample of wall time and the median.
+// JSON object with, per NAME, the mean of CPU seconds per request and, as "<NAME> wall" and "<NAME> median wall", the
+// best sample of wall time and the median.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -3,12 +3,12 @@
 //   chaos SEED IDS RECORDING...
 //
 // One node per RECORDING, at 127.0.0.1, 127.0.0.2 and so on, all on the port that is printed first. A recording is as
-// in responder.cpp. Besides, an EXECUTE whose statement id begins with "echo" has a number below IDS as its first value;
-// the last 8 bytes of the recorded answer are replaced by that number, and its execution is counted.
+// in responder.cpp. Besides, an EXECUTE whose statement id begins with "echo" has a number below IDS as its first
+// value; the last 8 bytes of the recorded answer are replaced by that number, and its execution is counted.
 //
 // Standard input takes one command a line, each answered by "ok": "on FACTOR" begins the misbehaviour, FACTOR times as
-// often as the constants below say, "off" ends it, "counts PATH" writes how often each number was executed, a byte each.
-// The program ends with its standard input; its last line says what it did to its clients.
+// often as the constants below say, "off" ends it, "counts PATH" writes how often each number was executed, a byte
+// each. The program ends with its standard input; its last line says what it did to its clients.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

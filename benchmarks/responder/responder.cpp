@@ -2,14 +2,15 @@
 //
 //   responder RECORDING [PORT [VERSION [DELAY [CERTIFICATE]]]]
 //
-// One thread, epoll, protocol 4 or, as VERSION says, also 5, with LZ4 for who asks for it (newer versions are refused as
-// Cassandra refuses them, so that clients step down); by TLS with a CERTIFICATE, a PEM file with its key. Answers to EXECUTE come DELAY microseconds late (protocol 4). It prints the port it listens on (127.0.0.1) and ends when its standard input does, so that it cannot outlive whoever
-// started it; its last line is "<answers> <CPU seconds>", which shows that it was not the limit. Everything that was
-// received in one read is answered with one write.
+// One thread, epoll, protocol 4 or, as VERSION says, also 5, with LZ4 for who asks for it (newer versions are refused
+// as Cassandra refuses them, so that clients step down); by TLS with a CERTIFICATE, a PEM file with its key. Answers to
+// EXECUTE come DELAY microseconds late (protocol 4). It prints the port it listens on (127.0.0.1) and ends when its
+// standard input does, so that it cannot outlive whoever started it; its last line is "<answers> <CPU seconds>", which
+// shows that it was not the limit. Everything that was received in one read is answered with one write.
 //
 // The recording is a sequence of (u32 size, key) (u8 opcode, u8 flags) (u32 size, body), little-endian. Keys: "O"
-// OPTIONS, "S" STARTUP, "R" REGISTER, "B" any BATCH, "Q<text>" QUERY, "P<text>" PREPARE, "X<0|1><id>" EXECUTE without or
-// with the flag to skip metadata. A query that was not recorded gets the answer of one that reads the same table, an
+// OPTIONS, "S" STARTUP, "R" REGISTER, "B" any BATCH, "Q<text>" QUERY, "P<text>" PREPARE, "X<0|1><id>" EXECUTE without
+// or with the flag to skip metadata. A query that was not recorded gets the answer of one that reads the same table, an
 // EXECUTE the answer with the other flag.
 
 #include <arpa/inet.h>

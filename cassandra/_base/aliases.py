@@ -1,9 +1,9 @@
 """Compatibility aliases: names that public modules and classes have only because old programs use them (L0).
 
 Aliases are resolved on access, so that other programs do not import the modules that define them. Functions of the
-first section add names to modules, those of the second one to classes, and :func:`lend_to` adds the attributes that the
-tables of the last section list for a class. A facade passes the classes that a program finds through it to
-:func:`lend_to`; a class that two facades name is passed by one of them.
+first section add names to modules, those of the second one to classes, and :func:`add_aliases` adds the attributes that
+the tables of the last section list for a class. A facade passes the classes that a program finds through it to
+:func:`add_aliases`; a class that two facades name is passed by one of them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ NESTED = 16
 # ---- names of modules
 
 
-def lend(borrower: str, names: Mapping[str, str]) -> None:
-    """Add *names* to the module *borrower* as aliases, and to its ``__all__``.
+def add_names(owner: str, names: Mapping[str, str]) -> None:
+    """Add *names* to the module *owner* as aliases, and to its ``__all__``.
 
     *names* maps modules to lists of the names they define; an alias with a different name is written ``here=there``.
     Type checkers do not see the aliases: new programs import from the module that defines a name.
     """
-    module: Any = sys.modules[borrower]
+    module: Any = sys.modules[owner]
     homes: dict[str, tuple[str, str]] = {}
     for home, listed in names.items():
         for item in listed.split():
@@ -51,7 +51,7 @@ def _looking_up(module: Any, homes: Mapping[str, tuple[str, str]]) -> Callable[[
     return find
 
 
-def lend_submodules(package: str) -> None:
+def add_submodules(package: str) -> None:
     """Make public submodules attributes of *package* even if they are not imported: old programs rely on modules that
     import one another."""
 
@@ -67,12 +67,12 @@ def lend_submodules(package: str) -> None:
     sys.modules[package].__dict__["__getattr__"] = find
 
 
-def share(borrower: str, names: Mapping[str, str]) -> None:
-    """Make variables of other modules, listed by module, attributes of the module *borrower* as well: they can be read,
+def share(owner: str, names: Mapping[str, str]) -> None:
+    """Make variables of other modules, listed by module, attributes of the module *owner* as well: they can be read,
     set and, as mocks do, deleted, which restores the value from before the last assignment. An alias with a different
-    name is written ``here=there``. For variables that old programs assign to, or that change; ``lend`` suffices for all
-    others."""
-    module = _facade(borrower)
+    name is written ``here=there``. For variables that old programs assign to, or that change; ``add_names`` suffices
+    for all others."""
+    module = _facade(owner)
     shared = module.__dict__["_shared"]
     for home, listed in names.items():
         for item in listed.split():
@@ -81,7 +81,7 @@ def share(borrower: str, names: Mapping[str, str]) -> None:
             shared[here] = (home, there or here)
 
 
-def tell_if_patched(facade: str, names: str, home: str, function: str) -> None:
+def observe_patches(facade: str, names: str, home: str, function: str) -> None:
     """Call *function* of the module *home* each time one of *names* is set in the module *facade*. Its arguments are
     that module, the name, the old value and the new value."""
 
@@ -135,57 +135,57 @@ class _Facade(ModuleType):
 # ---- attributes of classes
 
 
-def lend_attributes(borrower: type, home: str, names: str) -> None:
-    """Add *names* to the class *borrower*, as aliases of the attributes of the class with the same name in the module
+def add_attributes(owner: type, home: str, names: str) -> None:
+    """Add *names* to the class *owner*, as aliases of the attributes of the class with the same name in the module
     *home*; they may be set on an instance. The module is imported on the first access to one."""
     for name in names.split():
-        setattr(borrower, name, _LentAttribute(home, borrower.__name__, name))
+        setattr(owner, name, _AliasAttribute(home, owner.__name__, name))
 
 
-def lend_defaults(borrower: type, names: str) -> None:
+def add_defaults(owner: type, names: str) -> None:
     """Set attributes that every instance sets to None in the class, so that mocks made from the class have them."""
     for name in names.split():
-        setattr(borrower, name, None)
+        setattr(owner, name, None)
 
 
-def lend_class(borrower: type, home: str, ours: type) -> None:
-    """Change the class of *borrower* objects that programs make with a first argument that is not an *ours*: to the
-    class with the same name in the module *home*, which is derived from *borrower*. Objects of a subclass get a class
+def use_compat_class(owner: type, home: str, ours: type) -> None:
+    """Change the class of *owner* objects that programs make with a first argument that is not an *ours*: to the
+    class with the same name in the module *home*, which is derived from *owner*. Objects of a subclass get a class
     derived from both."""
-    init: Any = borrower.__init__  # type: ignore[misc]
+    init: Any = owner.__init__  # type: ignore[misc]
     parameter = init.__code__.co_varnames[1]
 
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         made_of = args[0] if args else kwargs.get(parameter)
         if not issubclass(type(made_of), ours):  # not isinstance, which a mock with a spec passes
-            lent = getattr(importlib.import_module(home), borrower.__name__)
-            if not isinstance(self, lent):
+            compat = getattr(importlib.import_module(home), owner.__name__)
+            if not isinstance(self, compat):
                 kind: Any = type(self)
-                self.__class__ = _of_both(kind, borrower, lent)
-            lent.__init__(self, *args, **kwargs)
+                self.__class__ = _of_both(kind, owner, compat)
+            compat.__init__(self, *args, **kwargs)
         else:
             init(self, *args, **kwargs)
 
-    borrower.__init__ = __init__  # type: ignore[misc]
+    owner.__init__ = __init__  # type: ignore[misc]
 
 
-def lend_to_subclasses(borrower: Any, defines: str, home: str, function: str) -> None:
-    """Call *function* of the module *home* with each subclass of *borrower* that a program creates and that defines a
+def extend_subclasses(owner: Any, defines: str, home: str, function: str) -> None:
+    """Call *function* of the module *home* with each subclass of *owner* that a program creates and that defines a
     method called *defines*."""
 
     def __init_subclass__(cls: Any, /, **kwargs: Any) -> None:
-        super(borrower, cls).__init_subclass__(**kwargs)
+        super(owner, cls).__init_subclass__(**kwargs)
         if defines in cls.__dict__:
             getattr(importlib.import_module(home), function)(cls)
 
-    borrower.__init_subclass__ = classmethod(__init_subclass__)
+    owner.__init_subclass__ = classmethod(__init_subclass__)
 
 
-def lend_to_instances(borrower: Any, home: str, function: str, ours: str) -> None:
-    """Initialise objects of *borrower* that programs make by *function* of the module *home*, which gets the object,
+def extend_instances(owner: Any, home: str, function: str, ours: str) -> None:
+    """Initialise objects of *owner* that programs make by *function* of the module *home*, which gets the object,
     the original ``__init__``, and its arguments. Objects that the driver makes have a true attribute called *ours*."""
-    init = borrower.__init__
+    init = owner.__init__
 
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -194,15 +194,15 @@ def lend_to_instances(borrower: Any, home: str, function: str, ours: str) -> Non
         else:
             getattr(importlib.import_module(home), function)(self, init, *args, **kwargs)
 
-    borrower.__init__ = __init__
+    owner.__init__ = __init__
 
 
 @functools.cache
-def _of_both(kind: Any, borrower: Any, lent: Any) -> Any:
-    return lent if kind is borrower else type(kind.__name__, (kind, lent), {"__module__": kind.__module__})
+def _of_both(kind: Any, owner: Any, compat: Any) -> Any:
+    return compat if kind is owner else type(kind.__name__, (kind, compat), {"__module__": kind.__module__})
 
 
-class Borrower(type):
+class ObservedAliases(type):
     """Metaclass of a class that reports when its compatibility aliases are replaced."""
 
     _replaceable: tuple[tuple[str, ...], Callable[[bool], None]] = ((), lambda are: None)
@@ -211,20 +211,20 @@ class Borrower(type):
         super().__setattr__(name, value)
         names, tell = cls._replaceable
         if name in names:
-            tell(any(type(cls.__dict__[each]) is not _LentAttribute for each in names))
+            tell(any(type(cls.__dict__[each]) is not _AliasAttribute for each in names))
 
 
-def tell_if_replaced(borrower: Borrower, names: str, home: str, function: str) -> None:
-    """Call *function* of the module *home* each time one of *names*, aliases in *borrower*, is set in the class, with
+def observe_replacement(owner: ObservedAliases, names: str, home: str, function: str) -> None:
+    """Call *function* of the module *home* each time one of *names*, aliases in *owner*, is set in the class, with
     True if any of them is not the original alias."""
 
     def tell(are: bool) -> None:
         getattr(importlib.import_module(home), function)(are)
 
-    borrower._replaceable = (tuple(names.split()), tell)
+    owner._replaceable = (tuple(names.split()), tell)
 
 
-class _LentAttribute:
+class _AliasAttribute:
     def __init__(self, home: str, owner: str, name: str) -> None:
         self._home = home
         self._owner = owner
@@ -314,11 +314,11 @@ _DEFAULTS = {
 }
 
 
-def lend_to(*classes: type[Any]) -> None:
+def add_aliases(*classes: type[Any]) -> None:
     """Add to each of *classes* the compatibility aliases and defaults that are listed here for its name."""
-    for borrower in classes:
-        name = borrower.__name__
+    for owner in classes:
+        name = owner.__name__
         if name in _ATTRIBUTES:
-            lend_attributes(borrower, *_ATTRIBUTES[name])
+            add_attributes(owner, *_ATTRIBUTES[name])
         if name in _DEFAULTS:
-            lend_defaults(borrower, _DEFAULTS[name])
+            add_defaults(owner, _DEFAULTS[name])

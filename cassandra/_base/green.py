@@ -5,7 +5,7 @@ L0. Ownership::
     Loop       one per thread with a hub: wakes the greenlets of that thread. Any thread appends to ``_due``, the hub
                empties it; all other state belongs to the thread of the loop
     Sleeper    one wait of one greenlet. Any thread calls ``release``, once or more; its greenlet calls ``acquire``
-    Gate       the lock of a Bell; a greenlet waits for it by means of the hub
+    Gate       the lock of a AutoResetEvent; a greenlet waits for it by means of the hub
     Callbacks  calls of a program's callbacks at the end of requests: queued by any thread, executed in a greenlet of
                the loop
 
@@ -156,9 +156,9 @@ class Loop:
 class GeventLoop(Loop):
     def __init__(self, hub: Any) -> None:
         super().__init__(hub)
-        self._bell = hub.loop.async_(ref=False)
-        self._bell.start(self._run_due)
-        self._watchers = [self._bell]
+        self._event = hub.loop.async_(ref=False)
+        self._event.start(self._run_due)
+        self._watchers = [self._event]
 
     def watch(self, descriptor: int, action: Callable[[], None]) -> None:
         watcher = self.hub.loop.io(descriptor, 1, ref=False)
@@ -173,10 +173,10 @@ class GeventLoop(Loop):
         self.hub.loop.run_callback(sleeper.switch)
 
     def _ring(self) -> None:
-        self._bell.send()
+        self._event.send()
 
     def _keep(self, held: bool) -> None:
-        self._bell.ref = held
+        self._event.ref = held
 
     def _call_later(self, delay: float, sleeper: Sleeper) -> Any:
         timer = self.hub.loop.timer(delay)

@@ -6,8 +6,8 @@ runs them: all uses begin with :func:`catch_up`, natively with a comparison of o
 
 A child of ``os.fork`` has one thread, the one that forked, at any point of its code: a signal handler may fork while
 its thread waits for other threads. These exist in the parent only, so in the child no thread would end that wait. Code
-that blocks a caller thread therefore waits for a :class:`Bell`, a fork-safe event. In a child all bells with waiters
-are rung, and :func:`stay` raises.
+that blocks a caller thread therefore waits for a :class:`AutoResetEvent`, a fork-safe event. In a child all events with
+waiters are set, and :func:`stay` raises.
 
 No function here acquires a lock that another thread holds for a moment, as a Future or an Event does: a fork in that
 moment would leave the lock held.
@@ -35,7 +35,7 @@ CATCH_UP_LIMIT = 5.0  # seconds that a thread waits for another one that runs th
 #: Identity of this process: a different object in each process. Long calls compare it, see :func:`stay`.
 current = object()
 
-_waited_at: set[Bell] = set()
+_waited_at: set[AutoResetEvent] = set()
 
 _in_child: list[Callable[[], object]] = []
 _number: Callable[[], int] = os.getpid  # of this process
@@ -95,32 +95,32 @@ def stay(began_in: object, error: BaseException | None = None) -> None:
         raise error or ConnectionShutdown("The call was made by the parent of this process, and continues there only")
 
 
-class Bell:
-    """A fork-safe event for one waiting thread. If it is rung before the wait, the wait ends at once. Create it before
-    the operation that rings it starts: in a child that is forked from then on, the wait ends."""
+class AutoResetEvent:
+    """A fork-safe event for one waiting thread. If it is set before the wait, the wait ends at once. Create it before
+    the operation that sets it starts: in a child that is forked from then on, the wait ends."""
 
     def __init__(self) -> None:
         self._process = here()
-        self._silent = new_gate()  # held, except between a ring and the wait that it ends
+        self._silent = new_gate()  # held, except between set() and the wait that it ends
         self._silent.acquire()
 
-    def ring(self, *_: object) -> None:
+    def set(self, *_: object) -> None:
         """Wake the waiting thread. Any thread; also usable as the callback of a Future."""
         try:  # noqa: SIM105 - suppress makes three calls more
             self._silent.release()
-        except RuntimeError:  # already rung
+        except RuntimeError:  # already set
             pass
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is rung; False after *timeout* seconds. Raise ConnectionShutdown in a forked child."""
+        """Wait until it is set; False after *timeout* seconds. Raise ConnectionShutdown in a forked child."""
         _waited_at.add(self)
         try:
-            stay(self._process)  # the fork may have happened before this bell was registered
-            rung = self._wait(timeout)
+            stay(self._process)  # the fork may have happened before this event was registered
+            was_set = self._wait(timeout)
         finally:
             _waited_at.discard(self)
         stay(self._process)
-        return rung
+        return was_set
 
     def _wait(self, timeout: float | None) -> bool:
         deadline = None if timeout is None else monotonic() + timeout
@@ -133,7 +133,7 @@ class Bell:
 
     def result(self, future: Future[T], timeout: float | None = None) -> T:
         """Return ``future.result(timeout)``. Raise ConnectionShutdown in a forked child."""
-        future.add_done_callback(self.ring)
+        future.add_done_callback(self.set)
         if not self.wait(timeout):
             raise FutureTimeout
         return future.result()
@@ -145,7 +145,7 @@ class Event:
 
     def __init__(self) -> None:
         self._is_set = False
-        self._waiting: set[Bell] = set()
+        self._waiting: set[AutoResetEvent] = set()
 
     def is_set(self) -> bool:
         return self._is_set
@@ -153,20 +153,20 @@ class Event:
     def set(self) -> None:
         """Set the event. Any thread."""
         self._is_set = True
-        for bell in list(self._waiting):
-            bell.ring()
+        for event in list(self._waiting):
+            event.set()
 
     def clear(self) -> None:
         self._is_set = False
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the event is set; False after *timeout* seconds."""
-        bell = Bell()
-        self._waiting.add(bell)  # before the check of _is_set, as set() sets it before it reads _waiting
+        event = AutoResetEvent()
+        self._waiting.add(event)  # before the check of _is_set, as set() sets it before it reads _waiting
         try:
-            return self._is_set or bell.wait(timeout)
+            return self._is_set or event.wait(timeout)
         finally:
-            self._waiting.discard(bell)
+            self._waiting.discard(event)
 
 
 def renew(lock: Any) -> None:
@@ -177,16 +177,16 @@ def renew(lock: Any) -> None:
         lock._at_fork_reinit()  # as the standard library does with its own locks
 
 
-def _ring_all() -> None:
+def _set_all() -> None:
     global current
     current = object()
     if green is not None:
         green.leave_to_parent()
-    for bell in list(_waited_at):
-        bell.ring()
+    for event in list(_waited_at):
+        event.set()
 
 
-in_child(_ring_all)
+in_child(_set_all)
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=catch_up)

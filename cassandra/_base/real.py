@@ -6,7 +6,8 @@ patched before:
 
 * The driver's threads are real threads, and its locks are real locks. Greenlets and threads acquire them in turn, so
   they are held for short times only, and never while a greenlet switches.
-* A *wait* of a greenlet (``Event``, ``Condition``, ``Future.result``, ``Thread.join``, a :class:`~.process.Bell`, and
+* A *wait* of a greenlet (``Event``, ``Condition``, ``Future.result``, ``Thread.join``, a
+  :class:`~.process.AutoResetEvent`, and
   natively an operation, ``transport_parts/green.pxi``) uses the hub of its thread: other greenlets run meanwhile
   (``green.py``). The driver's own threads have no hub, and block.
 * Callbacks of requests run in greenlets, in the thread that added them.

@@ -19,7 +19,8 @@ call that changes such state (connect, prepare, shut down, refresh metadata...) 
 * It runs on a worker: no command waits for another one to get its thread. On a driver thread (a listener, a callback,
   another command) it runs directly.
 * It has the caller's context variables. Its exception is raised in the caller, with its traceback.
-* The wait is one native wait, fork-safe (:class:`~cassandra._base.process.Bell`); a greenlet waits with its hub.
+* The wait is one native wait, fork-safe (:class:`~cassandra._base.process.AutoResetEvent`); a greenlet waits with its
+  hub.
 * If the wait is interrupted, the command continues. *undo* is then called with its result, on a driver thread, as no
   caller receives it: ``connect`` shuts down the session.
 * Its log records are handled before the call returns, within a time limit (``logs.py``).
@@ -42,7 +43,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from . import locks, logs
 from .locks import CALLER, IO, WORKER, enter_driver_thread, thread_kind
 from .logs import flush, get_logger
-from .process import Bell, catch_up, in_child
+from .process import AutoResetEvent, catch_up, in_child
 from .real import green, start_bare_thread, threading
 
 log = get_logger("cassandra.cluster")
@@ -225,11 +226,11 @@ def run(fn: Callable[..., T], *args: Any, undo: Callable[[T], object] | None = N
     *undo* is called with its result."""
     if thread_kind() != CALLER:
         return fn(*args)
-    bell = Bell()
-    command = Command(fn, args, bell.ring, undo)
+    event = AutoResetEvent()
+    command = Command(fn, args, event.set, undo)
     try:
         command.start()
-        bell.wait()
+        event.wait()
         flush()
         return command.outcome()
     except BaseException as error:

@@ -14,7 +14,7 @@ from .console import DIFFERENT, DONE, TooManyFailed, UsageError, tell
 from .files import need_pyarrow
 from .tables import Table
 from .unloading import Checkpoint, Coverage, part_of_ring, scan_of, with_times
-from .writer import Piece, TableWriter, WriteOptions
+from .writer import SourceBatch, TableWriter, WriteOptions
 
 
 def copy(context: Context) -> int:
@@ -94,7 +94,7 @@ def copy(context: Context) -> int:
     try:
         if left:
             with scan._reading() as reading:
-                writer.write(_pieces(reading, names, complete, bool(target.counters)), note)
+                writer.write(_batches(reading, names, complete, bool(target.counters)), note)
             note()
     except BaseException as error:
         with context.held:
@@ -111,28 +111,28 @@ def copy(context: Context) -> int:
     return DIFFERENT if writer.failed else DONE
 
 
-def _pieces(reading: Any, names: list[str], complete: list[tuple[Any, int]], once: bool) -> Iterator[Piece]:
+def _batches(reading: Any, names: list[str], complete: list[tuple[Any, int]], once: bool) -> Iterator[SourceBatch]:
     """Yield the rows of *reading*. A range that restarts is written again, which changes nothing, except for counters
     (*once*): they would be added twice. Ranges are appended to *complete* when the rows yielded before were written."""
     import pyarrow as pa
 
     numbers: dict[int, int] = {}
-    for piece in reading:
-        if piece.kind == "batch":
-            first = numbers.get(piece.number, 0)
-            numbers[piece.number] = first + len(piece.batch)
-            batch = pa.record_batch(piece.batch)
+    for event in reading:
+        if event.kind == "batch":
+            first = numbers.get(event.number, 0)
+            numbers[event.number] = first + len(event.batch)
+            batch = pa.record_batch(event.batch)
             batch = pa.RecordBatch.from_arrays(
                 batch.columns,
                 schema=pa.schema([field.with_name(name) for field, name in zip(batch.schema, names, strict=True)]),
             )
-            yield Piece(batch, _name(piece.token_range), range(first, first + len(piece.batch)))
-        elif piece.kind == "restarted":
-            if once and numbers.get(piece.number):
-                raise RuntimeError(f"counters of {piece.token_range} would be added twice: {piece.error}")
-            numbers.pop(piece.number, None)
+            yield SourceBatch(batch, _name(event.token_range), range(first, first + len(event.batch)))
+        elif event.kind == "restarted":
+            if once and numbers.get(event.number):
+                raise RuntimeError(f"counters of {event.token_range} would be added twice: {event.error}")
+            numbers.pop(event.number, None)
         else:
-            complete.append((piece.token_range, numbers.pop(piece.number, 0)))
+            complete.append((event.token_range, numbers.pop(event.number, 0)))
 
 
 def _name(token_range: Any) -> str:
@@ -165,9 +165,9 @@ def count(context: Context) -> int:
                 consistency_level=context.reads,
             )
             with scan._reading() as reading:
-                for piece in reading:
+                for event in reading:
                     with context.held:
-                        rows += _counted(piece, open_ranges, coverage)
+                        rows += _counted(event, open_ranges, coverage)
                     showing.update(rows + sum(open_ranges.values()), coverage.part())
     except (UsageError, ValueError):
         raise
@@ -184,13 +184,13 @@ def count(context: Context) -> int:
     return DONE
 
 
-def _counted(piece: Any, open_ranges: dict[int, int], coverage: Coverage) -> int:
+def _counted(event: Any, open_ranges: dict[int, int], coverage: Coverage) -> int:
     """Return the number of rows to add to the count: those of a range when it is complete."""
-    if piece.kind == "batch":
-        open_ranges[piece.number] = open_ranges.get(piece.number, 0) + len(piece.batch)
-    elif piece.kind == "restarted":
-        open_ranges.pop(piece.number, None)
+    if event.kind == "batch":
+        open_ranges[event.number] = open_ranges.get(event.number, 0) + len(event.batch)
+    elif event.kind == "restarted":
+        open_ranges.pop(event.number, None)
     else:
-        coverage.add(piece.token_range)
-        return open_ranges.pop(piece.number, 0)
+        coverage.add(event.token_range)
+        return open_ranges.pop(event.number, 0)
     return 0

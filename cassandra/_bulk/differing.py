@@ -204,7 +204,7 @@ class Side:
         self._reading = reading
         self._table = table
         self._columns = columns
-        self._piece: Any = None
+        self._event: Any = None
         where = " AND ".join(f"{quoted([name])} = ?" for name in table.partition_key)
         prepared = session.prepare(f"SELECT {quoted(table.partition_key[:1])} FROM {table.name} WHERE {where}")
         specs = [(name, codec) for _, _, name, codec in prepared._bind_plan.specs]
@@ -215,16 +215,16 @@ class Side:
         import pyarrow as pa
 
         while True:
-            if self._piece is None:
-                self._piece = next(self._reading, None)
-            piece = self._piece
-            if piece is None or piece.number != number:
+            if self._event is None:
+                self._event = next(self._reading, None)
+            event = self._event
+            if event is None or event.number != number:
                 return
-            self._piece = None
-            if piece.kind == "batch":
-                yield Batch(pa.record_batch(piece.batch), self._table, self._keys)
-            elif piece.kind == "restarted":
-                raise RuntimeError(f"{self._table.name} changed while it was read: {piece.error}")
+            self._event = None
+            if event.kind == "batch":
+                yield Batch(pa.record_batch(event.batch), self._table, self._keys)
+            elif event.kind == "restarted":
+                raise RuntimeError(f"{self._table.name} changed while it was read: {event.error}")
             else:
                 return
 

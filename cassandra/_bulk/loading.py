@@ -22,7 +22,7 @@ from .files import FileReader, append_private, format_of, need_pyarrow
 from .options import Dialect, Style, check_copy_options, dialect_of, style_of
 from .tables import Table
 from .unloading import Checkpoint, read_manifest
-from .writer import Piece, TableWriter, WriteOptions
+from .writer import SourceBatch, TableWriter, WriteOptions
 
 SHOWN = 10  # errors shown on the terminal; the others are counted
 MOST_HELD = 100_000  # rows between two checkpoints
@@ -295,7 +295,7 @@ class _Load:
     def run(self) -> int:
         writer, showing = self._writer, self._showing
         try:
-            writer.write(self._pieces(), self._note)
+            writer.write(self._batches(), self._note)
         except BaseException as error:
             with self._held:
                 at = writer.undone(error)
@@ -322,7 +322,7 @@ class _Load:
         showing.summary("loaded", *more)
         return DIFFERENT if failed or unreadable else DONE
 
-    def _pieces(self) -> Iterator[Piece]:
+    def _batches(self) -> Iterator[SourceBatch]:
         file, row = self._next
         while file < len(self._readers):
             reader = self._readers[file]
@@ -333,7 +333,7 @@ class _Load:
                 for number, message in sorted(wrong.items()):
                     self._is_unreadable(file, number, message)
                 self._reached = (file, end)
-                yield Piece(batch, file, numbers)
+                yield SourceBatch(batch, file, numbers)
                 if is_last:
                     return
             self._passed[file + 1] = self._passed[file] + end

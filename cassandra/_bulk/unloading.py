@@ -197,9 +197,9 @@ def _unload(context: Context, session: Any, table: Table, folder: Path) -> int:
     try:
         if left:
             with scan._reading() as reading:
-                for piece in reading:
+                for event in reading:
                     with context.held:
-                        work.take(piece)
+                        work.take(event)
                     showing.update(work.rows, coverage.part())
         with context.held:
             work.finish()
@@ -343,16 +343,16 @@ class _Unload:
         self.saved_rows: int = sum(file["rows"] for file in checkpoint.state["files"])
         self.rows = self.saved_rows
 
-    def take(self, piece: Any) -> None:
+    def take(self, event: Any) -> None:
         import pyarrow as pa
 
-        if piece.kind == "batch":
-            batch = pa.record_batch(piece.batch)
-            self._add(piece.number, pa.RecordBatch.from_arrays(batch.columns, schema=self._renamed(batch.schema)))
-        elif piece.kind == "restarted":
-            self._forget(piece.number)
+        if event.kind == "batch":
+            batch = pa.record_batch(event.batch)
+            self._add(event.number, pa.RecordBatch.from_arrays(batch.columns, schema=self._renamed(batch.schema)))
+        elif event.kind == "restarted":
+            self._forget(event.number)
         else:
-            self._complete(piece.number, piece.token_range)
+            self._complete(event.number, event.token_range)
 
     def _renamed(self, schema: Any) -> Any:
         """Return *schema* with the column names of the files: names of function results differ between servers."""

@@ -306,7 +306,7 @@ def _need(table: Table, key: Sequence[str], cells: Mapping[str, Cell]) -> None:
 OFTEN = 10.0  # seconds between two checkpoints
 
 
-class Piece(NamedTuple):
+class SourceBatch(NamedTuple):
     """Rows: a record batch of PyArrow, with their *origin* and their numbers there."""
 
     batch: Any
@@ -389,17 +389,17 @@ class TableWriter:
         self._taken: deque[tuple[int, Any, Sequence[int]]] = deque()
         self._statics_written: list[tuple[Any, int]] = []  # since the last checkpoint: origin and number
 
-    def write(self, pieces: Iterable[Piece], done: Callable[[], object]) -> None:
-        """Write all *pieces*. Call *done* whenever all rows taken so far are completed. Raise TooManyFailed if too many
-        failed. After any error, :meth:`undone` returns the first row that may not have been written."""
-        source = iter(pieces)
+    def write(self, batches: Iterable[SourceBatch], done: Callable[[], object]) -> None:
+        """Write all *batches*. Call *done* whenever all rows taken so far are completed. Raise TooManyFailed if too
+        many failed. After any error, :meth:`undone` returns the first row that may not have been written."""
+        source = iter(batches)
         try:
-            for piece in source:
+            for source_batch in source:
                 self._taken.clear()
                 if self._alone is not None:
-                    self._write_alone(piece)
+                    self._write_alone(source_batch)
                 else:
-                    self._ingest(piece, source)
+                    self._ingest(source_batch, source)
                 self._taken.clear()
                 self._statics_written.clear()
                 self.kept_rows, self.kept_failed = self.rows, self.failed
@@ -431,7 +431,7 @@ class TableWriter:
 
     # -- rows for session.ingest
 
-    def _ingest(self, first: Piece, source: Iterator[Piece]) -> None:
+    def _ingest(self, first: SourceBatch, source: Iterator[SourceBatch]) -> None:
         """Write *first* and the pieces after it, until the next checkpoint is due."""
         before = self.rows
         given = self._given(first, source)
@@ -456,42 +456,44 @@ class TableWriter:
         self._written += report.reached
         return report
 
-    def _given(self, first: Piece, source: Iterator[Piece]) -> Iterator[Any]:
+    def _given(self, first: SourceBatch, source: Iterator[SourceBatch]) -> Iterator[Any]:
         until = monotonic() + self._options.often
         reached = 0
-        piece: Piece | None = first
-        while piece is not None:
-            batch, numbers = piece.batch, piece.numbers
+        source_batch: SourceBatch | None = first
+        while source_batch is not None:
+            batch, numbers = source_batch.batch, source_batch.numbers
             if self._splits:
-                batch, numbers = self._split(piece)
+                batch, numbers = self._split(source_batch)
             if batch.num_rows:
-                self._taken.append((reached, piece.origin, numbers))
+                self._taken.append((reached, source_batch.origin, numbers))
                 reached += batch.num_rows
                 yield batch
-            piece = next(source, None) if monotonic() < until else None
+            source_batch = next(source, None) if monotonic() < until else None
 
-    def _split(self, piece: Piece) -> tuple[Any, Sequence[int]]:
+    def _split(self, source_batch: SourceBatch) -> tuple[Any, Sequence[int]]:
         """Write rows of partitions that have only static columns at once; return the other rows."""
         import pyarrow.compute as pc
 
-        batch = piece.batch
+        batch = source_batch.batch
         if self._first in batch.schema.names:
             alone = pc.is_null(batch.column(self._first))
             if not pc.any(alone).as_py():
-                return batch, piece.numbers
+                return batch, source_batch.numbers
             rows = [row for row, is_alone in enumerate(alone.to_pylist()) if is_alone]
             statics, rest = batch.filter(alone), batch.filter(pc.invert(alone))
         else:
             rows, statics, rest = list(range(batch.num_rows)), batch, batch.slice(0, 0)
         report = self._call([statics.select(self._statics)], self._statics)
         for row, error in report.errors.items():
-            self._fail(piece.origin, piece.numbers[rows[row]], error)
+            self._fail(source_batch.origin, source_batch.numbers[rows[row]], error)
         self.rows += report.rows
         self._statics_written += [
-            (piece.origin, piece.numbers[row]) for place, row in enumerate(rows) if place not in report.errors
+            (source_batch.origin, source_batch.numbers[row])
+            for place, row in enumerate(rows)
+            if place not in report.errors
         ]
         gone = set(rows)
-        return rest, [number for row, number in enumerate(piece.numbers) if row not in gone]
+        return rest, [number for row, number in enumerate(source_batch.numbers) if row not in gone]
 
     def _count(self, report: IngestReport) -> None:
         self.rows += report.rows
@@ -514,12 +516,12 @@ class TableWriter:
 
     # -- rows one by one
 
-    def _write_alone(self, piece: Piece) -> None:
+    def _write_alone(self, source_batch: SourceBatch) -> None:
         assert self._alone is not None
-        self._taken.append((0, piece.origin, piece.numbers))
-        errors = self._alone.write(piece.batch)
-        self.rows += piece.batch.num_rows - len(errors)
+        self._taken.append((0, source_batch.origin, source_batch.numbers))
+        errors = self._alone.write(source_batch.batch)
+        self.rows += source_batch.batch.num_rows - len(errors)
         for row, error in errors.items():
-            self._fail(piece.origin, piece.numbers[row], error)
+            self._fail(source_batch.origin, source_batch.numbers[row], error)
         self._shown(self.rows)
         self._check()

@@ -15,7 +15,7 @@ from uuid import UUID
 from cassandra._base import threads
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.locks import lock_of_programs
-from cassandra._base.process import Bell
+from cassandra._base.process import AutoResetEvent
 from cassandra._base.real import Future
 from cassandra._routing.policies import NoSpeculativeExecutionPlan
 from cassandra._routing.schema import MaterializedViewMetadata, ddl
@@ -210,8 +210,8 @@ class _Event:
 
     def wait(self, timeout: float | None = None) -> bool:
         if not self.is_set():
-            over = Bell()
-            self._request.add_callbacks(over.ring, over.ring)
+            over = AutoResetEvent()
+            self._request.add_callbacks(over.set, over.set)
             over.wait(timeout)
         return self.is_set()
 

@@ -338,7 +338,7 @@ class ResponseFuture(future.ResponseFuture):
         with self._guard:
             self._callbacks, self._errbacks = [], []
 
-    def _settle(self) -> Any:
+    def _wait_for_outcome(self) -> Any:
         if not self._event.wait(LONGEST_WAIT):
             raise OperationTimedOut({self._current_host: f"No answer for {LONGEST_WAIT} s"}, self._current_host)
         if self._final_exception is not None:
@@ -346,7 +346,7 @@ class ResponseFuture(future.ResponseFuture):
         return self._final_result
 
     def result(self) -> Any:
-        return ResultSet(self, self._settle())
+        return ResultSet(self, self._wait_for_outcome())
 
     def __await__(self) -> Iterator[Any]:  # type: ignore[override]
         import asyncio

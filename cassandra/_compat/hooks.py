@@ -6,9 +6,9 @@ replaced in the class (``mock.patch.object``, ``wrapt``; ``_base/aliases.py`` ca
 calls :func:`ending` instead of ``Request._end``: it calls the replacement, which calls the original method, which ends
 the request. If the replacement does not, :func:`ending` ends the request.
 
-A :class:`_Finals` belongs to its request. Callers assign hooks, and driver threads end pages: the first thread that
-enters a page into ``begun`` ends it, and the first that enters it into ``told`` calls the assigned hook. Both are one
-``dict.setdefault``, which is atomic.
+A :class:`_CompletionHooks` belongs to its request. Callers assign hooks, and driver threads end pages: the first thread
+that enters a page into ``begun`` ends it, and the first that enters it into ``told`` calls the assigned hook. Both are
+one ``dict.setdefault``, which is atomic.
 
 ``unittest.mock.patch("cassandra.cluster.log")`` and similar calls set an attribute of a facade; the value is then also
 set in the modules that use it: ``_base/aliases.py`` calls :func:`replaced_in_facade`.
@@ -28,7 +28,7 @@ from typing import Any
 
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
-from cassandra._base.process import Bell
+from cassandra._base.process import AutoResetEvent
 from cassandra._core.transport import set_default_ending
 from cassandra._session import scheduler
 from cassandra._session.cluster import Cluster, await_pools
@@ -43,7 +43,7 @@ log = get_logger("cassandra.cluster")
 RESULT, EXCEPTION = "_set_final_result", "_set_final_exception"
 
 
-class _Finals:
+class _CompletionHooks:
     """The hook state of one request: the assigned hooks, and the page that is being ended."""
 
     def __init__(self) -> None:
@@ -62,25 +62,25 @@ def _is_first(entered: dict[int, object], page: int) -> bool:
     return True
 
 
-def _finals_of(request: Any) -> _Finals:
-    finals: _Finals = request.__dict__.setdefault("_lent_finals", _Finals())
-    return finals
+def _hooks_of(request: Any) -> _CompletionHooks:
+    hooks: _CompletionHooks = request.__dict__.setdefault("_completion_hooks", _CompletionHooks())
+    return hooks
 
 
-def ending(request: Any, page: int, result: Any, error: BaseException | None, came: Any) -> bool:
+def ending(request: Any, page: int, result: Any, error: BaseException | None, page_info: Any) -> bool:
     """End *request* as ``request._end`` does, by way of the hooks. Called instead of ``request._end``."""
-    finals = _finals_of(request)
+    hooks = _hooks_of(request)
     name, what = (RESULT, result) if error is None else (EXCEPTION, error)
-    if request._is_over(page) or not _is_first(finals.begun, page):
+    if request._is_over(page) or not _is_first(hooks.begun, page):
         return False  # another thread ends it
-    finals.ending = (page, came)
-    request._coming = None if error is not None else came  # tracers read has_more_pages
+    hooks.ending = (page, page_info)
+    request._coming = None if error is not None else page_info  # tracers read has_more_pages
     function = getattr(request, name)
-    if function is finals.assigned.get(name):
-        _is_first(finals.told, page)
+    if function is hooks.assigned.get(name):
+        _is_first(hooks.told, page)
     _call(function, what)
     request._coming = None
-    request._end(page, result, error, came)
+    request._end(page, result, error, page_info)
     return True
 
 
@@ -93,21 +93,21 @@ def _call(function: Callable[[Any], Any], what: Any) -> None:
 
 def end_with_result(request: Any, response: Any) -> None:
     """End *request* with these rows, unless it is over."""
-    page, came = _being_ended(request)
-    request._end(page, response, None, came)
+    page, page_info = _being_ended(request)
+    request._end(page, response, None, page_info)
 
 
 def end_with_exception(request: Any, error: BaseException) -> None:
     """End *request* with *error*, unless it is over."""
-    page, came = _being_ended(request)
-    request._end(page, None, error, came)
+    page, page_info = _being_ended(request)
+    request._end(page, None, error, page_info)
 
 
 def _being_ended(request: Any) -> tuple[int, Any]:
     """Return the page that is being ended, and its response data."""
-    finals = request.__dict__.get("_lent_finals")
+    hooks = request.__dict__.get("_completion_hooks")
     page = request._page
-    return finals.ending if finals is not None and finals.ending[0] == page else (page, NOTHING)
+    return hooks.ending if hooks is not None and hooks.ending[0] == page else (page, NOTHING)
 
 
 class Final:
@@ -121,12 +121,12 @@ class Final:
     def __get__(self, request: Any, owner: type | None = None) -> Callable[..., Any]:
         if request is None:
             return self._end
-        assigned = _finals_of(request).assigned.get(self._name) if "_lent_finals" in request.__dict__ else None
+        assigned = _hooks_of(request).assigned.get(self._name) if "_completion_hooks" in request.__dict__ else None
         return assigned or MethodType(self._end, request)  # wrapt reads its __self__
 
     def __set__(self, request: Any, function: Callable[[Any], Any]) -> None:
-        finals = _finals_of(request)
-        finals.assigned[self._name] = function
+        hooks = _hooks_of(request)
+        hooks.assigned[self._name] = function
         request._ending = ending
         request._set_eager()  # decode the response on arrival, not when the caller reads it
         outcome = request._outcome
@@ -134,8 +134,8 @@ class Final:
             return  # ``ending`` calls the hook
         result, error, _, page = outcome
         name, what = (RESULT, result) if error is None else (EXCEPTION, error)
-        if name == self._name and _is_first(finals.told, page):
-            _is_first(finals.begun, page)
+        if name == self._name and _is_first(hooks.told, page):
+            _is_first(hooks.begun, page)
             _call(function, what)
 
 
@@ -283,7 +283,7 @@ def make(session: Any, init: Callable[..., None], cluster: Any, hosts: Any, keys
 
 def _open(session: Any, cluster: Cluster) -> None:
     cluster.sessions.add(session)
-    opened = Bell()
+    opened = AutoResetEvent()
     try:
         await_pools(session, session.update_created_pools(), False, opened)
     except BaseException:

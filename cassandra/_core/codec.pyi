@@ -249,7 +249,7 @@ def decode_result(
     A malformed body raises ProtocolError; a response whose columns do not fit *plan* (stale metadata) DriverException.
     Cells are checked when rows are decoded, and can fail only then. ``cls.__init__`` is not called."""
 
-class UnmadeRows:
+class LazyRows:
     """Lazy rows of a page, decoded on the first access."""
 
     page: Final[RowsPage]
@@ -257,12 +257,12 @@ class UnmadeRows:
     def rows(self) -> list[Any]:
         """Return the rows, the same list each time. DriverException as :meth:`RowsPage.decode`, also each time."""
 
-def split_page(page: RowsPage, how: RowPlan) -> tuple[list[Any], list[Any] | bytes] | tuple[UnmadeRows, RowsPage]:
-    """Return the rows of a page of LARGE_PAGE bytes at most, and its retained form for :func:`kept_page`. Rows of a
+def split_page(page: RowsPage, how: RowPlan) -> tuple[list[Any], list[Any] | bytes] | tuple[LazyRows, RowsPage]:
+    """Return the rows of a page of LARGE_PAGE bytes at most, and its retained form for :func:`retained_page`. Rows of a
     small page are decoded at once; its retained form pins no frame, and is the list of rows where that is
     sufficient."""
 
-def kept_page(plan: ResultPlan, kept: list[Any] | bytes | RowsPage) -> RowsPage:
+def retained_page(plan: ResultPlan, kept: list[Any] | bytes | RowsPage) -> RowsPage:
     """Restore the page; *plan* is its own. RuntimeError if retained rows were changed and no longer fit *plan*."""
 
 class ResultDecoder:
@@ -275,20 +275,20 @@ class ResultDecoder:
         """Return the instance of *cls* for a Frame; None if it is not a RESULT, or compressed. Raises as
         decode_result()."""
 
-    def unread(self, frame: Any) -> UnreadRows | None:
+    def raw(self, frame: Any) -> RawRows | None:
         """Return the undecoded rows of a frame; None for any other frame, a compressed one, or one with warnings, a
         trace id or a payload beside its rows: decode() handles these. Raises ProtocolError if it ends before its
         rows."""
 
     def plain(
         self, frame: Any, header: int, plan: ResultPlan | None, factory: Any
-    ) -> tuple[list[Any] | UnmadeRows | None, bytes | None, list[Any] | bytes | RowsPage | None] | None:
+    ) -> tuple[list[Any] | LazyRows | None, bytes | None, list[Any] | bytes | RowsPage | None] | None:
         """Return ``(rows, paging state, retained page)`` of a frame with rows of *plan*, made by *factory*, and nothing
         beside them; rows are None for a RESULT without any. None for every other frame, a large page, and the first of
         a row plan: decode() handles these. *header* is the frame's version, flags and opcode, a byte each, so that no
         attributes are looked up."""
 
-class UnreadRows:
+class RawRows:
     """A RESULT with rows, entirely undecoded, including its column metadata: most programs never read some results,
     such as those of schema queries. Owns a copy of the frame's body; any thread may use it."""
 

@@ -116,13 +116,13 @@ class ByNames:
     def add(self, given: dict[str, Any], found: Any) -> Any:
         """Keep *found* for these names, and return it."""
 
-class WorkedOut:
+class Precomputed:
     """Precomputed objects for models and the keywords of a call, kept by the model. Any thread."""
 
-    def __init__(self, kind: str, settings: dict[str, Any], work_out: Callable[[Any, dict[str, Any]], Any]) -> None:
+    def __init__(self, kind: str, settings: dict[str, Any], compute: Callable[[Any, dict[str, Any]], Any]) -> None:
         """*settings* has the ``DEFAULT_KEYSPACE``; after a change of it objects are computed anew."""
     def find(self, model: Any, given: dict[str, Any]) -> Any:
-        """Return the kept object, or the result of *work_out*."""
+        """Return the kept object, or the result of *compute*."""
     def keep(self, known: ByNames, given: dict[str, Any], found: Any) -> Any:
         """Have *known* keep *found*, also None, for these keywords. Return it."""
 
@@ -152,18 +152,19 @@ class ReadyStatements:
     """Sends statements that are prepared in their session, by shape. Any thread."""
 
     def __init__(
-        self, usual: Untouched, key: str, connections: dict[Any, Any], default: Any, settings: dict[str, Any]
+        self, unmodified: Untouched, key: str, connections: dict[Any, Any], default: Any, settings: dict[str, Any]
     ) -> None:
-        """*usual*: the class of sessions and its methods; *key*: name of a session's attribute with its ``Statements``.
+        """*unmodified*: the class of sessions and its methods; *key*: name of a session's attribute with its
+        ``Statements``.
         *connections* are by name; *default* is used without a name. *settings*: requests are sent only while
         ``PREPARING`` is true and ``executed_by`` is ``execute``."""
     def send(self, name: Any, shape: Any, values: Any, row_factory: Any = None) -> Any:
         """Return the future of ``execute_async`` of the prepared statement of *shape*, with *values*, for the session
         of connection *name*; its rows are made by *row_factory*, if that is not None. None if the connection is not
-        connected, its session is not of the usual class, no statement is prepared, or only for a table that has been
+        connected, its session is not an unmodified one, no statement is prepared, or only for a table that has been
         replaced since, or the values cannot be bound."""
 
-class Plain:
+class FastRequest:
     """A precomputed request of a model and the keywords of a call, with values that are bound unmodified. Any thread.
 
     Methods that make a request return None if the slow path is needed, and nothing was sent; or if the request has to
@@ -176,13 +177,13 @@ class Plain:
     def _is_done_anew(self, error: Exception, future: Any) -> bool:
         """Override. Return True if a request that ended with *error* has to be repeated."""
 
-class RowUpdate(Plain):
+class RowUpdate(FastRequest):
     """Replaces the values of some columns in a row of *layout*. Immutable.
 
     *given*: per name, in their order, the class of its value, its index among the bound values, and its index in a row.
     *key*: class and row index of the values that are bound after those. *others*: those of the other columns, and a
     predicate that accepts values of another class. *layout* has all columns.
-    *usual*: methods that write in the slow path; the fast path is used while they are not replaced."""
+    *unmodified*: methods that write in the slow path; the fast path is used while they are not replaced."""
 
     layout: Final[InstanceLayout]
     def __init__(
@@ -191,7 +192,7 @@ class RowUpdate(Plain):
         shape: Any,
         keyspace: Any,
         ready: ReadyStatements,
-        usual: Untouched,
+        unmodified: Untouched,
         layout: InstanceLayout,
         given: Iterable[tuple[type | None, int, int]],
         key: Iterable[tuple[type | None, int]],
@@ -205,7 +206,7 @@ class RowUpdate(Plain):
         """Return the future of the request, and the resulting row. Once it was sent, the instance has the new values,
         also if the request fails."""
 
-class RowUpdates(WorkedOut):
+class RowUpdates(Precomputed):
     """The :class:`RowUpdate` of models and the names of values."""
 
     def write(self, instance: Instance, given: dict[str, Any]) -> bool:
@@ -215,7 +216,7 @@ class RowUpdates(WorkedOut):
 def set_row_updates(updates: RowUpdates) -> None:
     """Set the updates by which ``Instance.update`` writes from now on."""
 
-class RowInsert(Plain):
+class RowInsert(FastRequest):
     """Inserts a row with values of some columns, which *exact* binds, and of others that are made. Immutable.
 
     *made*: name, index among the bound values, kind, and factory of the value. *left*: predicates, true if a column
@@ -228,7 +229,7 @@ class RowInsert(Plain):
         shape: Any,
         keyspace: Any,
         ready: ReadyStatements,
-        usual: Untouched,
+        unmodified: Untouched,
         layout: InstanceLayout,
         exact: ExactKinds,
         made: Iterable[tuple[str, int, Kind | type | None, Callable[[], Any]]],
@@ -252,7 +253,7 @@ class RowSave:
 
     *kinds*: per column of *layout*, the kind of its values. *is_key*: true for columns of the primary key. *is_needed*:
     true for columns that are not null in a new row. *settings* has the ``DEFAULT_KEYSPACE``; after a change of it plans
-    are made anew. *usual*: methods that write in the slow path."""
+    are made anew. *unmodified*: methods that write in the slow path."""
 
     model: Final[Any]
     layout: Final[InstanceLayout]
@@ -260,7 +261,7 @@ class RowSave:
         self,
         model: Any,
         settings: dict[str, Any],
-        usual: Untouched,
+        unmodified: Untouched,
         layout: InstanceLayout,
         kinds: Iterable[Kind | type | None],
         is_key: Iterable[bool],
@@ -271,7 +272,7 @@ class RowSave:
         """Override. Return the plan for a new row with values in the columns *names*."""
     def _update(self, names: tuple[str, ...]) -> RowUpdate | None:
         """Override. Return the plan for changes of the columns *names*."""
-    def send(self, one: Instance) -> tuple[Plain, Any, tuple[Any, ...]] | None:
+    def send(self, one: Instance) -> tuple[FastRequest, Any, tuple[Any, ...]] | None:
         """Return the plan, the future of its request, and the row for :meth:`written`. None if the slow path is needed:
         nothing has changed; a null was assigned; the key, or a container in place, was changed; a value is of another
         kind; a column was not loaded; or *one* has attributes of its own."""
@@ -281,9 +282,9 @@ class RowSave:
 class RowSaves:
     """The :class:`RowSave` of models. A model keeps its own, in its ``_shapes``, under *kind*. Any thread."""
 
-    def __init__(self, kind: str, work_out: Callable[[Any], RowSave | None]) -> None: ...
+    def __init__(self, kind: str, compute: Callable[[Any], RowSave | None]) -> None: ...
     def find(self, model: Any) -> RowSave | None:
-        """Return the kept object, or the result of *work_out*."""
+        """Return the kept object, or the result of *compute*."""
     def write(self, instance: Instance) -> bool:
         """Save *instance*, and wait. Return False if the slow path is needed. Raise the error of the request; the
         instance has its changes then."""
@@ -291,7 +292,7 @@ class RowSaves:
 def set_row_saves(saves: RowSaves) -> None:
     """Set the saves by which ``Instance.save`` writes from now on."""
 
-class RowRead(Plain):
+class RowRead(FastRequest):
     """Reads the row with values by *names*, which *exact* binds, and *last* after them. Immutable, except the layout of
     its rows, which the first result determines."""
 
@@ -318,7 +319,7 @@ class RowRead(Plain):
     def _several(self, instances: list[Any], known: tuple[Any, ...]) -> Any:
         """Override. Return the result for no or several instances."""
 
-class RowReads(WorkedOut):
+class RowReads(Precomputed):
     """The :class:`RowRead` of models and the names of values."""
 
     def read(self, model: Any, given: dict[str, Any]) -> Any:

@@ -2,20 +2,20 @@
 from libc.stdint cimport int64_t
 
 
-cdef class Place:
+cdef class Target:
     cdef readonly object host
     cdef readonly object shard
 
 
 # ``route(token)``, or ``route(None)`` if not *routed*; *route* is nearly always a RoutePlan.
-cdef Place place_of(route, bint routed, int64_t token)
+cdef Target target_of(route, bint routed, int64_t token)
 
 
 cdef class SessionFields:
-    cdef public object _scope
+    cdef public object _settings_epoch
     cdef public object _pool_set
     cdef object _kept
-    cdef object _kept_in  # the value of _scope at keep()
+    cdef object _kept_in  # the value of _settings_epoch at keep()
     cdef public object _reactor  # of its cluster
     cdef public object _on_io_thread  # returns True on the I/O thread of that
     cdef object kept_so_far(self)
@@ -42,5 +42,5 @@ cdef class ProfileFields:
 cdef class CompiledCache:
     cdef public object place
     cdef public object last
-    cdef public object lane
+    cdef public object fast_path
     cdef public dict others

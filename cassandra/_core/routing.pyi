@@ -138,14 +138,14 @@ class Count:
     def advance(self) -> int:
         """Increment; return the value before."""
 
-class Place:
+class Target:
     """Target of a request. Plans give the same object for the same host and shard; equal ones compare equal."""
 
     host: Final[Any]
     shard: Final[int | None]  # None: the one that owns the token
     def __init__(self, host: Any, shard: int | None = None) -> None: ...
 
-class Meter:
+class LatencyAverage:
     """A moving average of latencies in seconds. It halves with every *half_life* seconds without a measurement.
 
     :raises ValueError: if *half_life* is not positive.
@@ -164,8 +164,8 @@ class RouteHosts:
     whose map is *tablets*. *tiers* are the hosts to use in *turn* if no replica is available, near to far. *predicates*
     are called for every host, every time.
 
-    With *meter_of*, called once for each host, two of the candidates are drawn at random. The first one is used unless
-    its product of latency and requests in flight, which *in_flight* returns, is clearly above the other's.
+    With *average_of*, called once for each host, two of the candidates are drawn at random. The first one is used
+    unless its product of latency and requests in flight, which *in_flight* returns, is clearly above the other's.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class RouteHosts:
         predicates: Iterable[Callable[[Any], bool]],
         tablets: TabletMap | None,
         seed: int,
-        meter_of: Callable[[Any], Meter] | None = None,
+        average_of: Callable[[Any], LatencyAverage] | None = None,
         in_flight: Callable[[Any], int] | None = None,
     ) -> None: ...
     @property
@@ -209,11 +209,11 @@ class RoutePlan:
         ordered: bool = False,
         leader_first: bool = False,
     ) -> None: ...
-    def pick(self, token: int | None) -> Place | None:
+    def pick(self, token: int | None) -> Target | None:
         """Return the first target of a request with this token; None if there are no hosts at all."""
-    def __call__(self, token: int | None) -> Place | None:
+    def __call__(self, token: int | None) -> Target | None:
         """Return the same as :meth:`pick`."""
-    def locate(self, token: int | None) -> tuple[Place | None, Tablet | None]:
+    def locate(self, token: int | None) -> tuple[Target | None, Tablet | None]:
         """Return the result of :meth:`pick` and the tablet that it used."""
 
 class SuspectsLast:
@@ -283,21 +283,21 @@ class ShardingInfo:
         """Return the shard that owns a Murmur3 token."""
 
 class ShardPicker:
-    """Selects among *places*, one per shard, None for an empty one. Immutable except for its round-robin counter; any
+    """Selects among *slots*, one per shard, None for an empty one. Immutable except for its round-robin counter; any
     thread, no lock."""
 
-    places: Final[tuple[Any, ...]]
-    def __init__(self, sharding: ShardingInfo, places: Iterable[Any]) -> None:
-        """ValueError unless the number of places is that of the shards."""
+    slots: Final[tuple[Any, ...]]
+    def __init__(self, sharding: ShardingInfo, slots: Iterable[Any]) -> None:
+        """ValueError unless the number of slots is that of the shards."""
     def pick(self, token: int | None = None, shard: int | None = None) -> Any:
-        """Return the place of *shard*; if it is None or not one of the node, that of the shard that owns *token*; if
-        that is None or not a token, the next place that is not empty."""
+        """Return the slot of *shard*; if it is None or not one of the node, that of the shard that owns *token*; if
+        that is None or not a token, the next slot that is not empty."""
 
 class SessionFields:
     """Base of sessions: the attributes that every request reads, as C fields, which cost nothing to read. Any thread,
     no lock."""
 
-    _scope: Any  # replaced by another object when any setting of the session changes
+    _settings_epoch: Any  # replaced by another object when any setting of the session changes
     _pool_set: Any  # a PoolSetFields
     _reactor: Any  # of its cluster
     _on_io_thread: Callable[[], bool]  # True on the I/O thread of that
@@ -336,5 +336,5 @@ class CompiledCache:
 
     place: tuple[str, str] | tuple[()] | None
     last: Any
-    lane: Any
+    fast_path: Any
     others: dict[tuple[int, int], Any]

@@ -21,8 +21,8 @@ PROTOCOL: Final[int]
 CANCELLED: Final[int]
 
 # Operation._right.
-ORDINARY: Final[int]
-IN_LINE: Final[int]
+NORMAL: Final[int]
+FIRST: Final[int]
 DRIVER: Final[int]
 
 class Frame:
@@ -62,14 +62,15 @@ class Operation:
     * otherwise a *hot* outcome (RESULT, no tracing/payload/warning flag, kind VOID or ROWS) stays until a thread takes
       it, unless ``_eager`` was set;
     * every other outcome is *cold*: ``_on_outcome`` is called by the I/O thread (batched, one GIL acquisition), or, if
-      a :class:`LoopQueue` is attached, by that queue's ``drain`` on the asyncio thread (all outcomes then go there).
+      a :class:`CompletionQueue` is attached, by that queue's ``drain`` on the asyncio thread (all outcomes then go
+      there).
 
     A waiter that leaves without taking (timeout, Ctrl-C) returns a pending cold outcome to the I/O thread.
     ``_on_outcome`` of one operation is never called by two threads at a time. Outcomes after ``_finish`` are discarded.
     """
 
     _right: int
-    """ORDINARY; IN_LINE: the first in an admission queue; DRIVER: subject to no limit but the protocol's."""
+    """NORMAL; FIRST: the first in an admission queue; DRIVER: subject to no limit but the protocol's."""
     def __init__(self) -> None: ...
     def _take(self) -> tuple[int, Frame | Failure] | None: ...
     def _take_all(self) -> list[tuple[int, Frame | Failure]]:
@@ -88,7 +89,7 @@ class Operation:
     def _rearm(self) -> None: ...  # from finished to pending, for the next page; only without waiters
     def _set_eager(self) -> None:
         """From now on call ``_on_outcome`` for hot outcomes too; for one that is ready already, on this thread."""
-    def _attach(self, queue: LoopQueue | None) -> None:
+    def _attach(self, queue: CompletionQueue | None) -> None:
         """From now on deliver through *queue*; an outcome that is ready already is queued."""
     def _inject(self, attempt: int, outcome: Frame | Failure) -> None:
         """Deliver an outcome as a channel does. Where the I/O thread would call ``_on_outcome``, this thread does,
@@ -119,8 +120,8 @@ class RequestHooks:
 
     def send(self, request: Any, page: int) -> None:
         """Send to the next host of the plan. Also on a caller's thread."""
-    def send_to(self, request: Any, place: Any, page: int) -> bool:
-        """Send to *place*. Return False if nothing was sent. Also on a caller's thread."""
+    def send_to(self, request: Any, target: Any, page: int) -> bool:
+        """Send to *target*. Return False if nothing was sent. Also on a caller's thread."""
     def look(self, request: Any) -> None:
         """Handle that all peers of its attempts are silent."""
     def read_plain(self, request: Any, attempt: Attempt, frame: Frame) -> tuple[Any, Any] | None:
@@ -191,15 +192,15 @@ class Request(Operation):
     _token: Final[int | None]
     _values: Any
     _execution: Any  # the slow path; made by ``_compiled.execution(self)`` when it is needed
-    _is_ordinary: Final[bool]  # the slow path was not needed so far
+    _is_on_fast_path: Final[bool]  # the slow path was not needed so far
     row_factory: Callable[..., Any] | None
     _prefetch: int  # pages that are requested while the one before is consumed
     attempted_hosts: list[Any]
     coordinator_host: Any
     _picked: Any
     _tracking: Any
-    _meter: Callable[[Any, float, bool], None] | None
-    def _measured_by(self, meter: Callable[[Any, float, bool], None]) -> None: ...
+    _latency_recorder: Callable[[Any, float, bool], None] | None
+    def _set_latency_recorder(self, latency_recorder: Callable[[Any, float, bool], None]) -> None: ...
     _ending: Callable[..., bool] | None  # called instead of ``_end``, which it calls
     def _begin(
         self, session: Any, metrics: PageObserver | None, timeout: Any, start: float, factory: Any, plan: Any,
@@ -216,15 +217,15 @@ class Request(Operation):
     def _remove_timer(self, page: int, timer: Any) -> None: ...
     def _is_over(self, page: int) -> bool: ...
     def _fail(self, page: int, error: BaseException) -> bool: ...
-    def _conclude(self, page: int, result: Any, error: BaseException | None = None, came: Any = ...) -> bool: ...
-    def _end(self, page: int, result: Any, error: BaseException | None, came: Any) -> bool: ...
+    def _conclude(self, page: int, result: Any, error: BaseException | None = None, page_info: Any = ...) -> bool: ...
+    def _end(self, page: int, result: Any, error: BaseException | None, page_info: Any) -> bool: ...
     def _fetch(self, paging_state: bytes | None, asker: Any = None) -> int: ...
     def _send_page(self, page: int, paging_state: bytes | None, before: Any) -> None: ...
     def _add(self, callback: Call | None, errback: Call | None) -> None: ...
     def clear_callbacks(self) -> None: ...
-    def _settle(self) -> Any: ...
+    def _wait_for_outcome(self) -> Any: ...
     def _result(self) -> Any: ...
-    def _settle_async(self) -> Generator[Any, None, Any]: ...
+    def _await_outcome(self) -> Generator[Any, None, Any]: ...
     def __await__(self) -> Generator[Any, None, Any]: ...
     def _join(self, loop: Any, waiter: Any) -> Any: ...
     def _leave(self, waiter: Any) -> None: ...
@@ -248,15 +249,15 @@ def set_result_type(
     """Set the type of the result of a wait, and the functions that raise the error of a failed request: from its
     outcome in a thread, from its error in a task."""
 
-class Bridge:
+class LoopAdapter:
     """The adapter of an asyncio loop: delivers responses to it, and flushes requests at the end of its turn."""
 
     loop: Final[Any]  # a weak reference
-    queue: Final[LoopQueue | None]  # None: the loop watches no descriptors
-    unsent: Final[list[Reactor]]  # with requests to be sent at the end of this turn of the loop
-    def __init__(self, loop: Any, queue: LoopQueue | None) -> None: ...
+    queue: Final[CompletionQueue | None]  # None: the loop watches no descriptors
+    to_flush: Final[list[Reactor]]  # with requests to be sent at the end of this turn of the loop
+    def __init__(self, loop: Any, queue: CompletionQueue | None) -> None: ...
 
-bridges: Final[dict[int, Bridge]]
+adapters: Final[dict[int, LoopAdapter]]
 """By the loop's id, which is unique while the entry exists."""
 
 def may_wait(connection: Any) -> bool:
@@ -271,7 +272,7 @@ def deliver_to(loop: Any, operation: Operation) -> None:
     """Have the outcomes of *operation* processed on the thread of *loop*. The first call for a loop must be on
     that thread."""
 
-def bridge_to(loop: Any) -> Bridge: ...
+def adapter_for(loop: Any) -> LoopAdapter: ...
 def new_awaiting(loop: Any) -> Any:
     """Return an awaitable waiter on *loop* for :func:`resolve`: its task goes on even if a signal handler interrupts
     the code that resolves it."""
@@ -279,21 +280,21 @@ def new_awaiting(loop: Any) -> Any:
 def resolve(waiter: Any, value: object) -> None:
     """Complete *waiter*, an asyncio future or similar, from any thread. No effect if its loop was closed meanwhile."""
 
-class Lane:
+class FastPath:
     """The fast path of the requests of one compiled statement: they are encoded, routed and submitted in one step, as
     long as :meth:`holds` returns True. Any thread."""
 
     compiled: Final[Any]
-    meter: Final[Callable[[Any, float, bool], None] | None]  # called with the latency of attempts
+    latency_recorder: Final[Callable[[Any, float, bool], None] | None]  # called with the latency of attempts
     direct: Final[bool]  # no step is necessary between making a request and sending it
     def __init__(
         self, *, compiled: RequestSource, prepared: Any, profile: Any, profiles: dict[Any, Any] | None,
-        default_key: Any, default_profile: Any, default_version: int, scope: Any, metadata: Any, state: Any,
+        default_key: Any, default_profile: Any, default_version: int, settings_epoch: Any, metadata: Any, state: Any,
         metrics: PageObserver | None, direct: bool, kind: type[Request], template: Any, clock: Any,
         timestamps: Callable[[], int] | None, on_ahead: Callable[[], None] | None,
         route: Callable[[int | None], Any], dialect: Any, timeout: float | None, row_factory: Any, prefetch: int,
         result_plan: Any, not_sent: tuple[type[BaseException], ...], unset: Any,
-        own_options: Callable[[Any, Any], Any], meter: Callable[[Any, float, bool], None] | None,
+        own_options: Callable[[Any, Any], Any], latency_recorder: Callable[[Any, float, bool], None] | None,
     ) -> None:  # fmt: skip
         """*profiles*, *default_key*, *default_profile*, *default_version*: the dict, key and version that *profile* was
         resolved from, if it is the default profile; else None and 0. *kind*: class of the requests. *not_sent*: raised
@@ -312,10 +313,10 @@ class Lane:
     def try_launch(self, request: Request) -> bool: ...  # submit the first attempt; False if nothing was sent
 
 NOTHING_ELSE: Final[int]
-"""The attempt number of an outcome of Flights that only reports that a request has ended elsewhere."""
+"""The attempt number of an outcome of RequestBatch that only reports that a request has ended elsewhere."""
 
-class Flight:
-    """A request of :class:`Flights`: all data needed to continue it as a request of its own."""
+class BatchRequest:
+    """A request of :class:`RequestBatch`: all data needed to continue it as a request of its own."""
 
     index: Final[int]
     session: Final[Any]
@@ -329,58 +330,58 @@ class Flight:
     stream: Final[int]
     started: Final[float]
 
-class Flights(Operation):
-    """Many requests under one operation. One thread launches and harvests."""
+class RequestBatch(Operation):
+    """Many requests under one operation. One thread submits and takes outcomes."""
 
     session: Final[Any]
     in_flight: Final[int]
     def _begin(
         self, session: Any, pool_set: Any, result_type: type[Answer], entry_type: type[tuple[Any, ...]]
     ) -> None: ...  # fmt: skip
-    def launch(self, lane: Lane, index: int, values: Any) -> bool:
+    def launch(self, fast_path: FastPath, index: int, values: Any) -> bool:
         """Queue request *index*. Return False if no connection accepts it. Raise the exceptions of encoding the
         values."""
-    def launch_from(
-        self, pairs: Iterator[tuple[Any, Any]], count: int, index: int, statement: Any, lane: Lane | None
+    def submit_from(
+        self, pairs: Iterator[tuple[Any, Any]], count: int, index: int, statement: Any, fast_path: FastPath | None
     ) -> tuple[int, tuple[()] | tuple[Any, Any, Exception | None] | None]:
         """Queue requests with the values of *pairs*, numbered from *index*, until there are *count*, as long as the
         pairs are of *statement* and can be queued. Return their number; and None, or () if *pairs* has ended, or the
         statement and values that came next and were not queued, with the exception of encoding them. Exceptions of
         *pairs* are raised."""
     def send(self) -> None: ...  # send the queued requests
-    _holds: Final[bool]  # there are outcomes that were taken and not harvested
+    _holds: Final[bool]  # there are outcomes that were taken and not processed
     ended: Final[deque[Any]]
     """Requests that ended elsewhere: (index, success, value); *success* is None where *value* is (future, outcome)."""
-    singles: Final[dict[int, Any]]
-    """Requests that a :class:`Single` observes and that are not harvested, by index."""
-    def _harvest(
+    observers: Final[dict[int, Any]]
+    """Requests that a :class:`FutureObserver` observes and whose outcomes are not processed, by index."""
+    def _take_outcomes(
         self,
         results: Results,
         failed: Callable[[int, BaseException], object] | None,
-        go_on: Callable[[Flight], tuple[Request, Attempt]],
+        go_on: Callable[[BatchRequest], tuple[Request, Attempt]],
         most: int = 0,
     ) -> None:
         """Take all outcomes, or *most*: ``(True, result)`` as *entry_type* for plain ones, ``failed(index, error)``, or
         ``(False, error)`` without *failed*, if rows could not be decoded; others are handed over to the request that
         *go_on* returns. Never waits. An outcome whose processing was interrupted is begun again by the next call."""
-    def _harvest_ended(
+    def _take_ended(
         self,
         results: Results,
         failed: Callable[[int, BaseException], object] | None,
         made: Callable[[Any, Any], Any],
     ) -> None:
-        """As _harvest, for :attr:`ended`; ``made(future, outcome)`` is the result of a request."""
-    def _flight(self, slot: int) -> Flight | None: ...  # the one in *slot*, if it is still in flight; any thread
+        """As _take_outcomes, for :attr:`ended`; ``made(future, outcome)`` is the result of a request."""
+    def _request(self, slot: int) -> BatchRequest | None: ...  # the one in *slot*, if it is still in flight; any thread
     def _forget(self, slot: int | None = None) -> None:
-        """Forget the flight in *slot*, or all of them: their outcomes are ignored."""
+        """Forget the request in *slot*, or all of them: their outcomes are ignored."""
 
-class Single:
-    """Notifies *flights* of the outcome of *future*, its request *index*, on *loop*; in place of an asyncio future."""
+class FutureObserver:
+    """Notifies *batch* of the outcome of *future*, its request *index*, on *loop*; in place of an asyncio future."""
 
     loop: Final[Any]
     future: Final[Any]
     index: Final[int]
-    def __init__(self, flights: Flights, loop: Any, index: int, future: Any) -> None: ...
+    def __init__(self, batch: RequestBatch, loop: Any, index: int, future: Any) -> None: ...
     def get_loop(self) -> Any: ...
     def done(self) -> bool: ...
     def set_result(self, outcome: Any) -> None: ...
@@ -397,13 +398,13 @@ class Results:
 class Answer:
     """The result of a page. ResultSet derives from it."""
 
-    _flight: Flight | None
+    _request: BatchRequest | None
     _current_rows: Any  # decoded at the first access, which may raise DriverException
-    _unopened: Any  # the rows, or their UnmadeRows
-    _kept: Any  # retained form, for kept_page(), or None
+    _unopened: Any  # the rows, or their LazyRows
+    _kept: Any  # retained form, for retained_page(), or None
     _plan: Any
     _paging_state: bytes | None
-    _beside: Any
+    _extras: Any
     response_future: Any
     """Made by :meth:`_future_of` at the first access, for a request without a future."""
     @classmethod
@@ -413,7 +414,7 @@ class Answer:
     _fetching: int | None  # the number of the next page while it is requested
     _ahead: float | None  # time of that request if no thread waits for it
     _turned: bool  # the result is at a later page
-    def _future_of(self, flight: Flight) -> Any:
+    def _future_of(self, request: BatchRequest) -> Any:
         """Override: return the future of a request without one."""
     def _go_ahead(self) -> None:
         """Override: request the next page, if there is one."""
@@ -421,8 +422,9 @@ class Answer:
         """Override: go to the next page; False if there is none."""
     def _turn_to_rows(self, result: Any) -> None:
         """Override: set the rows to the *result* of a row factory."""
-    def _turn(self, rows: Any, came: tuple[Any, ...], page_iter: Any) -> None:
-        """Go to another page, in one native section: *rows*, their extras *came*, and an iterator over the rows."""
+    def _turn(self, rows: Any, page_info: tuple[Any, ...], page_iter: Any) -> None:
+        """Go to another page, in one native section: *rows*, their extras *page_info*, and an iterator over the
+        rows."""
 
 # Return values of Writes.launch and again: as many writes were sent as requested; there are no more rows; so many are
 # in flight that one has to end before the next is sent; a write could not be sent, or its rows not encoded: see
@@ -432,7 +434,7 @@ AT_END: Final[int]
 FULL: Final[int]
 HELD: Final[int]
 
-class Way:
+class WriteSender:
     """A connection that writes were sent by."""
 
     host: Final[Any]
@@ -464,7 +466,7 @@ class Writes(Operation):
     thread at a time, except :meth:`nudge`.
 
     Every write that ends otherwise than by a void result is in :attr:`ended`, and is held until it is sent again or
-    closed: ``(number, outcome, way)``. The outcome is a Frame or Failure, the exception of submitting it, None where
+    closed: ``(number, outcome, sender)``. The outcome is a Frame or Failure, the exception of submitting it, None where
     there was no connection for it, or the text that explains why its row cannot be encoded."""
 
     in_flight: Final[int]
@@ -473,8 +475,8 @@ class Writes(Operation):
     done: Final[int]  # rows that were written
     encoded: Final[int]  # bytes of all writes, without repeated sends
     at_end: Final[bool]  # new rows are needed
-    answered: Final[bool]  # there is an outcome to harvest, or an entry of ``ended``
-    ended: Final[deque[tuple[int, Frame | Failure | Exception | str | None, Way | None]]]
+    answered: Final[bool]  # there is an outcome to take, or an entry of ``ended``
+    ended: Final[deque[tuple[int, Frame | Failure | Exception | str | None, WriteSender | None]]]
     def _begin(
         self, pools: Any, not_sent: tuple[type[BaseException], ...], most: int, adaptive: bool, timestamp: int | None
     ) -> None:
@@ -522,7 +524,7 @@ class Writes(Operation):
         """Return row *index* of a held write as an EXECUTE of its own, and its token."""
     def send(self) -> None:
         """Send the queued writes."""
-    def harvest(self) -> None:
+    def take_outcomes(self) -> None:
         """Take all outcomes. Never waits."""
     def close(self, number: int, written: int) -> None:
         """Close a held write, *written* rows of which were written."""
@@ -556,9 +558,9 @@ class Limit:
     parent: Final[Limit | None]
     def wait(self) -> bool:
         """Have the waiter notified, once, when there may be room here or, if a limit above is full, in that one. From
-        then on ORDINARY requests are refused here, until ``end_line``, which has to follow. Return False if there is
+        then on NORMAL requests are refused here, until ``end_queue``, which has to follow. Return False if there is
         room, for queued requests."""
-    def end_line(self) -> None:
+    def end_queue(self) -> None:
         """The admission queue is empty (a waiter that is set is still notified)."""
 
 NEW: int
@@ -597,7 +599,7 @@ class AdmissionQueue:
     def take_changes(self) -> list[AdmissionEntry]:
         """Return the entries that have entered or left since the last call, oldest first. On the I/O thread."""
 
-class LoopQueue:
+class CompletionQueue:
     """Completions for one asyncio loop: one descriptor, readable while operations wait in it."""
 
     def fileno(self) -> int: ...
@@ -672,7 +674,7 @@ class Channel:
         ConnectionBusy (no free stream below max_requests); then nothing was sent.
 
         *later*: it may wait about a millisecond for others, so that many are sent by one system call. A caller that has
-        submitted all of its requests calls ``Reactor.send_unsent`` to send them at once."""
+        submitted all of its requests calls ``Reactor.flush`` to send them at once."""
     def orphan(self, stream: int, operation: Operation, attempt: int = 0) -> bool:
         """Give up on a request without an outcome (cancellation). Return False if it was answered already: the stream
         may belong to another request then, so the operation and attempt it was submitted with are compared."""
@@ -701,7 +703,7 @@ class Channel:
     def wait_for_room(self, waiter: Operation) -> bool:
         """As ``Limit.wait``, for a free stream here, or else a place in the limit: *waiter* is notified when there may
         be one, or when the channel closes. Return False if there is room, or the channel is closed."""
-    def end_line(self) -> None:
+    def end_queue(self) -> None:
         """As ``Limit.end_line``."""
     def watch_quiet(self, patience: float, on_quiet: Callable[[], object]) -> None:
         """From now on *on_quiet* is called, on the I/O thread, when no byte was received for *patience* seconds and a
@@ -770,7 +772,7 @@ class Reactor:
     def call_soon(self, callback: Callable[[], object]) -> None:
         """Run *callback* on the I/O thread."""
     def call_later(self, delay: float, callback: Callable[[], object]) -> Timer: ...
-    def send_unsent(self) -> None:
+    def flush(self) -> None:
         """Send, in one system call per channel, the requests submitted with *later*. Any thread; releases the GIL."""
     def in_reactor(self) -> bool:
         """True on the I/O thread (where nothing may block)."""
@@ -786,5 +788,5 @@ MIN_STRICT_BYTES: Final[int]
 
 def default_pool(name: str) -> MemoryPool: ...
 def debug_counters() -> dict[str, int]:
-    """Return the numbers of live native objects: reactors, channels, timers, loop_queues; with CQL_DEBUG operations,
-    frames, requests."""
+    """Return the numbers of live native objects: reactors, channels, timers, completion_queues; with CQL_DEBUG
+    operations, frames, requests."""

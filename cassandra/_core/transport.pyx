@@ -36,16 +36,16 @@ from cassandra._core.cpython.interpreter cimport (
 )
 from cassandra._core.routing cimport (
     MetadataFields,
-    Place,
+    Target,
     PoolFields,
     PoolSetFields,
     ProfileFields,
     SessionFields,
-    place_of,
+    target_of,
 )
 from collections import deque as _deque
 
-from cassandra._core.codec import UnmadeRows as _UnmadeRows
+from cassandra._core.codec import LazyRows as _LazyRows
 
 include "transport_parts/native.pxi"
 include "transport_parts/errors.pxi"

@@ -22,7 +22,7 @@ from .columns import Column, Counter
 from .conditions import TOKEN
 from .execution import READY, Shape, WrittenLater, shape_and_values
 from .instances import exact_kind, is_left_out, stored_kind
-from .reading import NONE, is_native, keep, layout_of, worked_out
+from .reading import NONE, is_native, keep, layout_of, precomputed
 from .statements import InsertStatement, microseconds, update_clause
 
 #: Methods of a query set on the way to its only row.
@@ -106,7 +106,7 @@ def _compiled(model: Any, names: tuple[str, ...]) -> PointRead | None:
     columns = model._columns
     if not names or any(name not in columns or name == TOKEN for name in names) or model._is_polymorphic:
         return None
-    if model.__abstract__ or not is_native(model) or not is_ordinary(model.__queryset__, SEEN):
+    if model.__abstract__ or not is_native(model) or not is_simple(model.__queryset__, SEEN):
         return None
     queryset = model.objects
     limit = queryset._limit
@@ -121,7 +121,7 @@ def _compiled(model: Any, names: tuple[str, ...]) -> PointRead | None:
 
 
 #: Point reads by model and names of columns with one value each; None if the fast path does not cover the read.
-READS = worked_out(RowReads, "point", _compiled)
+READS = precomputed(RowReads, "point", _compiled)
 
 
 def _statement(queryset: Any, columns: list[Any]) -> Any:
@@ -132,7 +132,7 @@ def _statement(queryset: Any, columns: list[Any]) -> Any:
 # ---- unmodified models and query sets, and their selections
 
 
-def is_ordinary(kind: Any, methods: tuple[str, ...]) -> bool:
+def is_simple(kind: Any, methods: tuple[str, ...]) -> bool:
     """True if a class of query sets overrides none of these methods."""
     return all(is_left_out(getattr(kind, name)) for name in methods)
 
@@ -141,7 +141,7 @@ def creates_plainly(model: Any) -> bool:
     """True if the model does not override how query sets create a new instance."""
     found = model._shapes.get("creates plainly")
     if found is None:
-        found = not model.__abstract__ and is_ordinary(model.__queryset__, ("__init__", "batch", "create", "_new"))
+        found = not model.__abstract__ and is_simple(model.__queryset__, ("__init__", "batch", "create", "_new"))
         model._shapes["creates plainly"] = found
     return bool(found)
 
@@ -197,7 +197,7 @@ def selection_of(queryset: Any) -> tuple[Shape, list[Any]] | None:
 
 def _selection(queryset: Any) -> Shape | None:
     kind = type(queryset)
-    if not is_ordinary(kind, ("_select_query", "_select_fields", "_validate_select_where")):
+    if not is_simple(kind, ("_select_query", "_select_fields", "_validate_select_where")):
         return None
     shape, _ = shape_and_values(queryset._select_query())
     expected = tuple([str(number) for number in range(len(queryset._where))])

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from cassandra._base.conditions import NativeWith
 from cassandra._base.locks import caller_lock
 from cassandra._base.real import green, threading
-from cassandra._core.models import ByNames, Instance, InstanceLayout, WorkedOut, load_instances, new_loaded
+from cassandra._core.models import ByNames, Instance, InstanceLayout, Precomputed, load_instances, new_loaded
 from cassandra._session.request.result import ResultSet
 
 from . import connections
@@ -24,7 +24,7 @@ from .execution import arun, run
 from .instances import is_left_out, left_out
 
 T = TypeVar("T")
-W = TypeVar("W", bound=WorkedOut)
+W = TypeVar("W", bound=Precomputed)
 
 #: Limit of shapes and layouts per model: bounds the memory of programs that select many sets of columns.
 KEPT = 512
@@ -53,12 +53,12 @@ def keep(model: Any, key: Any, found: Any) -> Any:
     return found
 
 
-def worked_out(of: type[W], kind: str, work_out: Callable[[Any, tuple[str, ...]], Any]) -> W:
-    """Return an object that looks up the result of *work_out* for a model and the names of keywords, a ``Plain`` or
-    None. The result is computed once, and again for another default keyspace."""
+def precomputed(of: type[W], kind: str, compute: Callable[[Any, tuple[str, ...]], Any]) -> W:
+    """Return an object that looks up the result of *compute* for a model and the names of keywords, a ``FastRequest``
+    or None. The result is computed once, and again for another default keyspace."""
 
     def work_out_now(model: Any, given: dict[str, Any]) -> Any:
-        found = work_out(model, tuple(given))  # it may call keep(), which may clear the cache
+        found = compute(model, tuple(given))  # it may call keep(), which may clear the cache
         known = model._shapes.get(kind) or keep(model, kind, ByNames(NAMES_KEPT))
         return known_by.keep(known, given, found)
 

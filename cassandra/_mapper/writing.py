@@ -22,13 +22,13 @@ from cassandra._core.models import (
     ExactKinds,
     Instance,
     Kind,
+    Precomputed,
     RowInsert,
     RowSave,
     RowSaves,
     RowUpdate,
     RowUpdates,
     Untouched,
-    WorkedOut,
     set_row_saves,
     set_row_updates,
 )
@@ -54,7 +54,7 @@ from .instances import (
     stored_kind,
 )
 from .plans import Writer, assignments, creates_plainly, insert, later, writers_of
-from .reading import NAMES_KEPT, is_native, worked_out
+from .reading import NAMES_KEPT, is_native, precomputed
 from .statements import (
     BaseCQLStatement,
     DeleteStatement,
@@ -527,7 +527,7 @@ SEEN_BY_SAVE = (
     "_written",
 )
 SEEN = ("asave", "aupdate", "save", "update", *SEEN_BY_SAVE)
-USUAL = Untouched(DMLQuery, ("__init__", "save", "asave", "update", "aupdate", "saving", "updating", "_execute"))
+UNMODIFIED = Untouched(DMLQuery, ("__init__", "save", "asave", "update", "aupdate", "saving", "updating", "_execute"))
 
 #: Options of instances that can also be set on the class.
 OPTIONS = {
@@ -537,7 +537,7 @@ OPTIONS = {
 }
 
 
-class PlainInsert(RowInsert):
+class FastInsert(RowInsert):
     """Plan of an INSERT of a new row with values of some columns. Immutable."""
 
     def __init__(self, model: Any, names: tuple[str, ...], written: list[Writer], shape: Shape) -> None:
@@ -547,7 +547,7 @@ class PlainInsert(RowInsert):
             shape,
             connections.DEFAULT_KEYSPACE,
             READY,
-            USUAL,
+            UNMODIFIED,
             model._blueprint.layout,
             _exact(names, written),
             [
@@ -576,7 +576,7 @@ class PlainInsert(RowInsert):
         return was_refused(error, future)
 
 
-class PlainUpdate(RowUpdate):
+class FastUpdate(RowUpdate):
     """Plan of an UPDATE of some non-key columns of a row. Immutable."""
 
     def __init__(
@@ -589,7 +589,7 @@ class PlainUpdate(RowUpdate):
             shape,
             connections.DEFAULT_KEYSPACE,
             READY,
-            USUAL,
+            UNMODIFIED,
             model._blueprint.layout,
             [(_writer(written, name).kind, _place(written, name), place_of(name)) for name in names],
             [(writer.kind, place_of(writer.name)) for writer in keys],
@@ -605,7 +605,7 @@ class PlainUpdate(RowUpdate):
         return was_refused(error, future)
 
 
-class PlainSave(RowSave):
+class FastSave(RowSave):
     """Plans of saving instances of a model: its INSERTs and UPDATEs."""
 
     def __init__(self, model: Any) -> None:
@@ -613,7 +613,7 @@ class PlainSave(RowSave):
         super().__init__(
             model,
             vars(connections),
-            USUAL,
+            UNMODIFIED,
             model._blueprint.layout,
             [writer.stored for writer in writers],
             [writer.is_key for writer in writers],
@@ -621,10 +621,10 @@ class PlainSave(RowSave):
             NAMES_KEPT,
         )
 
-    def _insert(self, names: tuple[str, ...]) -> PlainInsert | None:
+    def _insert(self, names: tuple[str, ...]) -> FastInsert | None:
         return _insert_of(self.model, names)
 
-    def _update(self, names: tuple[str, ...]) -> PlainUpdate | None:
+    def _update(self, names: tuple[str, ...]) -> FastUpdate | None:
         return _update_of(self.model, names)
 
 
@@ -633,7 +633,7 @@ def was_refused(error: Exception, future: Any) -> bool:
     return is_outdated(error, [future.prepared_statement])
 
 
-def join(batch: Any, insert: PlainInsert, given: dict[str, Any], made: dict[str, Any]) -> Any:
+def join(batch: Any, insert: FastInsert, given: dict[str, Any], made: dict[str, Any]) -> Any:
     """Add the INSERT of a row to *batch* and return the instance; nothing is sent before the batch is executed. None if
     the fast path does not cover the write."""
     bound = insert.bound(given, made)
@@ -677,11 +677,11 @@ def _is_saved_plainly(model: Any) -> bool:
     )
 
 
-def _insert(model: Any, names: tuple[str, ...]) -> PlainInsert | None:
+def _insert(model: Any, names: tuple[str, ...]) -> FastInsert | None:
     return _insert_of(model, names) if _is_plain(model) else None
 
 
-def _insert_of(model: Any, names: tuple[str, ...]) -> PlainInsert | None:
+def _insert_of(model: Any, names: tuple[str, ...]) -> FastInsert | None:
     writers = writers_of(model)
     written = [
         writer
@@ -698,7 +698,7 @@ def _insert_of(model: Any, names: tuple[str, ...]) -> PlainInsert | None:
         return None
     values = assignments(model, sum(writer.bit for writer in written), [None] * len(written))
     shape = _shape(InsertStatement(model.column_family_name(), assignments=values), len(written))
-    return None if shape is None else PlainInsert(model, names, written, shape)
+    return None if shape is None else FastInsert(model, names, written, shape)
 
 
 def _is_empty_by_default(column: Column[Any]) -> bool:
@@ -707,11 +707,11 @@ def _is_empty_by_default(column: Column[Any]) -> bool:
     return kind is not None and kind.item is not None and column.default is kind.cls
 
 
-def _update(model: Any, names: tuple[str, ...]) -> PlainUpdate | None:
+def _update(model: Any, names: tuple[str, ...]) -> FastUpdate | None:
     return _update_of(model, names) if names and _is_plain(model) else None
 
 
-def _update_of(model: Any, names: tuple[str, ...]) -> PlainUpdate | None:
+def _update_of(model: Any, names: tuple[str, ...]) -> FastUpdate | None:
     writers = writers_of(model)
     written = [writer for writer in writers if writer.name in names]
     if len(written) != len(names) or not all(map(_is_taken_as_it_is, written)):
@@ -726,7 +726,7 @@ def _update_of(model: Any, names: tuple[str, ...]) -> PlainUpdate | None:
     for column in columns.values():
         statement._add_where_clause(WhereClause(column.db_field_name, EqualsOperator(), 0))
     shape = _shape(statement, len(written) + len(keys))
-    return None if shape is None else PlainUpdate(model, names, keys, written, shape)
+    return None if shape is None else FastUpdate(model, names, keys, written, shape)
 
 
 def _exact(names: tuple[str, ...], written: list[Writer]) -> ExactKinds:
@@ -769,10 +769,10 @@ def _shape(statement: Any, count: int) -> Shape | None:
 
 
 #: Plans of inserts by model and names of columns; None if the fast path does not cover the write.
-INSERTS = worked_out(WorkedOut, "plain insert", _insert)
+INSERTS = precomputed(Precomputed, "plain insert", _insert)
 #: Plans of updates by model and names of columns; None if the fast path does not cover the write.
-UPDATES = worked_out(RowUpdates, "plain update", _update)
+UPDATES = precomputed(RowUpdates, "plain update", _update)
 set_row_updates(UPDATES)
 #: Plans of saves by model; None if the fast path does not cover its instances.
-SAVES = RowSaves("plain save", lambda model: PlainSave(model) if _is_saved_plainly(model) else None)
+SAVES = RowSaves("plain save", lambda model: FastSave(model) if _is_saved_plainly(model) else None)
 set_row_saves(SAVES)

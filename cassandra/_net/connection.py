@@ -36,7 +36,7 @@ from cassandra._base.errors import (
 from cassandra._base.locks import CALLER, driver_lock, thread_kind
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
-from cassandra._base.process import Bell
+from cassandra._base.process import AutoResetEvent
 from cassandra._base.server_errors import ErrorMessage
 from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
 from cassandra._core.transport import DRIVER, Channel, ConnectionBase, Failure, Frame, Limit, Operation, Reactor
@@ -47,7 +47,7 @@ from cassandra._wire.messages.responses import EventMessage, ResultMessage, deco
 
 from .compression import Compression
 from .endpoint import EndPoint
-from .exchange import Exchange, failure_error, guarded, worn_at
+from .exchange import Exchange, failure_error, guarded, orphaned_limit
 from .features import Dialect, ProtocolFeatures, dialect_of
 from .handshake import Negotiated, use_keyspace
 from .opening import Awaited, Opening
@@ -86,7 +86,7 @@ class Connection(ConnectionBase):
     """Properties of the connection that determine the encoding of an EXECUTE."""
     submit: Callable[..., int]
     """``submit(frame, operation, attempt=0, timeout=None, later=False) -> stream``: send an uncompressed envelope; with
-    *later*, put it on the flush list to be sent together with others (``Reactor.send_unsent``). Raises
+    *later*, put it on the flush list to be sent together with others (``Reactor.flush``). Raises
     ConnectionShutdown or ConnectionBusy; then nothing was sent."""
 
     def __init__(
@@ -104,7 +104,7 @@ class Connection(ConnectionBase):
         self.endpoint = endpoint
         self.options = options
         self.host_id = host_id
-        self.orphaned_threshold = worn_at(options.max_requests)
+        self.orphaned_threshold = orphaned_limit(options.max_requests)
         self.context = as_context(context)
         self.features = ProtocolFeatures()
         self._metadata_ids = False
@@ -215,14 +215,14 @@ class Connection(ConnectionBase):
         """Orphan a request: its stream stays in use until its response arrives. False if it was completed already."""
         return self.channel is not None and self.channel.orphan(stream, operation, attempt)
 
-    def decode(self, frame: Frame, plan: ResultPlan | None = None, unread: bool = False) -> Any:
+    def decode(self, frame: Frame, plan: ResultPlan | None = None, raw: bool = False) -> Any:
         """Return the message of a frame; an ERROR is returned, not raised. Call it in the thread that uses the message.
-        *unread*: rows as UnreadRows if possible.
+        *raw*: rows as RawRows if possible.
 
         Raises ProtocolError for a malformed frame. The connection stays open, as the length of the frame was right;
         but after a malformed response to USE its keyspace is unknown, and it is closed."""
         try:
-            message = self.results.unread(frame) if unread else self.results.decode(frame, plan)
+            message = self.results.raw(frame) if raw else self.results.decode(frame, plan)
             if message is not None:  # fast path, nearly all frames
                 return message
         except ProtocolError:
@@ -292,12 +292,12 @@ class Connection(ConnectionBase):
             raise self._too_large(error.size) from None
 
     def request_async(
-        self, message: Any, on_done: OnDone, timeout: float, later: bool = False, unread: bool = False
+        self, message: Any, on_done: OnDone, timeout: float, later: bool = False, raw: bool = False
     ) -> None:
         """Send *message*; call *on_done* exactly once with the result of ``decode`` or the exception: on the I/O
         thread, or in this call if nothing could be sent. *later*: coalesce with requests that follow immediately."""
         try:
-            self._send(message, lambda outcome: on_done(self._answer(outcome, unread)), timeout, later)
+            self._send(message, lambda outcome: on_done(self._answer(outcome, raw)), timeout, later)
         except Exception as error:
             guarded(on_done, error)
 
@@ -326,11 +326,11 @@ class Connection(ConnectionBase):
         frame = message.encode(self.protocol_version, features=self.features)
         return self.submit(frame, Exchange(on_outcome), 0, timeout, later)
 
-    def _answer(self, outcome: Frame | Failure, unread: bool = False) -> Any:
+    def _answer(self, outcome: Frame | Failure, raw: bool = False) -> Any:
         if isinstance(outcome, Failure):
             return failure_error(outcome, self.endpoint)
         try:
-            return self.decode(outcome, None, unread)
+            return self.decode(outcome, None, raw)
         except Exception as error:
             return error
 
@@ -341,7 +341,7 @@ class Connection(ConnectionBase):
         assert self.channel is not None
         self.channel.set_limit(limit)
         while limit is not None:
-            self.orphaned_threshold = min(self.orphaned_threshold, worn_at(limit.maximum))
+            self.orphaned_threshold = min(self.orphaned_threshold, orphaned_limit(limit.maximum))
             limit = limit.parent  # type: ignore[assignment]
 
     @property
@@ -386,12 +386,12 @@ class Connection(ConnectionBase):
     def set_keyspace_blocking(self, keyspace: str | None) -> None:
         """Call ``set_keyspace_async`` and wait. Raises its error."""
         _refuse_to_block(self.reactor)
-        done = Bell()
+        done = AutoResetEvent()
         errors: list[BaseException | None] = []
 
         def finished(connection: Connection, error: BaseException | None) -> None:
             errors.append(error)
-            done.ring()
+            done.set()
 
         self.set_keyspace_async(keyspace, finished)
         if not done.wait(2 * USE_TIMEOUT):

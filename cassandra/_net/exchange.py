@@ -101,7 +101,7 @@ class RoomSignal(Operation):
             guarded(on_room)
 
 
-def worn_at(*limits: int | None) -> int:
+def orphaned_limit(*limits: int | None) -> int:
     """Return the number of orphaned requests at which a connection with these limits is replaced: three quarters of
     the lowest limit."""
     return max(1, min(limit for limit in limits if limit is not None) * 3 // 4)

@@ -2,7 +2,7 @@
 
 *Shards* of a ScyllaDB node: a node announces the shard of a connection and the mapping of tokens to shards. A
 connection to its shard-aware port is assigned to the shard that the client's own port selects: ``port % shards``. An
-:class:`Aim` is a target shard, used by ``opening.py``.
+:class:`ShardTarget` is a target shard, used by ``opening.py``.
 
 There is no state except the cache of dialects.
 """
@@ -21,7 +21,7 @@ from cassandra._base.objects import public
 from cassandra._core.routing import ShardingInfo, ShardPicker
 
 __all__ = [
-    "Aim",
+    "ShardTarget",
     "DefaultShardAwarePortGenerator",
     "Dialect",
     "LwtInfo",
@@ -119,7 +119,7 @@ class ShardChoice(Protocol):
     disable_shardaware_port: bool | None
 
 
-class Aim:
+class ShardTarget:
     """Target shard of a connection, through the shard-aware *port* of a node with *shards_count* shards."""
 
     __slots__ = ("port", "shard", "shards_count")

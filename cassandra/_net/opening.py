@@ -26,7 +26,7 @@ from cassandra._base.errors import (
 )
 from cassandra._base.locks import IO, enter_driver_thread
 from cassandra._base.logs import get_logger
-from cassandra._base.process import Bell
+from cassandra._base.process import AutoResetEvent
 from cassandra._base.real import socket
 from cassandra._core.transport import Failure, Frame, Reactor
 
@@ -64,23 +64,23 @@ class Awaited:
     by the end of the wait."""
 
     def __init__(self) -> None:
-        self._rung = Bell()
+        self._over = AutoResetEvent()
         self._end: dict[str, str] = {}
         self._result: Connection | BaseException | None = None
 
     def __call__(self, result: Connection | BaseException) -> None:
         self._result = result
         if self._end.setdefault("end", "came") == "came":
-            self._rung.ring()
+            self._over.set()
         elif not isinstance(result, BaseException):
             result.close()
 
     def wait(self, opening: Opening, limit: float) -> Connection:
         """Return the connection or raise the error. After *limit* seconds, or Ctrl-C, *opening* is cancelled."""
         try:
-            if not self._rung.wait(limit):
+            if not self._over.wait(limit):
                 opening.cancel()
-                self._rung.wait(1.0)
+                self._over.wait(1.0)
             result = self._result
         except BaseException:
             opening.cancel()
@@ -181,14 +181,14 @@ class Opening:
         if error is not None:
             self._finish(error)
         elif addresses is not None:
-            aim, allowed = self._options.aim, self._options.allowed_addresses
+            target, allowed = self._options.shard_target, self._options.allowed_addresses
             if allowed is not None:
                 try:
                     addresses = allowed.reachable(self._endpoint, addresses)
                 except ConnectionException as refused:
                     self._finish(refused)
                     return
-            self._addresses = addresses if aim is None else [_at_port(address, aim.port) for address in addresses]
+            self._addresses = addresses if target is None else [_at_port(address, target.port) for address in addresses]
             self._next_address()
 
     def _next_address(self) -> None:
@@ -196,9 +196,9 @@ class Opening:
             self._finish(self._summary())
             return
         self._tried.append(self._addresses.pop(0))
-        aim = self._options.aim
-        if aim is not None:
-            self._local_ports = aim.local_ports()
+        target = self._options.shard_target
+        if target is not None:
+            self._local_ports = target.local_ports()
             self._local_port = next(self._local_ports, 0)
         self._connect()
 
@@ -224,7 +224,9 @@ class Opening:
                 address,
                 connection,
                 timeout=self._share_of_time(),
-                sockopts=self._options.sockopts if self._options.aim is None else (*self._options.sockopts, REUSE),
+                sockopts=self._options.sockopts
+                if self._options.shard_target is None
+                else (*self._options.sockopts, REUSE),
                 local_address=self._local_address(family),
                 byte_filter=self._byte_filter(),
             )
@@ -234,13 +236,13 @@ class Opening:
     def _local_address(self, family: int) -> tuple[str, int] | None:
         """Return the local address. On the shard-aware port, the local port selects the shard."""
         given = self._options.local_address
-        if self._options.aim is None:
+        if self._options.shard_target is None:
             return given
         return ("::" if family == socket.AF_INET6 else "0.0.0.0") if given is None else given[0], self._local_port
 
     def _next_local_port(self, error: BaseException) -> bool:
         """Retry with the next local port if *error* means that the port is in use. True if there was one."""
-        if self._options.aim is None or not isinstance(error, OSError) or error.errno not in PORT_IS_TAKEN:
+        if self._options.shard_target is None or not isinstance(error, OSError) or error.errno not in PORT_IS_TAKEN:
             return False
         self._local_port = next(self._local_ports, 0)
         if self._local_port:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
 
     from .auth import AuthProvider
-    from .features import Aim
+    from .features import ShardTarget
     from .handshake import ApplicationInfoBase
     from .tls_sessions import SSLSessionCache
     from .trust import AllowedAddresses
@@ -55,7 +55,7 @@ class ConnectionOptions:
     max_frame: int = MAX_FRAME
     max_requests: int = MAX_REQUESTS
     local_address: tuple[str, int] | None = None
-    aim: Aim | None = None  # target shard, reached through the shard-aware port
+    shard_target: ShardTarget | None = None  # target shard, reached through the shard-aware port
 
     def __init__(self, **given: Any) -> None:
         for name, value in given.items():

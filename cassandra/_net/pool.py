@@ -1,7 +1,7 @@
 """The connections of one session to one host (L3; public path ``cassandra.pool.HostConnection``).
 
 :class:`HostPool` opens, selects and closes connections. Its components are ``pool_slots.py``, which maps shards to
-connections, :class:`Filling`, which schedules the opening of missing ones, and :class:`Relief`, which opens standby
+connections, :class:`Filling`, which schedules the opening of missing ones, and :class:`Standby`, which opens standby
 connections for silent ones. A host without shards (Apache Cassandra) has one connection.
 
 *States*: new; ``open`` is called once; then open until ``close``. In an open pool every missing connection is being
@@ -10,9 +10,10 @@ always recovers. The pool ignores the up/down state of its host: the owner of th
 
 *Threads.* ``_taking`` and ``picks`` are replaced, never changed, and may differ by one version for a moment; ``pick``
 and the reports of the state read them without a lock. Everything else is guarded by ``_lock``, a driver lock, except
-``Filling._delays`` and :class:`Relief`, which only the I/O thread uses, and ``Filling.blocked_until``, which any thread
-uses. Callers only select connections; they schedule the replacement of a worn connection on the I/O thread. So an
-interrupted caller leaves nothing half opened or half replaced. No foreign code is called with the lock held.
+``Filling._delays`` and :class:`Standby`, which only the I/O thread uses, and ``Filling.blocked_until``, which any
+thread uses. Callers only select connections; they schedule the replacement of a connection that is marked for
+replacement on the I/O thread. So an interrupted caller leaves nothing half opened or half replaced. No foreign code is
+called with the lock held.
 
 *Missing connections.* Every shard that needs a connection (see ``pool_slots.py``) is in one of these states, or
 ``Filling.look`` is about to change it to one::
@@ -55,8 +56,8 @@ from time import monotonic, time
 from typing import Any, Final
 
 from cassandra._base import threads
+from cassandra._base.delegation import Attribute, method
 from cassandra._base.errors import ConnectionShutdown, NoConnectionsAvailable, annotate
-from cassandra._base.face import Attribute, method
 from cassandra._base.locks import CALLER, driver_lock, thread_kind
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
@@ -69,7 +70,7 @@ from .client_routes import ClientRoutesEndPoint
 from .connection import Connection
 from .endpoint import DefaultEndPoint
 from .exchange import RoomSignal, guarded
-from .features import Aim, ShardChoice, ShardingInfo
+from .features import ShardChoice, ShardingInfo, ShardTarget
 from .health import watch_of
 from .opening import Opening
 from .options import ConnectionOptions
@@ -153,12 +154,12 @@ class Filling:
         self._delays.clear()
         self.look()
 
-    def aim_beside(self, known: Connection) -> Aim | None:
+    def target_like(self, known: Connection) -> ShardTarget | None:
         """Return the target for another connection to the shard of *known*."""
         with self._pool._lock:
             sharding = self._pool._slots.sharding
         shard = known.shard
-        return None if sharding is None or shard is None else self._aim(shard, sharding, known)
+        return None if sharding is None or shard is None else self._target_of(shard, sharding, known)
 
     def block(self, secs: float = BLOCKED) -> None:
         """Do not use the shard-aware port for *secs* seconds; meanwhile connections are opened until all shards have
@@ -184,12 +185,12 @@ class Filling:
             sharding = pool._slots.sharding
             known = pool._slots.taking[:1]
         if needed:
-            aim = None if sharding is None else self._aim(shard, sharding, known[0])
-            pool._connect(partial(self._ended, shard, aim), aim)
+            target = None if sharding is None else self._target_of(shard, sharding, known[0])
+            pool._connect(partial(self._ended, shard, target), target)
         else:  # covered meanwhile by a connection with another target shard
-            self._leave_lane(shard)
+            self._end_attempt(shard)
 
-    def _aim(self, shard: int, sharding: ShardingInfo, known: Connection) -> Aim | None:
+    def _target_of(self, shard: int, sharding: ShardingInfo, known: Connection) -> ShardTarget | None:
         """Return the target for *shard*, None for the plain port. *known* has the options and endpoint to use."""
         if not self._use_port or monotonic() < self._blocked_until:
             return None
@@ -198,30 +199,30 @@ class Filling:
             return None
         encrypted = known.options.uses_tls_to(endpoint)
         port = sharding.shard_aware_port_ssl if encrypted else sharding.shard_aware_port
-        return None if port is None else Aim(shard, sharding.shards_count, port)
+        return None if port is None else ShardTarget(shard, sharding.shards_count, port)
 
-    def _ended(self, shard: int, aim: Aim | None, arrival: Arrival) -> None:
+    def _ended(self, shard: int, target: ShardTarget | None, arrival: Arrival) -> None:
         pool, error = self._pool, arrival.error
         if pool.is_shutdown:
             return
         with pool._lock:
             again = error is not None and shard in self._again
             self._again.discard(shard)
-        if arrival.connection is not None and aim is not None:
-            self._check(arrival.connection, aim)
+        if arrival.connection is not None and target is not None:
+            self._check(arrival.connection, target)
         if arrival.joined is Joined.CROWDED:
             self._put_off_until_later(shard, None)
         elif again:
-            self._leave_lane(shard)
+            self._end_attempt(shard)
         elif error is None:
             self._came(shard, arrival.joined)
-            self._leave_lane(shard)
-        elif aim is not None and pool._slots.taking:
-            log.info("%s: no connection through the shard-aware port %d: %s", pool.host, aim.port, error)
+            self._end_attempt(shard)
+        elif target is not None and pool._slots.taking:
+            log.info("%s: no connection through the shard-aware port %d: %s", pool.host, target.port, error)
             self.block()
-            self._leave_lane(shard)
+            self._end_attempt(shard)
         else:
-            if aim is None and shard != ANY:
+            if target is None and shard != ANY:
                 self.blocked_until = self._blocked_until = 0.0
             self._put_off_until_later(shard, error)
 
@@ -240,20 +241,20 @@ class Filling:
         if covered:
             self._delays.clear()
 
-    def _check(self, connection: Connection, aim: Aim) -> None:
+    def _check(self, connection: Connection, target: ShardTarget) -> None:
         """Block the shard-aware port if *connection* leads to another shard than its local port selects."""
         sharding = connection.features.sharding_info
-        if sharding is None or sharding.shards_count != aim.shards_count or connection.shard == aim.shard:
+        if sharding is None or sharding.shards_count != target.shards_count or connection.shard == target.shard:
             return
         log.warning(
             "A connection to %s for shard %d was assigned to shard %s: an address translation seems to change the "
             "client's port. From now on connections are opened until all shards have one; "
             "ShardAwareOptions(disable_shardaware_port=True) does so from the start",
-            self._pool.host, aim.shard, connection.shard,
+            self._pool.host, target.shard, connection.shard,
         )  # fmt: skip
         self.block()
 
-    def _leave_lane(self, shard: int) -> None:
+    def _end_attempt(self, shard: int) -> None:
         with self._pool._lock:
             self._opening.discard(shard)
         self.look()
@@ -302,7 +303,7 @@ class Filling:
 # ---- standby connections for silent ones
 
 
-class Relief:
+class Standby:
     """Opens standby connections for one pool. I/O thread only."""
 
     def __init__(self, pool: HostPool) -> None:
@@ -313,7 +314,7 @@ class Relief:
     def begin(self, connection: Connection) -> None:
         """Start attempts for *connection*, which is silent."""
         with self._pool._lock:
-            self._pool._slots.wear(connection)
+            self._pool._slots.mark(connection)
         self._silent.append(connection)
         if not self._at_it:
             self._at_it = True
@@ -322,7 +323,7 @@ class Relief:
     def end(self, connection: Connection) -> None:
         """Keep *connection*, which receives data again."""
         with self._pool._lock:
-            self._pool._slots.mend(connection)
+            self._pool._slots.unmark(connection)
         if connection in self._silent:
             self._silent.remove(connection)
 
@@ -334,7 +335,7 @@ class Relief:
             self._at_it = False
             return
         silent = self._silent[0]
-        pool._connect(self._ended, pool._filling.aim_beside(silent))
+        pool._connect(self._ended, pool._filling.target_like(silent))
         pool._later(random.uniform(*PAUSE), self._attempt)
 
     def _ended(self, arrival: Arrival) -> None:
@@ -404,7 +405,7 @@ class HostPool(PoolFields):
         self._slots = Slots(shard_aware=shards is None or not shards.disable)
         self.silence_limit = silence_limit
         self._on_suspect = on_suspect
-        self._relief = Relief(self)
+        self._standby = Standby(self)
         self._filling = Filling(self, delays, use_port=shards is None or not shards.disable_shardaware_port)
         self._group = group if group is not None else ChannelGroup()
         self._taking: tuple[Connection, ...] = ()  # connections that accept requests
@@ -431,7 +432,7 @@ class HostPool(PoolFields):
 
         self._connect(opened)
 
-    def _connect(self, on_done: Callable[[Arrival], None], aim: Aim | None = None) -> None:
+    def _connect(self, on_done: Callable[[Arrival], None], target: ShardTarget | None = None) -> None:
         """Start one attempt. *on_done* is called exactly once, on the I/O thread, when the connection has joined, was
         refused and is being closed, or could not be opened."""
         slot: list[Opening] = []
@@ -480,7 +481,7 @@ class HostPool(PoolFields):
             self._soon(lambda: on_done(Arrival(error=self._closed_error())))
             return
         try:
-            options = self._options().replace(keyspace=self.keyspace, aim=aim)
+            options = self._options().replace(keyspace=self.keyspace, shard_target=target)
         except Exception as error:
             failure = error
             self._soon(lambda: on_done(Arrival(error=failure)))
@@ -559,9 +560,10 @@ class HostPool(PoolFields):
         return self._other_than(picks.at(token, shard)) if connection is None else connection
 
     def _other_than(self, wanted: Connection | None) -> Connection:
-        """Return a substitute for *wanted*, which is worn, full, closed or missing. Missing ones are being opened."""
+        """Return a substitute for *wanted*, which is marked for replacement, full, closed or missing. Missing ones are
+        being opened."""
         if wanted is not None and not wanted.is_closed:
-            if wanted.orphaned_threshold_reached and not self._slots.is_worn(wanted):
+            if wanted.orphaned_threshold_reached and not self._slots.is_marked(wanted):
                 self._soon(partial(self._replace, wanted))
             if not wanted.is_full:
                 return wanted
@@ -594,18 +596,18 @@ class HostPool(PoolFields):
             waits = True
         return waits or self.is_reopening
 
-    def end_line(self) -> None:
+    def end_queue(self) -> None:
         """End the admission queue: no request waits any more, and new ones are accepted directly."""
         for connection in self._taking:
             if connection.channel is not None:
-                connection.channel.end_line()
+                connection.channel.end_queue()
         if self.limit is not None and not self._shares_limit:
-            self.limit.end_line()
+            self.limit.end_queue()
 
-    def replace_worn(self) -> None:
+    def replace_most_orphaned(self) -> None:
         """Replace connections with any orphaned requests, because these fill a limit."""
         for connection in self._taking:
-            if connection.orphaned and not self._slots.is_worn(connection):
+            if connection.orphaned and not self._slots.is_marked(connection):
                 self._soon(partial(self._replace, connection))
 
     def follow_version(self, new: Connection | None = None) -> None:
@@ -653,22 +655,22 @@ class HostPool(PoolFields):
 
     def on_silent(self, connection: Connection, since: float) -> None:
         """Open a standby connection for the silent *connection*. Called by ``health.py``, as the next two."""
-        self._relief.begin(connection)
+        self._standby.begin(connection)
 
     def on_heard(self, connection: Connection) -> None:
-        self._relief.end(connection)
+        self._standby.end(connection)
 
     def on_suspect(self) -> None:
         if self._on_suspect is not None:
             guarded(self._on_suspect, self.host)
 
-    def _replace(self, worn: Connection, why: str = "") -> None:
+    def _replace(self, marked: Connection, why: str = "") -> None:
         """Open a replacement for a connection, which closes when its requests in flight are completed. *why* is for the
         log; by default, too many orphaned streams."""
         with self._lock:
-            known = self.is_shutdown or not self._slots.wear(worn)
+            known = self.is_shutdown or not self._slots.mark(marked)
         if not known:
-            why = why or f"{worn.orphaned} of its requests are orphaned"
+            why = why or f"{marked.orphaned} of its requests are orphaned"
             log.info("Replacing a connection to %s: %s", self.host, why)
             self._filling.look()
 

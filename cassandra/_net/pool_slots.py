@@ -1,10 +1,10 @@
 """Connections of a pool by shard of its host (L3). No I/O, no lock, no clock: ``pool.py`` owns and guards it.
 
-A host with shards has one *slot* (``_places``) per shard, any other host a single one. Each connection is in exactly
+A host with shards has one *slot* (``_slots``) per shard, any other host a single one. Each connection is in exactly
 one state::
 
     taking    in a slot: it accepts requests
-    worn      taking, but marked for replacement (too many orphaned requests, or silent): the next connection to its
+    marked    taking, but marked for replacement (too many orphaned requests, or silent): the next connection to its
               shard takes its slot
     excess    to a shard that has a connection while another shard lacks one; kept until no shard lacks one, because a
               server that distributes connections would assign the same shard again
@@ -62,8 +62,8 @@ class Slots:
         self.excess: set[Connection] = set()
         self.retired: set[Connection] = set()
         self._shard_aware = shard_aware
-        self._worn: set[Connection] = set()
-        self._places: list[Connection | None] = [None]
+        self._marked: set[Connection] = set()
+        self._slots: list[Connection | None] = [None]
 
     @property
     def all(self) -> tuple[Connection, ...]:
@@ -108,11 +108,11 @@ class Slots:
         """Return the shards that lack a connection or need a replacement; ``[ANY]`` if there is no connection."""
         if not self.taking:
             return [ANY]
-        return [shard for shard, one in enumerate(self._places) if one is None or one in self._worn]
+        return [shard for shard, one in enumerate(self._slots) if one is None or one in self._marked]
 
     def missing(self) -> list[int]:
         """Return the shards without a connection."""
-        return [shard for shard, one in enumerate(self._places) if one is None]
+        return [shard for shard, one in enumerate(self._slots) if one is None]
 
     def join(self, connection: Connection) -> SlotChange:
         """Add *connection* if there is a slot for it. The caller closes it if it is refused, and drains or closes the
@@ -123,17 +123,17 @@ class Slots:
         if not self.taking or _mapping(sharding) != _mapping(self.sharding):
             if retired := self.taking:
                 joined = Joined.RESHARDED
-            self._worn.clear()
-            self._places = [None] * (1 if sharding is None else sharding.shards_count)
+            self._marked.clear()
+            self._slots = [None] * (1 if sharding is None else sharding.shards_count)
         shard = 0 if sharding is None else connection.features.shard_id
-        before = self._places[shard]
-        if before is not None and before not in self._worn:
+        before = self._slots[shard]
+        if before is not None and before not in self._marked:
             return self._put_aside(connection)
         if before is not None:
-            self._worn.discard(before)
+            self._marked.discard(before)
             retired = (before,)
         self.sharding = sharding
-        self._places[shard] = connection
+        self._slots[shard] = connection
         self.retired.update(retired)
         self._publish()
         return SlotChange(joined, retired, () if self.wanted() else self._take_excess())
@@ -145,7 +145,7 @@ class Slots:
     def _put_aside(self, connection: Connection) -> SlotChange:
         if not self.wanted():
             return SlotChange(Joined.REFUSED)
-        if len(self.excess) >= self.excess_per_shard * len(self._places):
+        if len(self.excess) >= self.excess_per_shard * len(self._slots):
             return SlotChange(Joined.CROWDED, (), self._take_excess())
         self.excess.add(connection)
         return SlotChange(Joined.EXCESS)
@@ -155,20 +155,20 @@ class Slots:
         self.excess.clear()
         return spare
 
-    def is_worn(self, connection: Connection) -> bool:
+    def is_marked(self, connection: Connection) -> bool:
         """True if *connection* is marked for replacement. Any thread."""
-        return connection in self._worn
+        return connection in self._marked
 
-    def wear(self, connection: Connection) -> bool:
+    def mark(self, connection: Connection) -> bool:
         """Mark *connection* for replacement. False if it has no slot or is marked already."""
-        if connection in self._worn or connection not in self.taking:
+        if connection in self._marked or connection not in self.taking:
             return False
-        self._worn.add(connection)
+        self._marked.add(connection)
         return True
 
-    def mend(self, connection: Connection) -> None:
+    def unmark(self, connection: Connection) -> None:
         """Remove the mark for replacement from *connection*."""
-        self._worn.discard(connection)
+        self._marked.discard(connection)
 
     def lose(self, connection: Connection) -> bool:
         """Remove *connection*, which was closed. True if it had a slot."""
@@ -176,9 +176,9 @@ class Slots:
         self.excess.discard(connection)
         if connection not in self.taking:
             return False
-        self._worn.discard(connection)
-        self._places[self._places.index(connection)] = None
-        if not any(self._places):
+        self._marked.discard(connection)
+        self._slots[self._slots.index(connection)] = None
+        if not any(self._slots):
             self._forget()
         self._publish()
         return True
@@ -188,19 +188,19 @@ class Slots:
         left = self.all
         self.excess.clear()
         self.retired.clear()
-        self._worn.clear()
+        self._marked.clear()
         self._forget()
         self._publish()
         return left
 
     def _forget(self) -> None:
         self.sharding = None
-        self._places = [None]
+        self._slots = [None]
 
     def _publish(self) -> None:
-        self.taking = tuple(one for one in self._places if one is not None)
-        self.sole = self._places[0] if self.sharding is None else None
-        self.picker = None if self.sharding is None else ShardPicker(self.sharding, self._places)
+        self.taking = tuple(one for one in self._slots if one is not None)
+        self.sole = self._slots[0] if self.sharding is None else None
+        self.picker = None if self.sharding is None else ShardPicker(self.sharding, self._slots)
 
 
 def _mapping(sharding: ShardingInfo | None) -> tuple[int, int] | None:

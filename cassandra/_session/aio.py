@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from cassandra._core.transport import bridge_to, bridges, deliver_to, may_wait, new_awaiting, resolve, send_waiting
+from cassandra._core.transport import adapter_for, adapters, deliver_to, may_wait, new_awaiting, resolve, send_waiting
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop as Loop
 
-__all__ = ["Waiter", "bridges", "deliver_to", "may_wait", "new_awaiting", "resolve", "send_waiting"]
+__all__ = ["Waiter", "adapters", "deliver_to", "may_wait", "new_awaiting", "resolve", "send_waiting"]
 
 _T = TypeVar("_T", contravariant=True)
 
@@ -50,11 +50,11 @@ _of_parent: list[object] = []  # in a forked child
 
 def watches_descriptors(loop: Loop) -> bool:
     """True if outcomes are processed on the thread of *loop*, which is the calling thread."""
-    return bridge_to(loop).queue is not None
+    return adapter_for(loop).queue is not None
 
 
 def leave_to_parent() -> None:
     """Drop the loops in a forked child: they are the parent's, and so are their descriptors. Their queues are not even
     freed, which might wait for a thread of the parent."""
-    _of_parent.append(list(bridges.values()))
-    bridges.clear()
+    _of_parent.append(list(adapters.values()))
+    adapters.clear()

@@ -1,7 +1,7 @@
 """Cluster: the entry point of applications (cassandra.cluster), and the composition root of the session layer.
 
-L5. :class:`Cluster` is a face: public names, and the parts that implement them. A part has one task and its own owner
-rules, stated at the head of its file; it refers to the cluster, and through it to the other parts::
+L5. :class:`Cluster` has the public names, and components that implement them. A component has one task and its own
+owner rules, stated at the head of its file; it refers to the cluster, and through it to the other components::
 
     options             arguments of the constructor        options.py, config.py
     profile_manager     request options, policies           profiles.py
@@ -47,11 +47,11 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.constants import SchemaTargetType
+from cassandra._base.delegation import Attribute, attributes_of, method, take_defaults
 from cassandra._base.encryption import ColumnEncryptionPolicy
 from cassandra._base.errors import DriverException, NoHostAvailable, OperationTimedOut
-from cassandra._base.face import Attribute, attributes_of, method, take_defaults
 from cassandra._base.objects import not_copied, public
-from cassandra._base.process import Bell
+from cassandra._base.process import AutoResetEvent
 from cassandra._base.real import Future
 from cassandra._base.versions import seconds
 from cassandra._core.memory import MemoryPool
@@ -593,7 +593,7 @@ class Cluster:
 
     def _add_execution_profile(self, name: Any, profile: ExecutionProfile, pool_wait_timeout: float | None) -> None:
         self.profile_manager.check_new(name, profile)
-        opened = Bell()
+        opened = AutoResetEvent()
         self.membership.strand.call(self._add_profile, name, profile)
         opening = {future for session in self.sessions for future in session.update_created_pools()}
         if pool_wait_timeout is not None and not wait_until_open(opening, opened, pool_wait_timeout):
@@ -684,7 +684,7 @@ def _undo(session: Session) -> None:
 
 def _connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
     """Start the cluster and make a session. On a driver thread."""
-    started, opened = Bell(), Bell()
+    started, opened = AutoResetEvent(), AutoResetEvent()
     try:
         started.result(cluster.life.start())
     except CancelledError:
@@ -711,24 +711,24 @@ def new_session(cluster: Cluster, keyspace: str | None) -> Session:
     return made
 
 
-def await_pools(session: Session, opening: Collection[Future[bool]], wait_for_all: bool, bell: Bell) -> None:
+def await_pools(session: Session, opening: Collection[Future[bool]], wait_for_all: bool, event: AutoResetEvent) -> None:
     timeout = session.cluster.options.connect_timeout
     # Pools have time limits of their own; this is a second safeguard.
     limit = 2 * (UNBOUNDED if timeout is None else timeout) + 5.0
-    wait_until_open(opening, bell, limit, lambda: not wait_for_all and bool(session._pools))
+    wait_until_open(opening, event, limit, lambda: not wait_for_all and bool(session._pools))
     check_pools(session)
 
 
 def wait_until_open(
-    opening: Collection[Future[bool]], bell: Bell, limit: float, enough: Callable[[], bool] = lambda: False
+    opening: Collection[Future[bool]], event: AutoResetEvent, limit: float, enough: Callable[[], bool] = lambda: False
 ) -> bool:
     """Wait until all pools are open or have failed, or *enough* returns True; return False if that takes longer than
     *limit*."""
     deadline = monotonic() + limit
     for future in opening:
-        future.add_done_callback(bell.ring)
+        future.add_done_callback(event.set)
     while not (enough() or all(future.done() for future in opening)):
-        if not bell.wait(deadline - monotonic()):
+        if not event.wait(deadline - monotonic()):
             return False
     return True
 

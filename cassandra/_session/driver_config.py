@@ -16,7 +16,7 @@ from typing import Any
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
-from cassandra._net.exchange import worn_at
+from cassandra._net.exchange import orphaned_limit
 from cassandra._net.options import MAX_REQUESTS
 from cassandra._routing import policies
 from cassandra._session.statements.timestamps import MonotonicTimestampGenerator
@@ -90,7 +90,7 @@ class DriverConfigReporter:
         shards = cluster.shard_aware_options
         report: dict[str, Any] = {
             "connect": _only("timeout-ms", _duration(cluster.connect_timeout)),
-            "requests": {"in-flight": {"max": in_flight}, "orphaned": {"max": worn_at(in_flight)}},
+            "requests": {"in-flight": {"max": in_flight}, "orphaned": {"max": orphaned_limit(in_flight)}},
             "pool": {"shard-aware": {"enabled": not (shards.disable or shards.disable_shardaware_port)}},
             "socket": _socket(cluster.sockopts or ()),
             "reconnection": {"policy": _reconnection(cluster.reconnection_policy)},

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
-from cassandra._base.face import Attribute
+from cassandra._base.delegation import Attribute
 from cassandra._base.versions import seconds
 from cassandra._core.memory import MemoryPool
 from cassandra._net.auth import AuthProvider, PlainTextAuthProvider

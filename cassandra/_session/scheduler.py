@@ -12,8 +12,8 @@ for it.
 
 Any thread may submit, also in a signal handler or a ``__del__`` that garbage collection runs anywhere: a caller thread
 does one atomic append, then starts a thread (``threads.start``), in this order. Driver threads do everything else.
-``_Lane.ready`` and ``_fresh`` are appended to by any thread; ``_Lane.running`` and ``_ended`` are guarded by the
-scheduler's lock, owner and queue of a strand by its lock, both driver locks, which are not held while a call runs;
+``_CallQueue.ready`` and ``_fresh`` are appended to by any thread; ``_CallQueue.running`` and ``_ended`` are guarded by
+the scheduler's lock, owner and queue of a strand by its lock, both driver locks, which are not held while a call runs;
 ``_timers`` belongs to the thread that has the token of the clock.
 
 Commands of sessions and clusters are those of ``_base/threads.py``; :func:`run_async` awaits one in a task of an
@@ -43,7 +43,7 @@ from weakref import WeakSet
 from cassandra._base import threads
 from cassandra._base.locks import CALLER, WORKER, driver_lock, thread_kind
 from cassandra._base.logs import get_logger
-from cassandra._base.process import Bell, catch_up, renew
+from cassandra._base.process import AutoResetEvent, catch_up, renew
 from cassandra._base.real import Future, threading
 from cassandra._base.threads import Command, command, run, submit
 
@@ -110,7 +110,7 @@ class Task:
                 future.set_result(result)
 
 
-class _Lane:
+class _CallQueue:
     """Calls that run at most *limit* at a time."""
 
     def __init__(self, limit: int) -> None:
@@ -123,8 +123,8 @@ class Scheduler:
     """Runs submitted calls, at most *workers* at a time, delayed calls, and strands."""
 
     def __init__(self, workers: int = 2) -> None:
-        self._submitted = _Lane(max(1, workers))
-        self._delayed = _Lane(DELAYED_AT_A_TIME)
+        self._submitted = _CallQueue(max(1, workers))
+        self._delayed = _CallQueue(DELAYED_AT_A_TIME)
         self._lock = driver_lock("Scheduler")
         self._ended = threading.Condition(self._lock)
         self._active: dict[object, int] = {}  # running calls: the idents of their threads
@@ -196,21 +196,21 @@ class Scheduler:
         self._strands.add(strand)
         return strand
 
-    def _join(self, lane: _Lane, task: Task) -> None:
+    def _join(self, queue: _CallQueue, task: Task) -> None:
         """Queue *task*; cancel it after a shutdown."""
-        lane.ready.append(task)
+        queue.ready.append(task)
         try:
-            begun = self._begin(self._work, lane)
+            begun = self._begin(self._work, queue)
         except RuntimeError:
-            self._drop(lane, task)
+            self._drop(queue, task)
             raise
         if not begun:  # the shutdown may have cancelled it already
-            self._drop(lane, task)
+            self._drop(queue, task)
 
     @staticmethod
-    def _drop(lane: _Lane, task: Task) -> None:
+    def _drop(queue: _CallQueue, task: Task) -> None:
         with contextlib.suppress(ValueError):
-            lane.ready.remove(task)
+            queue.ready.remove(task)
         task.cancel()
 
     def _begin(self, call: Callable[..., object], *args: Any) -> bool:
@@ -225,17 +225,17 @@ class Scheduler:
 
     # ---- on driver threads
 
-    def _work(self, lane: _Lane) -> None:
+    def _work(self, queue: _CallQueue) -> None:
         """Run ready calls, unless enough threads do."""
         with self._lock:
-            if lane.running >= lane.limit:
+            if queue.running >= queue.limit:
                 return  # they check again before they end
-            lane.running += 1
+            queue.running += 1
         while True:
             with self._lock:
-                task = lane.ready.popleft() if lane.ready and not self._closed else None
+                task = queue.ready.popleft() if queue.ready and not self._closed else None
                 if task is None:
-                    lane.running -= 1
+                    queue.running -= 1
                     return
             self._run(task)
             del task
@@ -301,8 +301,8 @@ class Scheduler:
         """Drop threads and queued calls in a forked child: they stayed in the parent."""
         renew(self._lock)
         self._ended = threading.Condition(self._lock)  # without waiters
-        self._submitted = _Lane(self._submitted.limit)
-        self._delayed = _Lane(self._delayed.limit)
+        self._submitted = _CallQueue(self._submitted.limit)
+        self._delayed = _CallQueue(self._delayed.limit)
         self._fresh = deque()
         self._timers = []
         self._active = {}
@@ -327,8 +327,8 @@ class Scheduler:
         gate = self._clock_gate
         if gate is not None:
             gate.give()
-        for lane in (self._submitted, self._delayed):
-            _cancel_all(lane.ready)
+        for queue in (self._submitted, self._delayed):
+            _cancel_all(queue.ready)
         with contextlib.suppress(IndexError):
             while True:
                 self._fresh.popleft()[2].cancel()
@@ -409,7 +409,7 @@ class Strand:
         return result
 
     def _call(self, fn: Callable[..., T], args: tuple[Any, ...], timeout: float | None) -> T:
-        done = Bell()
+        done = AutoResetEvent()
         future: Future[T] = Future()
         task = Task(fn, args, None, future)
         self._put(task, thread_kind() == WORKER)  # a worker runs the call itself
@@ -505,7 +505,7 @@ def busy(sessions: Iterable[Session]) -> int:
 def _in_flight(session: Session) -> int:
     delayed = session._ending.delayed()
     paused = sum(request._outcome is None and not request._wait(0.0) for request in delayed)  # without a response
-    return sum(pool.waiting for pool in session._pool_set.pools.values()) + paused + len(session._pool_set.line)
+    return sum(pool.waiting for pool in session._pool_set.pools.values()) + paused + len(session._pool_set.admission)
 
 
 def drain(seconds: float, count: Callable[[], int], is_over: Callable[[], bool]) -> None:

@@ -46,7 +46,7 @@ from . import scheduler
 from .profiles import EXEC_PROFILE_DEFAULT, OF_PROFILE, ResolvedProfile, of_call, of_caller, profile_option
 
 if TYPE_CHECKING:
-    from cassandra._core.transport import Lane
+    from cassandra._core.transport import FastPath
     from cassandra._net.endpoint import EndPoint
     from cassandra._net.pool import HostPool
     from cassandra._routing.host import Host
@@ -69,7 +69,7 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 BATCH_ROWS = 32
 #: Settings that do not invalidate compiled requests of prepared statements, see ``request/plans.py``. Setting any other
 #: attribute of a session begins a new settings epoch, so a new setting needs no entry here.
-NOT_COMPILED_IN = frozenset(("_overridden", "_scope", "max_trace_wait"))
+NOT_COMPILED_IN = frozenset(("_overridden", "_settings_epoch", "max_trace_wait"))
 #: Limit of policies of a session with a cached router.
 ROUTERS_KEPT = 64
 
@@ -86,7 +86,7 @@ class ArrowArrayable(Protocol):
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
 
 
-Piece = ArrowStreamable | ArrowArrayable | Mapping[str, Any]
+ArrowData = ArrowStreamable | ArrowArrayable | Mapping[str, Any]
 
 
 def _tracking_of(cluster: Cluster) -> Tracking | None:
@@ -140,11 +140,11 @@ class Session(SessionFields):
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if name not in NOT_COMPILED_IN:
-            super().__setattr__("_scope", object())
+            super().__setattr__("_settings_epoch", object())
 
     def _forget_compiled(self) -> None:
         """Compile requests of prepared statements anew."""
-        super().__setattr__("_scope", object())
+        super().__setattr__("_settings_epoch", object())
 
     def __init__(self, cluster: Cluster, hosts: Iterable[Host], keyspace: str | None = None) -> None:
         self.cluster = cluster
@@ -241,9 +241,9 @@ class Session(SessionFields):
         Parameters as for :meth:`execute`. Errors of the arguments are raised here, all others by the future.
         """
         if type(query) is PreparedStatement:
-            lane: Lane | None = query._compiled.lane
-            if lane is not None:
-                request: ResponseFuture[Row] | None = lane.send(
+            fast_path: FastPath | None = query._compiled.fast_path
+            if fast_path is not None:
+                request: ResponseFuture[Row] | None = fast_path.send(
                     self, query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host,
                     execute_as, row_factory, prefetch,
                 )  # fmt: skip
@@ -323,7 +323,7 @@ class Session(SessionFields):
     def ingest(
         self,
         table: str,
-        data: Piece | Iterable[Piece],
+        data: ArrowData | Iterable[ArrowData],
         *,
         columns: Iterable[str] | None = None,
         ttl: int | None = None,
@@ -387,7 +387,7 @@ class Session(SessionFields):
     async def ingest_async(
         self,
         table: str,
-        data: Piece | Iterable[Piece] | AsyncIterable[Piece],
+        data: ArrowData | Iterable[ArrowData] | AsyncIterable[ArrowData],
         *,
         columns: Iterable[str] | None = None,
         ttl: int | None = None,

@@ -16,7 +16,7 @@ from typing import Any
 
 from cassandra._base.objects import public
 from cassandra._base.tuples import row_class
-from cassandra._core.codec import LARGE_PAGE, ResultPlan, RowBatches, RowPlan, RowsPage, UnmadeRows, split_page
+from cassandra._core.codec import LARGE_PAGE, LazyRows, ResultPlan, RowBatches, RowPlan, RowsPage, split_page
 from cassandra._wire.class_rows import ClassRow
 from cassandra._wire.types.registry import type_class
 
@@ -85,13 +85,13 @@ def decode_page(page: RowsPage, factory: RowFactory | None) -> Any:
 
 
 def rows_and_page(page: RowsPage, factory: RowFactory | None, at_once: bool) -> tuple[Any, Any]:
-    """Return the rows as :func:`decode_page` does, and the retained page for ``kept_page``. Rows may be UnmadeRows,
+    """Return the rows as :func:`decode_page` does, and the retained page for ``retained_page``. Rows may be LazyRows,
     unless *at_once* is true."""
     how = row_plan(page.plan, factory)
     if how is None or page.nbytes > LARGE_PAGE:
         return decode_page(page, factory), page if page.nbytes > LARGE_PAGE else page.detached()
     rows, kept = split_page(page, how)
-    return rows.rows() if at_once and isinstance(rows, UnmadeRows) else rows, kept
+    return rows.rows() if at_once and isinstance(rows, LazyRows) else rows, kept
 
 
 def _first_of_plan(page: RowsPage, factory: RowFactory | None) -> Any:

@@ -1,6 +1,6 @@
 """The object mapper: tables as classes, rows as their instances."""
 
-from cassandra._base.aliases import lend_submodules
+from cassandra._base.aliases import add_submodules
 from cassandra._mapper.errors import CQLEngineException, UnicodeMixin, ValidationError
 
 # Values of the caching option, as Cassandra 2.0 had them.
@@ -19,4 +19,4 @@ __all__ = [
     "ValidationError",
 ]
 
-lend_submodules(__name__)
+add_submodules(__name__)

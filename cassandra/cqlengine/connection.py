@@ -1,6 +1,6 @@
 """Which session models use: connections by name, and the default one."""
 
-from cassandra._base.aliases import lend, share
+from cassandra._base.aliases import add_names, share
 from cassandra._mapper.connections import (
     DEFAULT_CONNECTION,
     Connection,
@@ -50,7 +50,7 @@ __all__ = [
     "unregister_connection",
 ]
 
-lend(
+add_names(
     __name__,
     {
         "cassandra.cluster": "Cluster NoHostAvailable UserTypeDoesNotExist _ConfigMode _NOT_SET",

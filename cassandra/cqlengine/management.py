@@ -1,6 +1,6 @@
 """Keyspaces, tables and types made from models."""
 
-from cassandra._base.aliases import lend, share
+from cassandra._base.aliases import add_names, share
 from cassandra._mapper.connections import format_log_context, get_cluster
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.execution import execute
@@ -50,7 +50,7 @@ __all__ = [
     "sync_type_async",
 ]
 
-lend(__name__, {"cassandra._compat.mapper": "Field schema_columnfamilies"})
+add_names(__name__, {"cassandra._compat.mapper": "Field schema_columnfamilies"})
 share(
     __name__,
     {

@@ -2,7 +2,7 @@
 
 import logging
 
-from cassandra._base.aliases import lend, lend_attributes, share
+from cassandra._base.aliases import add_attributes, add_names, share
 from cassandra._base.names import protect_name
 from cassandra._mapper.errors import (
     CQLEngineException,
@@ -56,6 +56,6 @@ __all__ = [
     "protect_name",
 ]
 
-lend_attributes(BaseModel, "cassandra._compat.mapper", "_values _table_name")
-lend(__name__, {"cassandra.cqlengine": "columns connection query"})
+add_attributes(BaseModel, "cassandra._compat.mapper", "_values _table_name")
+add_names(__name__, {"cassandra.cqlengine": "columns connection query"})
 share(__name__, {"cassandra._mapper.connections": "DEFAULT_KEYSPACE"})

@@ -1,6 +1,6 @@
 """Tables that are queried by name, without a model."""
 
-from cassandra._base.aliases import lend
+from cassandra._base.aliases import add_names
 from cassandra._mapper.conditions import AbstractQueryableColumn
 from cassandra._mapper.connections import get_cluster
 from cassandra._mapper.errors import CQLEngineException
@@ -17,7 +17,7 @@ __all__ = [
     "get_cluster",
 ]
 
-lend(
+add_names(
     __name__,
     {
         "cassandra.cqlengine.columns": "Column",

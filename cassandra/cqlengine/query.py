@@ -1,6 +1,6 @@
 """Query sets, batches and conditions."""
 
-from cassandra._base.aliases import lend, lend_attributes
+from cassandra._base.aliases import add_attributes, add_names
 from cassandra._mapper.clauses import (
     BaseQueryFunction,
     BaseWhereOperator,
@@ -65,7 +65,7 @@ __all__ = [
     "check_applied",
 ]
 
-lend(
+add_names(
     __name__,
     {
         "cassandra.cqlengine": "columns conn=connection",
@@ -74,9 +74,9 @@ lend(
         " MapDeleteClause SelectStatement UpdateStatement WhereClause",
     },
 )
-lend_attributes(
+add_attributes(
     AbstractQuerySet,
     "cassandra._compat.mapper",
     "_get_result_constructor _materialize_results _maybe_inject_deferred _parse_filter_arg _result_generator",
 )
-lend_attributes(DMLQuery, "cassandra._compat.mapper", "_delete_null_columns")
+add_attributes(DMLQuery, "cassandra._compat.mapper", "_delete_null_columns")

@@ -1,6 +1,6 @@
 """CQL statements and the clauses that they are made of."""
 
-from cassandra._base.aliases import lend_attributes
+from cassandra._base.aliases import add_attributes
 from cassandra._mapper.clauses import (
     AssignmentClause,
     BaseClause,
@@ -71,8 +71,8 @@ __all__ = [
 ]
 
 CLAUSES = "cassandra._compat.mapper"
-lend_attributes(ContainerUpdateClause, CLAUSES, "_analyze _analyzed _assignments")
-lend_attributes(SetUpdateClause, CLAUSES, "_assignments _additions _removals")
-lend_attributes(ListUpdateClause, CLAUSES, "_append _prepend")
-lend_attributes(MapUpdateClause, CLAUSES, "_updates _removals")
-lend_attributes(MapDeleteClause, CLAUSES, "_analyze _analyzed")
+add_attributes(ContainerUpdateClause, CLAUSES, "_analyze _analyzed _assignments")
+add_attributes(SetUpdateClause, CLAUSES, "_assignments _additions _removals")
+add_attributes(ListUpdateClause, CLAUSES, "_append _prepend")
+add_attributes(MapUpdateClause, CLAUSES, "_updates _removals")
+add_attributes(MapDeleteClause, CLAUSES, "_analyze _analyzed")

@@ -1,6 +1,6 @@
 """Secure connect bundles of Astra: what ``Cluster(cloud=...)`` reads, for programs that read one themselves."""
 
-from cassandra._base.aliases import tell_if_patched
+from cassandra._base.aliases import observe_patches
 from cassandra._base.errors import DriverException
 from cassandra._net.cloud import (
     DATASTAX_CLOUD_PRODUCT_TYPE,
@@ -18,4 +18,4 @@ __all__ = [
     "parse_metadata_info", "read_cloud_config_from_zip", "read_metadata_info",
 ]  # fmt: skip
 
-tell_if_patched(__name__, "read_metadata_info", "cassandra._compat.hooks", "replaced_in_facade")
+observe_patches(__name__, "read_metadata_info", "cassandra._compat.hooks", "replaced_in_facade")

@@ -1,7 +1,7 @@
 """Names of the connection classes that scylla-driver lets users choose; here all mean the native transport."""
 
-from cassandra._base.aliases import lend_submodules
+from cassandra._base.aliases import add_submodules
 
 __all__: list[str] = []
 
-lend_submodules(__name__)
+add_submodules(__name__)

@@ -2,14 +2,14 @@
 
 import logging
 
-from cassandra._base.aliases import lend
+from cassandra._base.aliases import add_names
 from cassandra._net.reactors import AsyncioConnection
 
 log = logging.getLogger("cassandra.io.asyncioreactor")
 
 __all__ = ["log", "AsyncioConnection"]
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra._compat.timers": "AsyncioTimer",
     "cassandra.connection": "Connection ConnectionShutdown",
 })  # fmt: skip

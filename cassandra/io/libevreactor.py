@@ -2,14 +2,14 @@
 
 import logging
 
-from cassandra._base.aliases import lend
+from cassandra._base.aliases import add_names
 from cassandra._net.reactors import LibevConnection
 
 log = logging.getLogger("cassandra.io.libevreactor")
 
 __all__ = ["log", "LibevConnection"]
 
-lend(__name__, {
+add_names(__name__, {
     "cassandra._compat.connection": "_global_loop=_timers",
     "cassandra._compat.timers": "_cleanup LibevLoop Timer TimerManager",
     "cassandra.connection": "Connection ConnectionShutdown NONBLOCKING",

@@ -1,6 +1,6 @@
 """Programs that run with any driver, and how they are run.
 
-``programs/<name>.py`` needs no server, ``programs_on_server/<name>.py`` needs one. Beside each is ``<name>.txt``: what
+``programs/<name>.py`` needs no server, ``programs_on_server/<name>.py`` needs one. Extras each is ``<name>.txt``: what
 it prints with scylla-driver 3.29.12, and hence is to print with this driver. Cases are added to a program, or in a new
 one, by means of ``cases.py``; then::
 

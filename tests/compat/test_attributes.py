@@ -45,16 +45,16 @@ def session() -> Iterator[Any]:
 
 
 @pytest.fixture
-def lent() -> Any:
+def compat() -> Any:
     """The modules, for names that type checkers are not told of."""
     return cassandra.cluster
 
 
-def test_what_sessions_and_clusters_lend(session: Any, lent: Any) -> None:
+def test_what_sessions_and_clusters_lend(session: Any, compat: Any) -> None:
     cluster = session.cluster
     assert session._default_consistency_level == ConsistencyLevel.LOCAL_ONE
     assert session._load_balancer is cluster.load_balancing_policy and session._metrics is cluster.metrics
-    assert cluster._config_mode == lent._ConfigMode.UNCOMMITTED
+    assert cluster._config_mode == compat._ConfigMode.UNCOMMITTED
     statement = session.prepare(INSERT)
     assert cluster._prepared_statements == {statement.query_id: statement}
     assert {host.host_id: host for host in cluster.metadata.all_hosts()} == cluster.metadata._hosts
@@ -153,10 +153,10 @@ def test_sessions_lend_what_executes_many_at_a_time(session: Any) -> None:
         session.execute_concurrent_async([("SELECT nothing FROM t", None)], raise_on_first_error=True).result(PATIENCE)
 
 
-def test_config_mode_tells_how_a_cluster_was_configured(lent: Any) -> None:
-    assert Cluster(load_balancing_policy=RoundRobinPolicy())._config_mode == lent._ConfigMode.LEGACY  # type: ignore[attr-defined]
+def test_config_mode_tells_how_a_cluster_was_configured(compat: Any) -> None:
+    assert Cluster(load_balancing_policy=RoundRobinPolicy())._config_mode == compat._ConfigMode.LEGACY  # type: ignore[attr-defined]
     profiles = {cassandra.cluster.EXEC_PROFILE_DEFAULT: cassandra.cluster.ExecutionProfile()}
-    assert Cluster(execution_profiles=profiles)._config_mode == lent._ConfigMode.PROFILES  # type: ignore[attr-defined]
+    assert Cluster(execution_profiles=profiles)._config_mode == compat._ConfigMode.PROFILES  # type: ignore[attr-defined]
 
 
 def test_what_futures_lend(session: Any) -> None:
@@ -373,8 +373,8 @@ def test_names_with_an_underscore_that_packages_import(module: str, names: str) 
     assert all(hasattr(importlib.import_module(module), name) for name in names.split())
 
 
-def test_a_timeout_that_was_not_given(session: Any, lent: Any) -> None:
-    assert session.execute("SELECT p FROM t", timeout=lent._NOT_SET).all() == []
+def test_a_timeout_that_was_not_given(session: Any, compat: Any) -> None:
+    assert session.execute("SELECT p FROM t", timeout=compat._NOT_SET).all() == []
 
 
 def test_table_extensions_are_registered_by_their_metaclass() -> None:

@@ -108,9 +108,9 @@ class Jitter(Reaction):
         exchange.later(self.random.random() * 0.004, send)
 
 
-def in_line(session: Session) -> int:
+def waiting_for_room(session: Session) -> int:
     """How many requests wait for room."""
-    return len(session._pool_set.line)
+    return len(session._pool_set.admission)
 
 
 def in_thread(work: Callable[[], object]) -> threading.Thread:

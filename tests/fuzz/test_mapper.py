@@ -313,9 +313,7 @@ class Shadow:
         fields = self.table.fields.values()
         self.key, self.known = None, {}
         self.given = {
-            one.name
-            for one in fields
-            if not self.is_null(one) or one.kind.shape != "scalar" or one.default is not None
+            one.name for one in fields if not self.is_null(one) or one.kind.shape != "scalar" or one.default is not None
         }
 
 

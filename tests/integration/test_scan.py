@@ -84,14 +84,14 @@ def test_columns_change_meanwhile(points: Session) -> None:
     prepared = points.prepare('SELECT * FROM "Points" WHERE token(id) > ? AND token(id) <= ?')
     rows: dict[int, int] = {}
     columns = set()
-    for number, piece in enumerate(points.scan(prepared, page_size=50, target_rows=1)._reading()):
+    for number, event in enumerate(points.scan(prepared, page_size=50, target_rows=1)._reading()):
         if number == 20:
             points.execute('ALTER TABLE "Points" ADD more int')
-        if piece.batch is not None:
-            columns.add(piece.batch.plan.names)
-            rows[piece.number] = rows.get(piece.number, 0) + len(piece.batch)
-        elif piece.kind == "restarted":
-            rows.pop(piece.number)
+        if event.batch is not None:
+            columns.add(event.batch.plan.names)
+            rows[event.number] = rows.get(event.number, 0) + len(event.batch)
+        elif event.kind == "restarted":
+            rows.pop(event.number)
     assert sum(rows.values()) == ROWS
     assert {len(names) for names in columns} <= {3, 4}
 

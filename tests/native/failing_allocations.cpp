@@ -1,5 +1,5 @@
-// Preloaded into Python: fails one allocation, or all from one on, of those that watched code asks for. Code is watched by
-// where it lies, so that the interpreter and other libraries have the memory they want.
+// Preloaded into Python: fails one allocation, or all from one on, of those that watched code asks for. Code is watched
+// by where it lies, so that the interpreter and other libraries have the memory they want.
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>

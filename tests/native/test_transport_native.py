@@ -11,6 +11,7 @@ from tests.native.building import CORE, TESTS, compile_objects, run_program, var
 
 PROGRAMS = sorted((TESTS / "transport").glob("*_test.cpp"))
 
+
 @functools.cache
 def core(variant: str) -> list[Path]:
     """The core and the fixtures, compiled."""

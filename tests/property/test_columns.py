@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cassandra._base.errors import DriverException, ProtocolError
-from cassandra._core.codec import Codec, ResultPlan, RowPlan, RowsPage, kept_page, split_page
+from cassandra._core.codec import Codec, ResultPlan, RowPlan, RowsPage, retained_page, split_page
 from cassandra._core.columns import ColumnBuilder, ColumnPlan, debug_counters, decode
 from cassandra._core.memory import MemoryPool
 from tests.property.arrow_values import values_of
@@ -100,7 +100,7 @@ def test_columns_are_what_rows_are(table: tuple[list[Codec], list[Any]]) -> None
 def test_columns_of_what_is_kept_beside_rows(table: tuple[list[Codec], list[Any]], kind: Any) -> None:
     page = page_for(*table)
     _, kept = split_page(page, RowPlan(page.plan, kind))
-    again = kept_page(page.plan, kept)
+    again = retained_page(page.plan, kept)
     assert from_batch(page, imported(decode(column_plan(page), again), len(page))) == from_rows(page)
 
 

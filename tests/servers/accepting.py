@@ -58,9 +58,7 @@ class Listener:
     async def _serve(self, accepted: socket.socket) -> None:
         reader = asyncio.StreamReader()
         protocol = asyncio.StreamReaderProtocol(reader)
-        opening = self._loop.create_task(
-            self._loop.connect_accepted_socket(lambda: protocol, accepted, ssl=self._tls)
-        )
+        opening = self._loop.create_task(self._loop.connect_accepted_socket(lambda: protocol, accepted, ssl=self._tls))
         with contextlib.suppress(OSError):  # a handshake that fails is one, too
             try:
                 transport, _ = await asyncio.shield(opening)

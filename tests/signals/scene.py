@@ -171,7 +171,7 @@ class Scene:
                     yield f"no connection to {host}"
             if session is not None and len(states) < len(self.server.endpoints):
                 yield f"{len(states)} pools"
-        waiting = len(self.session._pool_set.line)
+        waiting = len(self.session._pool_set.admission)
         if waiting:
             yield f"{waiting} requests in the admission queue"
 

@@ -121,7 +121,7 @@ class Handler:
         if self.raises and is_of_loop(frame):
             return
         self.has_run = True
-        self.where = place_of(frame)
+        self.where = target_of(frame)
         if self.mode in ("execute", "both"):
             self._execute()
         if self.mode == "cancel":
@@ -160,7 +160,7 @@ def is_of_loop(frame: FrameType | None) -> bool:
     return frame is not None and Path(frame.f_code.co_filename).parent.name in ("asyncio", "uvloop")
 
 
-def place_of(frame: FrameType | None) -> str:
+def target_of(frame: FrameType | None) -> str:
     """``file:line function`` of the interrupted code, and of the driver's code that called it."""
     places: list[str] = []
     while frame is not None and len(places) < 3:

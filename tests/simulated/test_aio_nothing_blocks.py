@@ -18,7 +18,7 @@ from cassandra._core.transport import Request
 from cassandra._mapper import model
 from cassandra._mapper.instances import left_out
 from cassandra._mapper.plans import READS
-from cassandra._mapper.writing import PlainInsert
+from cassandra._mapper.writing import FastInsert
 from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session, UnresolvableContactPoints
 from cassandra.concurrent import execute_concurrent_async, execute_concurrent_with_args_async
 from cassandra.cqlengine import columns, connection
@@ -47,7 +47,7 @@ PYTHON = {
     ("threading", "start"),
     ("queue", "get"),
     ("concurrent.futures._base", "wait"),
-    (__name__, "_settle"),
+    (__name__, "_wait_for_outcome"),
     (__name__, "_update"),
     (__name__, "_read"),
     (__name__, "write"),
@@ -57,8 +57,8 @@ PYTHON = {
 # The native ones cannot be watched.
 
 
-def _settle(future: ResponseFuture) -> Any:
-    return Request._settle(future)
+def _wait_for_outcome(future: ResponseFuture) -> Any:
+    return Request._wait_for_outcome(future)
 
 
 @left_out
@@ -70,7 +70,7 @@ def _read(*given: Any) -> Any:
     return READS.read(*given)
 
 
-def write(insert: PlainInsert, *given: Any) -> Any:
+def write(insert: FastInsert, *given: Any) -> Any:
     return RowInsert.write(insert, *given)
 
 
@@ -96,10 +96,10 @@ class Watch:
 
     def __enter__(self) -> Watch:
         self._patch = pytest.MonkeyPatch()
-        self._patch.setattr(ResponseFuture, "_settle", _settle)
+        self._patch.setattr(ResponseFuture, "_wait_for_outcome", _wait_for_outcome)
         self._patch.setattr(model.BaseModel, "update", _update, raising=False)
         self._patch.setattr(model, "_read", _read)
-        self._patch.setattr(PlainInsert, "write", write)
+        self._patch.setattr(FastInsert, "write", write)
         self._before = sys.getprofile()
         sys.setprofile(self._on_event)
         return self
@@ -184,7 +184,7 @@ def test_the_watch_sees() -> None:
     with Watch() as watch:
         loop.run_until_complete(main())
     loop.close()
-    assert {text.partition(":")[0] for text in watch.found} == {"wait", "_settle", "getaddrinfo"}
+    assert {text.partition(":")[0] for text in watch.found} == {"wait", "_wait_for_outcome", "getaddrinfo"}
 
 
 async def use(session: Session) -> None:

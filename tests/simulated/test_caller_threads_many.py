@@ -177,8 +177,8 @@ def tables(simulated: SimulatedCluster) -> None:
 
 def is_quiet(session: Session) -> bool:
     """No request is in flight or in line."""
-    line = session._pool_set.line
-    return not (len(line) or line.held_up or any(pool.in_flight for pool in session.get_pools()))
+    admission = session._pool_set.admission
+    return not (len(admission) or admission.held_up or any(pool.in_flight for pool in session.get_pools()))
 
 
 def works(session: Session, statement: PreparedStatement) -> None:

@@ -68,7 +68,7 @@ def test_requests_wait(simulated: SimulatedCluster, session: Session) -> None:
         for future in futures:
             future.result()
     assert count(session) == 40 * 21
-    assert len(session._pool_set.line) == 0
+    assert len(session._pool_set.admission) == 0
 
 
 def test_while_it_takes_time(simulated: SimulatedCluster, session: Session) -> None:

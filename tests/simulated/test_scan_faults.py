@@ -140,14 +140,14 @@ def test_the_paging_state_is_refused(table: Session, simulated: SimulatedCluster
     kinds = set()
     refused = Fail(errors.ProtocolError("Invalid value for the paging state"))
     with simulated.inject(refused, **SELECT, when=has_paging_state, after=30, times=3) as rule:
-        for piece in table.scan("t", **PAGES, target_rows=1)._reading():
-            kinds.add(piece.kind)
-            if piece.kind == BATCH:
-                assert piece.batch is not None
-                counts[piece.number] = counts.get(piece.number, 0) + len(piece.batch)
-            elif piece.kind == RESTARTED:
-                assert piece.error is not None and "paging state" in str(piece.error)
-                counts.pop(piece.number)
+        for event in table.scan("t", **PAGES, target_rows=1)._reading():
+            kinds.add(event.kind)
+            if event.kind == BATCH:
+                assert event.batch is not None
+                counts[event.number] = counts.get(event.number, 0) + len(event.batch)
+            elif event.kind == RESTARTED:
+                assert event.error is not None and "paging state" in str(event.error)
+                counts.pop(event.number)
     assert rule.hits == 3 and sum(counts.values()) == ROWS and kinds == {BATCH, DONE, RESTARTED}
     with simulated.inject(refused, **SELECT, when=has_paging_state, after=30, times=3):
         assert_all(table.scan("t", **PAGES, target_rows=1).to_arrow().column("v").to_pylist())
@@ -180,14 +180,14 @@ def test_columns_change_meanwhile(table: Session, simulated: SimulatedCluster) -
     """Those that were selected by a star: ranges that were begun begin again."""
     prepared = table.prepare("SELECT * FROM t WHERE token(id) > ? AND token(id) <= ?")
     rows: dict[int, list[tuple[str, ...]]] = {}
-    for number, piece in enumerate(table.scan(prepared, **PAGES, target_rows=1)._reading()):
+    for number, event in enumerate(table.scan(prepared, **PAGES, target_rows=1)._reading()):
         if number == 10:
             simulated.execute("ALTER TABLE ks.t ADD more int")
-        if piece.kind == BATCH:
-            assert piece.batch is not None
-            rows.setdefault(piece.number, []).extend([piece.batch.plan.names] * len(piece.batch))
-        elif piece.kind == RESTARTED:
-            rows.pop(piece.number)
+        if event.kind == BATCH:
+            assert event.batch is not None
+            rows.setdefault(event.number, []).extend([event.batch.plan.names] * len(event.batch))
+        elif event.kind == RESTARTED:
+            rows.pop(event.number)
     assert sum(map(len, rows.values())) == ROWS
     assert {len(set(names)) for names in rows.values()} == {1}
     assert {names[0] for names in rows.values()} <= {("id", "v"), ("id", "v", "more"), ("id", "more", "v")}
@@ -218,7 +218,7 @@ def test_ranges_that_fail_may_be_skipped(table: Session, simulated: SimulatedClu
     rest = table.scan("t", token_range=[one for one, _ in failed])
     assert set(values(rest.batches())) | set(there) == set(range(ROWS))
     with simulated.inject(Fail(errors.InvalidRequest("no")), **SELECT, when=is_first_page, after=10, times=2):
-        kinds = [piece.kind for piece in scan._reading()]
+        kinds = [event.kind for event in scan._reading()]
     assert kinds.count(FAILED) == 2 and kinds.count(DONE) == len(scan._options.ranges(24)) - 2
 
 
@@ -234,7 +234,7 @@ def test_hosts_that_have_too_much_to_do_get_less(table: Session, simulated: Simu
     inject = simulated.inject(Fail(errors.Overloaded()), **SELECT, times=60)
     with inject as rule, table.scan("t", **PAGES)._reading() as pieces:
         before = pieces.plan.parallelism
-        rows = sum(len(piece.batch) for piece in pieces if piece.batch is not None)
+        rows = sum(len(event.batch) for event in pieces if event.batch is not None)
         sizes = [window.size for window in pieces._asking.windows.values()]
     assert rule.hits == 60 and rows == ROWS and min(sizes) < before
 
@@ -254,14 +254,14 @@ def test_whoever_is_slow_stops_the_requests(table: Session, simulated: Simulated
 
 def test_pages_in_flight_are_limited(table: Session, simulated: SimulatedCluster) -> None:
     with simulated.inject(Delay(0.002), **SELECT), table.scan("t", **PAGES, parallelism=3)._reading() as pieces:
-        rows = sum(len(piece.batch) for piece in pieces if piece.batch is not None)
+        rows = sum(len(event.batch) for event in pieces if event.batch is not None)
     assert rows == ROWS and pieces.most_in_flight == 3
 
 
 def test_little_memory_makes_small_batches(table: Session) -> None:
     with table.scan("t", page_size=5, splits=3)._reading() as pieces:
         pieces._budget = 1
-        sizes = [len(piece.batch) for piece in pieces if piece.batch is not None]
+        sizes = [len(event.batch) for event in pieces if event.batch is not None]
     assert sum(sizes) == ROWS and max(sizes) < 200
 
 

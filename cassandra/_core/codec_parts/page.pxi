@@ -607,7 +607,7 @@ cdef bytes keep(Cursor* c, int32_t count, int32_t version):
     return kept
 
 
-def kept_page(ResultPlan plan not None, kept not None):
+def retained_page(ResultPlan plan not None, kept not None):
     """Restore the page, rows of *plan*, from its retained form."""
     cdef RowsPage page
     cdef const char* p
@@ -688,7 +688,7 @@ cdef RowsPage lasting(RowsPage page):
 
 
 @cython.final
-cdef class UnmadeRows:
+cdef class LazyRows:
     """Rows of a page, decoded on the first access."""
 
     cdef readonly RowsPage page
@@ -696,7 +696,7 @@ cdef class UnmadeRows:
     cdef list _made
 
     def __init__(self):
-        raise TypeError("use split_page() to make UnmadeRows")
+        raise TypeError("use split_page() to make LazyRows")
 
     def __len__(self):
         return self.page._count
@@ -707,19 +707,19 @@ cdef class UnmadeRows:
         return self._made
 
 
-cdef UnmadeRows new_unmade(RowsPage page, RowPlan how):
-    cdef UnmadeRows unmade = UnmadeRows.__new__(UnmadeRows)
+cdef LazyRows new_lazy_rows(RowsPage page, RowPlan how):
+    cdef LazyRows lazy_rows = LazyRows.__new__(LazyRows)
     page._check(how)
-    unmade.page = page
-    unmade._how = how
-    return unmade
+    lazy_rows.page = page
+    lazy_rows._how = how
+    return lazy_rows
 
 
-cdef tuple unmade_of(
+cdef tuple lazy_rows_of(
     ResultPlan plan, RowPlan how, Cursor* c, object body, int32_t count, int version, object paging_state
 ):
     page = lasting(rows_page(plan, c, body, count, version))
-    return (new_unmade(page, how), paging_state, page)
+    return (new_lazy_rows(page, how), paging_state, page)
 
 
 def split_page(RowsPage page not None, RowPlan how not None):
@@ -727,7 +727,7 @@ def split_page(RowsPage page not None, RowPlan how not None):
     cdef Cursor c = page._rows
     if c.end - c.p > EAGER:
         page = lasting(page)
-        return new_unmade(page, how), page
+        return new_lazy_rows(page, how), page
     rows = page._decode(how, 0, page._count)
     return rows, rows if how._turns_back else keep(&c, page._count, page._version)
 
@@ -838,7 +838,7 @@ cdef object number_view(const TypeNode* node, const uint8_t* p):
 
 
 @cython.final
-cdef class UnreadRows:
+cdef class RawRows:
     """A RESULT with rows, entirely undecoded, including its column metadata; it owns its memory."""
 
     cdef readonly object paging_state
@@ -847,7 +847,7 @@ cdef class UnreadRows:
     cdef int _version
 
     def __init__(self):
-        raise TypeError("use ResultDecoder.unread() to make UnreadRows")
+        raise TypeError("use ResultDecoder.raw() to make RawRows")
 
     def page(self):
         """Return its rows."""
@@ -856,12 +856,12 @@ cdef class UnreadRows:
         return result.page
 
 
-cdef UnreadRows new_unread(Cursor* c, bytes body, int version, TypeContext context):
-    cdef UnreadRows unread = UnreadRows.__new__(UnreadRows)
+cdef RawRows new_raw_rows(Cursor* c, bytes body, int version, TypeContext context):
+    cdef RawRows raw = RawRows.__new__(RawRows)
     cdef int flags = take_int(c)
     take_int(c)  # number of columns
-    unread.paging_state = take_bytes(c) if flags & HAS_MORE_PAGES else None
-    unread._body = body
-    unread._context = context
-    unread._version = version
-    return unread
+    raw.paging_state = take_bytes(c) if flags & HAS_MORE_PAGES else None
+    raw._body = body
+    raw._context = context
+    raw._version = version
+    return raw

@@ -302,8 +302,8 @@ cdef class ResultDecoder:
         )
         return result
 
-    def unread(self, frame):
-        """Return the UnreadRows of a frame with rows and nothing beside them; None for every other frame."""
+    def raw(self, frame):
+        """Return the RawRows of a frame with rows and nothing beside them; None for every other frame."""
         cdef int opcode = frame.opcode, flags = frame.flags
         cdef Cursor c
         cdef bytes body
@@ -314,7 +314,7 @@ cdef class ResultDecoder:
         c.end = c.p + PyBytes_GET_SIZE(body)
         if take_int(&c) != RESULT_ROWS:
             return None
-        return new_unread(&c, body, frame.version, self._context)
+        return new_raw_rows(&c, body, frame.version, self._context)
 
     def plain(self, frame, int header, ResultPlan plan, factory):
         """Return ``(rows, paging state, retained page)`` of a frame with rows of *plan*, made by *factory*, and nothing
@@ -352,7 +352,7 @@ cdef class ResultDecoder:
         if how is None or c.end - c.p > LARGE or not holds_rows(c, count, plan):
             return None
         if c.end - c.p > EAGER:
-            return unmade_of(plan, how, c, frame, count, version, paging_state)
+            return lazy_rows_of(plan, how, c, frame, count, version, paging_state)
         at = c[0]
         part.at.row = 0
         part.at.column = 0

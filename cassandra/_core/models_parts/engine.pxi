@@ -105,19 +105,19 @@ cdef class _OfClass:
     cdef ByNames known
 
 
-cdef class WorkedOut:
+cdef class Precomputed:
     """Precomputed objects for models and the keywords of a call. A model keeps them, in its ``_shapes``, until an
     attribute of it is set. Each has the default *keyspace* that it was computed for."""
 
     cdef object _kind
     cdef dict _settings
-    cdef object _work_out
+    cdef object _compute
     cdef _OfClass _last  # of the last call; None: to be looked up
 
-    def __init__(self, kind, dict settings not None, work_out):
+    def __init__(self, kind, dict settings not None, compute):
         self._kind = kind
         self._settings = settings
-        self._work_out = work_out
+        self._compute = compute
 
     def find(self, model, dict given not None):
         return self.found(model, given)
@@ -127,11 +127,11 @@ cdef class WorkedOut:
         found = None if known is None else known.find(given)
         if found is None:
             self._last = None  # another object may be kept from now on
-            return self._work_out(model, given)
+            return self._compute(model, given)
         if found is _missing:
             return None
-        if (<Plain?>found).keyspace is not self._settings["DEFAULT_KEYSPACE"]:
-            return self._work_out(model, given)
+        if (<FastRequest?>found).keyspace is not self._settings["DEFAULT_KEYSPACE"]:
+            return self._compute(model, given)
         return found
 
     cdef ByNames known_of(self, model):
@@ -167,8 +167,8 @@ cdef Kind kind_of(kind):
 
 @cython.final
 cdef class ExactKinds:
-    """Binds values unmodified if they are of exactly these kinds, or classes; has the index of each. Containers are copied:
-    the application may change its own at any time."""
+    """Binds values unmodified if they are of exactly these kinds, or classes; has the index of each. Containers are
+    copied: the application may change its own at any time."""
 
     cdef tuple _kinds
     cdef tuple _places
@@ -234,15 +234,15 @@ cdef class ConnectionFields:
 cdef class ReadyStatements:
     """Sends statements that are prepared in their session, by shape; a session has them under *key*."""
 
-    cdef Untouched _usual
+    cdef Untouched _unmodified
     cdef object _key
     cdef dict _connections
     cdef object _default
     cdef dict _settings
     cdef object _execute
 
-    def __init__(self, Untouched usual not None, key, dict connections not None, default, dict settings not None):
-        self._usual = usual
+    def __init__(self, Untouched unmodified not None, key, dict connections not None, default, dict settings not None):
+        self._unmodified = unmodified
         self._key = key
         self._connections = connections
         self._default = default
@@ -256,7 +256,7 @@ cdef class ReadyStatements:
     cdef object sent(self, name, shape, values, row_factory):
         """Return the future of ``execute_async``, with rows by *row_factory*, of the statement prepared for the session
         of the connection *name*. None if the slow path is needed: the executing function was replaced, the connection
-        is not connected, its session is not of the usual class, no statement is prepared, or only for a table that has
+        is not connected, its session is not an unmodified one, no statement is prepared, or only for a table that has
         been replaced since, or the values cannot be bound."""
         cdef Statements prepared
         if self._settings["executed_by"] is not self._execute or not self._settings["PREPARING"]:
@@ -269,9 +269,9 @@ cdef class ReadyStatements:
         statement = None if prepared is None else prepared.statements.get(shape)
         if statement is None:
             return None
-        lane = (<CompiledCache?>statement._compiled).lane
+        fast_path = (<CompiledCache?>statement._compiled).fast_path
         try:
-            future = None if lane is None else request_of(lane, session, statement, values, row_factory)
+            future = None if fast_path is None else request_of(fast_path, session, statement, values, row_factory)
             if future is None:
                 if statement._outdated is not None:
                     return None
@@ -283,20 +283,20 @@ cdef class ReadyStatements:
         return future
 
     cdef Statements prepared_for(self, session):
-        """Return the statements of *session*; None if it is not of the usual class, or none was prepared for it."""
-        if type(session) is not self._usual._kind:
+        """Return the statements of *session*; None if it is not an unmodified one, or none was prepared for it."""
+        if type(session) is not self._unmodified._kind:
             return None
         kept = (<SessionFields?>session).kept_so_far()
         if kept is not None:
-            return <Statements?>kept if self._usual.is_so() else None
+            return <Statements?>kept if self._unmodified.is_so() else None
         own = session.__dict__
-        prepared = (<dict?>own).get(self._key) if self._usual.is_of(own) else None
+        prepared = (<dict?>own).get(self._key) if self._unmodified.is_of(own) else None
         if prepared is not None:
             session.keep(prepared)
         return prepared
 
 
-cdef class Plain:
+cdef class FastRequest:
     """A precomputed request of a model and the keywords of a call."""
 
     cdef readonly object model
@@ -338,11 +338,11 @@ cdef class Plain:
 # ---- inserts of rows whose values are bound unmodified
 
 
-cdef class RowInsert(Plain):
+cdef class RowInsert(FastRequest):
     """Inserts a row with values of some columns, which are bound unmodified, and of others that are made. Immutable."""
 
     cdef InstanceLayout _layout
-    cdef Untouched _usual
+    cdef Untouched _unmodified
     cdef ExactKinds _exact
     cdef tuple _made  # name, index among the bound values, kind, factory
     cdef tuple _left  # predicates: true if a column may be left without a value
@@ -350,11 +350,11 @@ cdef class RowInsert(Plain):
     cdef bint _complete
 
     def __init__(
-        self, model, shape, keyspace, ReadyStatements ready not None, Untouched usual not None,
+        self, model, shape, keyspace, ReadyStatements ready not None, Untouched unmodified not None,
         InstanceLayout layout not None, ExactKinds exact not None, made, left, places,
     ):
-        Plain.__init__(self, model, shape, keyspace, ready)
-        self._usual = usual
+        FastRequest.__init__(self, model, shape, keyspace, ready)
+        self._unmodified = unmodified
         self._layout = layout
         self._exact = exact
         self._made = tuple([(name, place, kind_of(kind), make) for name, place, kind, make in made])
@@ -392,7 +392,7 @@ cdef class RowInsert(Plain):
         return self.written_of(bound)
 
     cdef list bound_of(self, dict given, dict made):
-        cdef list bound = self._exact.bound_of(given) if self._usual.is_so() else None
+        cdef list bound = self._exact.bound_of(given) if self._unmodified.is_so() else None
         if bound is None:
             return None
         for name, place, kind, _ in self._made:
@@ -434,11 +434,11 @@ cdef _Slot slot_of(kind, Py_ssize_t place, Py_ssize_t bound):
     return slot
 
 
-cdef class RowUpdate(Plain):
+cdef class RowUpdate(FastRequest):
     """Replaces the values of some columns in a row. Immutable."""
 
     cdef readonly InstanceLayout layout  # of all columns
-    cdef Untouched _usual
+    cdef Untouched _unmodified
     cdef vector[_Slot] _given  # per value, in the order of the names
     cdef vector[_Slot] _key
     cdef vector[_Slot] _others
@@ -446,11 +446,11 @@ cdef class RowUpdate(Plain):
     cdef tuple _kinds  # keeps the classes alive
 
     def __init__(
-        self, model, shape, keyspace, ReadyStatements ready not None, Untouched usual not None,
+        self, model, shape, keyspace, ReadyStatements ready not None, Untouched unmodified not None,
         InstanceLayout layout not None, given, key, others,
     ):
-        Plain.__init__(self, model, shape, keyspace, ready)
-        self._usual = usual
+        FastRequest.__init__(self, model, shape, keyspace, ready)
+        self._unmodified = unmodified
         self.layout = layout
         given, key, others = tuple(given), tuple(key), tuple(others)
         if sorted([bound for _, bound, _ in given]) != list(range(len(given))):
@@ -480,7 +480,7 @@ cdef class RowUpdate(Plain):
     def send(self, Instance instance not None, dict given not None):
         """Return the future of the request, and the resulting row; None if the slow path is needed. Once it was sent,
         the instance has the new values, also if the request fails."""
-        cdef tuple row = self.row_of(instance) if self._usual.is_so() else None
+        cdef tuple row = self.row_of(instance) if self._unmodified.is_so() else None
         cdef tuple bound = None if row is None else self.bound_of(row, given)
         future = None if bound is None else self.request(bound, None)
         if future is None:
@@ -490,7 +490,7 @@ cdef class RowUpdate(Plain):
 
     cdef bint write(self, Instance instance, dict given) except -1:
         """As *send*, and wait. Return True if it was written, and the instance has the new row."""
-        cdef tuple row = self.row_of(instance) if self._usual.is_so() else None
+        cdef tuple row = self.row_of(instance) if self._unmodified.is_so() else None
         cdef tuple bound = None if row is None else self.bound_of(row, given)
         future = None if bound is None else self.request(bound, None)
         if future is None:
@@ -566,7 +566,7 @@ cdef class RowUpdate(Plain):
 
 
 @cython.final
-cdef class RowUpdates(WorkedOut):
+cdef class RowUpdates(Precomputed):
     """The RowUpdate of models and names. No other component runs between its look-up and its request."""
 
     def write(self, Instance instance not None, dict given not None):
@@ -590,12 +590,13 @@ def set_row_updates(RowUpdates updates not None):
 
 
 cdef class RowSave:
-    """Writes instances of one model whose values are bound unmodified. Immutable, except for the plans that it keeps."""
+    """Writes instances of one model whose values are bound unmodified. Immutable, except for the plans that it
+    keeps."""
 
     cdef readonly object model
     cdef readonly InstanceLayout layout  # of all columns
     cdef dict _settings
-    cdef Untouched _usual
+    cdef Untouched _unmodified
     cdef tuple _kinds  # per column
     cdef tuple _is_key  # per column
     cdef tuple _is_needed  # per column: a new row needs a value
@@ -603,13 +604,13 @@ cdef class RowSave:
     cdef ByNames _updates
 
     def __init__(
-        self, model, dict settings not None, Untouched usual not None, InstanceLayout layout not None, kinds, is_key,
+        self, model, dict settings not None, Untouched unmodified not None, InstanceLayout layout not None, kinds, is_key,
         is_needed, Py_ssize_t most,
     ):
         self.model = model
         self.layout = layout
         self._settings = settings
-        self._usual = usual
+        self._unmodified = unmodified
         self._kinds = tuple([kind_of(kind) for kind in kinds])
         self._is_key = tuple(is_key)
         self._is_needed = tuple(is_needed)
@@ -627,7 +628,7 @@ cdef class RowSave:
     cdef object plan(self, ByNames known, dict given, make):
         found = known.find(given)
         if found is not None and found is not _missing:
-            if (<Plain>found).keyspace is not self._settings["DEFAULT_KEYSPACE"]:
+            if (<FastRequest>found).keyspace is not self._settings["DEFAULT_KEYSPACE"]:
                 found = None
         if found is None:
             found = make(tuple(given))
@@ -635,12 +636,13 @@ cdef class RowSave:
         return None if found is _missing else found
 
     cdef tuple prepared(self, Instance one):
-        """Return the plan of the write, the bound values, and the row as it is then; None if the slow path is needed."""
+        """Return the plan of the write, the bound values, and the row as it is then; None if the slow path is
+        needed."""
         cdef tuple row
         cdef dict given
         cdef RowUpdate update
         cdef RowInsert insert
-        if one.has_own() or not self._usual.is_so():
+        if one.has_own() or not self._unmodified.is_so():
             return None
         if one._is_persisted:
             row = one.row_as(self.layout)
@@ -701,8 +703,8 @@ cdef class RowSave:
 
     cdef bint write(self, Instance one) except -1:
         cdef tuple prepared = self.prepared(one)
-        future = None if prepared is None else (<Plain>prepared[0]).request(prepared[1], None)
-        if future is None or (<Plain>prepared[0]).outcome(future) is None:
+        future = None if prepared is None else (<FastRequest>prepared[0]).request(prepared[1], None)
+        if future is None or (<FastRequest>prepared[0]).outcome(future) is None:
             return False
         self.settle(one, prepared[2])
         return True
@@ -713,9 +715,10 @@ cdef class RowSave:
         return 0
 
     def send(self, Instance one not None):
-        """Return the plan, the future of the request, and the row for :meth:`written`; None if the slow path is needed."""
+        """Return the plan, the future of the request, and the row for :meth:`written`; None if the slow path is
+        needed."""
         cdef tuple prepared = self.prepared(one)
-        future = None if prepared is None else (<Plain>prepared[0]).request(prepared[1], None)
+        future = None if prepared is None else (<FastRequest>prepared[0]).request(prepared[1], None)
         return None if future is None else (prepared[0], future, prepared[2])
 
     def written(self, Instance one not None, tuple row not None):
@@ -728,11 +731,11 @@ cdef class RowSaves:
     """The RowSave of models. A model keeps its own, in its ``_shapes``, until an attribute of it is set."""
 
     cdef object _kind
-    cdef object _work_out
+    cdef object _compute
 
-    def __init__(self, kind, work_out):
+    def __init__(self, kind, compute):
         self._kind = kind
-        self._work_out = work_out
+        self._compute = compute
 
     def find(self, model):
         """Return the RowSave of *model*; None if it has none."""
@@ -741,7 +744,7 @@ cdef class RowSaves:
     cdef object found(self, model):
         found = (<dict?>model._shapes).get(self._kind)
         if found is None:
-            found = self._work_out(model)
+            found = self._compute(model)
             (<dict>model._shapes)[self._kind] = _missing if found is None else found
         return None if found is _missing else found
 
@@ -766,7 +769,7 @@ def set_row_saves(RowSaves saves not None):
 # ---- reads of the row with some values
 
 
-cdef class RowRead(Plain):
+cdef class RowRead(FastRequest):
     """Reads the row with some values, which are bound unmodified, and *last* after them."""
 
     cdef readonly tuple names
@@ -778,7 +781,7 @@ cdef class RowRead(Plain):
     def __init__(
         self, model, shape, keyspace, ReadyStatements ready not None, names, ExactKinds exact not None, last, row_factory
     ):
-        Plain.__init__(self, model, shape, keyspace, ready)
+        FastRequest.__init__(self, model, shape, keyspace, ready)
         self.names = tuple(names)
         self._exact = exact
         self._last = last
@@ -847,7 +850,7 @@ cdef class _Columns:
 
 
 @cython.final
-cdef class RowReads(WorkedOut):
+cdef class RowReads(Precomputed):
     """The RowRead of models and names. No other component runs between its look-up and its request."""
 
     def read(self, model, dict given not None):

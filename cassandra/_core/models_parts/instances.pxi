@@ -22,9 +22,9 @@ cdef enum:
 
 @cython.final
 cdef class Kind:
-    """The values of a column that are stored as they are: those of exactly the class *cls*, or, with *item*, lists, sets
-    and dicts whose elements are of exactly this class (keys of *item*, values of *value*). An empty container is a null,
-    and none of these. Called, it copies a container, as converters of layouts do: None becomes an empty one."""
+    """The values of a column that are stored as they are: those of exactly the class *cls*, or, with *item*, lists,
+    sets and dicts whose elements are of exactly this class (keys of *item*, values of *value*). An empty container is a
+    null, and none of these. Called, it copies a container, as converters of layouts do: None becomes an empty one."""
 
     cdef readonly type cls
     cdef readonly type item
@@ -83,8 +83,8 @@ cdef class Kind:
 @cython.final
 cdef class InstanceLayout:
     """The index of each column. The first indexes are those of a row, the others those of values that all rows of a
-    result share. *converters* has None for a value that is read unmodified, a :class:`Kind` for a container that is copied,
-    else the function that converts it."""
+    result share. *converters* has None for a value that is read unmodified, a :class:`Kind` for a container that is
+    copied, else the function that converts it."""
 
     cdef readonly tuple names
     cdef readonly tuple converters
@@ -200,8 +200,8 @@ cdef class Instance:
         return self._layout is not None and name in self._layout._places
 
     cdef tuple row_as(self, InstanceLayout wanted):
-        """Return the loaded or written row with the columns of *wanted*, which is then a layout for it; None if a column
-        was not loaded, or is converted when it is read."""
+        """Return the loaded or written row with the columns of *wanted*, which is then a layout for it; None if a
+        column was not loaded, or is converted when it is read."""
         cdef InstanceLayout layout = self._layout
         cdef list found
         cdef Py_ssize_t place

@@ -9,7 +9,7 @@
 
 cdef class SessionFields:
     cdef object kept_so_far(self):
-        return self._kept if self._kept_in is not None and self._kept_in is self._scope else None
+        return self._kept if self._kept_in is not None and self._kept_in is self._settings_epoch else None
 
     def kept(self):
         """Return the object cached since the last change of a session setting; None if there is none."""
@@ -17,7 +17,7 @@ cdef class SessionFields:
 
     def keep(self, found):
         self._kept = found
-        self._kept_in = self._scope
+        self._kept_in = self._settings_epoch
 
     cpdef object _resolve_profile(self, key):
         raise NotImplementedError

@@ -46,18 +46,18 @@ cdef class Count:
 
 @cython.final
 @cython.freelist(16)
-cdef class Place:
+cdef class Target:
     def __init__(self, host, shard=None):
         self.host = host
         self.shard = shard
 
     def __eq__(self, other):
-        if not isinstance(other, Place):
+        if not isinstance(other, Target):
             return NotImplemented
-        return self.host is (<Place> other).host and self.shard == (<Place> other).shard
+        return self.host is (<Target> other).host and self.shard == (<Target> other).shard
 
     def __hash__(self):
         return hash((self.host, self.shard))
 
     def __repr__(self):
-        return f"<Place: {self.host!r} shard {self.shard}>"
+        return f"<Target: {self.host!r} shard {self.shard}>"

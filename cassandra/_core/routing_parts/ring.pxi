@@ -141,32 +141,32 @@ cdef object port_number(port):
 
 @cython.final
 cdef class ShardPicker:
-    cdef readonly tuple places
+    cdef readonly tuple slots
     cdef uint32_t ignore_msb
     cdef uint32_t turn  # round-robin counter; a race of two threads is harmless
 
-    def __init__(self, ShardingInfo sharding not None, places):
-        self.places = tuple(places)
-        if PyTuple_GET_SIZE(self.places) != <Py_ssize_t> sharding.shards_count:
-            raise ValueError(f"places must be one per shard: got {len(self.places)} for {sharding.shards_count} shards")
+    def __init__(self, ShardingInfo sharding not None, slots):
+        self.slots = tuple(slots)
+        if PyTuple_GET_SIZE(self.slots) != <Py_ssize_t> sharding.shards_count:
+            raise ValueError(f"places must be one per shard: got {len(self.slots)} for {sharding.shards_count} shards")
         self.ignore_msb = sharding.sharding_ignore_msb
 
     def pick(self, token=None, shard=None):
-        cdef uint32_t count = <uint32_t> PyTuple_GET_SIZE(self.places)
+        cdef uint32_t count = <uint32_t> PyTuple_GET_SIZE(self.slots)
         cdef int overflow = 0
         cdef long long number
         cdef uint32_t tried
         if shard is not None:
             number = PyLong_AsLongLongAndOverflow(shard, &overflow)
             if overflow == 0 and 0 <= number < count:
-                return self.places[number]
+                return self.slots[number]
         if token is not None:
             number = PyLong_AsLongLongAndOverflow(token, &overflow)
             if overflow == 0:
-                return self.places[shard_of_token(number, count, self.ignore_msb)]
+                return self.slots[shard_of_token(number, count, self.ignore_msb)]
         for tried in range(count):
             self.turn += 1
-            place = self.places[self.turn % count]
-            if place is not None:
-                return place
+            slot = self.slots[self.turn % count]
+            if slot is not None:
+                return slot
         return None

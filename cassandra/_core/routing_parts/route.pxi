@@ -37,7 +37,7 @@ cdef enum:
 # A moving average of latencies. It halves with every half_life without a measurement: a slow host is tried again
 # eventually.
 @cython.final
-cdef class Meter:
+cdef class LatencyAverage:
     cdef double half_life, estimate, measured_at
 
     def __init__(self, double half_life):
@@ -71,23 +71,23 @@ cdef class RouteHosts:
     cdef tuple predicates
     cdef _TabletHosts numbers
     cdef list hosts
-    cdef list places  # of each host: without a shard, then by shard
+    cdef list targets  # of each host: without a shard, then by shard
     cdef dict positions  # by id() of the host
     cdef vector[signed char] far
     cdef vector[int] numbered  # positions by the numbers of the tablet map
     cdef vector[vector[uint16_t]] tiers
     cdef Dice dice
-    cdef object meter_of, in_flight  # None: latency is ignored
-    cdef list meters
+    cdef object average_of, in_flight  # None: latency is ignored
+    cdef list averages
 
     def __cinit__(
         self, Count epoch, uint64_t made_in, Count turn, distance, by_id, tiers, predicates, tablets, seed,
-        meter_of=None, in_flight=None,
+        average_of=None, in_flight=None,
     ):
         cdef vector[uint16_t] tier
-        self.meter_of = meter_of
+        self.average_of = average_of
         self.in_flight = in_flight
-        self.meters = []
+        self.averages = []
         self.epoch = epoch
         self.made_in = made_in
         self.turn = turn
@@ -96,7 +96,7 @@ cdef class RouteHosts:
         self.predicates = tuple(predicates)
         self.numbers = None if tablets is None else (<TabletMap?> tablets).hosts
         self.hosts = []
-        self.places = []
+        self.targets = []
         self.positions = {}
         self.dice = Dice(<uint64_t> seed)
         for hosts in tiers:
@@ -113,18 +113,18 @@ cdef class RouteHosts:
     # they are changed.
     cdef int position(self, host) except -1:
         cdef object known = self.positions.get(id(host))
-        cdef Meter meter = None
+        cdef LatencyAverage average = None
         cdef signed char far
-        cdef list places
+        cdef list targets
         cdef int at
         if known is not None:
             return known
         if not isinstance(host, HostState):
             raise TypeError(f"{host!r} is not a Host")
         far = self.distance(host)
-        if self.meter_of is not None:
-            meter = <Meter?> self.meter_of(host)
-        places = [Place(host)]
+        if self.average_of is not None:
+            average = <LatencyAverage?> self.average_of(host)
+        targets = [Target(host)]
         known = self.positions.get(id(host))
         if known is not None:  # added by another thread meanwhile
             return known
@@ -132,8 +132,8 @@ cdef class RouteHosts:
         if at > 65535:
             raise OverflowError("a route has more than 65536 hosts")
         self.hosts.append(host)  # kept, so that its id() stays its own
-        self.places.append(places)
-        self.meters.append(meter)
+        self.targets.append(targets)
+        self.averages.append(average)
         self.far.push_back(far)
         self.positions[id(host)] = at
         return at
@@ -150,17 +150,17 @@ cdef class RouteHosts:
             self.numbered[number] = found
         return found
 
-    cdef Place place(self, size_t position, int shard):
-        cdef list known = <list> self.places[position]
-        cdef Place place
+    cdef Target target(self, size_t position, int shard):
+        cdef list known = <list> self.targets[position]
+        cdef Target target
         if shard >= SHARDS:  # the server's value is not trusted
-            return Place(self.hosts[position], shard)
+            return Target(self.hosts[position], shard)
         while shard >= len(known) - 1:
-            place = Place.__new__(Place)
-            place.host = self.hosts[position]
-            place.shard = len(known) - 1
-            known.append(place)
-        return <Place> known[shard + 1]
+            target = Target.__new__(Target)
+            target.host = self.hosts[position]
+            target.shard = len(known) - 1
+            known.append(target)
+        return <Target> known[shard + 1]
 
     cdef bint is_suspect(self, size_t position) noexcept:
         return (<HostState> self.hosts[position]).up == SUSPECT
@@ -195,7 +195,7 @@ cdef class RouteHosts:
         if ordered or found == 1:
             return nearest[0]
         i = self.dice.below(found)
-        if self.meter_of is None:
+        if self.average_of is None:
             return nearest[i]
         found = (i + 1 + self.dice.below(found - 1)) % found
         return nearest[i] if self.is_fit(positions[nearest[i]], positions[nearest[found]]) else nearest[found]
@@ -203,7 +203,7 @@ cdef class RouteHosts:
     # True unless the first is clearly slower than the second. A host without a measurement takes the other's.
     cdef bint is_fit(self, size_t first, size_t second) except -1:
         cdef double now = monotonic()
-        cdef double one = (<Meter> self.meters[first]).read(now), other = (<Meter> self.meters[second]).read(now)
+        cdef double one = (<LatencyAverage> self.averages[first]).read(now), other = (<LatencyAverage> self.averages[second]).read(now)
         one = (one or other or QUICK) if one > QUICK or one == 0 else QUICK
         other = (other or one) if other > QUICK or other == 0 else QUICK
         return one * self.waiting(first) <= other * self.waiting(second) * CLEARLY
@@ -213,7 +213,7 @@ cdef class RouteHosts:
 
     # Return the next in turn of the nearest hosts, or the faster one of it and another; None if there are none. Not a
     # suspect, unless *any_state*.
-    cdef Place next_in_turn(self, bint any_state):
+    cdef Target next_in_turn(self, bint any_state):
         cdef uint64_t turn = self.turn.value, skipped
         cdef size_t i, j, count
         cdef uint16_t position, other
@@ -222,12 +222,12 @@ cdef class RouteHosts:
             self.turn.value = turn + 1
         for i in range(self.tiers.size()):
             count = self.tiers[i].size()
-            if self.meter_of is not None and count > 1:
+            if self.average_of is not None and count > 1:
                 position = self.tiers[i][turn % count]
                 other = self.tiers[i][(turn + 1 + self.dice.below(count - 1)) % count]
                 suspect = not any_state and (self.is_suspect(position) or self.is_suspect(other))
                 if not suspect and self.allows(position) and self.allows(other):
-                    return self.place(position if self.is_fit(position, other) else other, NO_SHARD)
+                    return self.target(position if self.is_fit(position, other) else other, NO_SHARD)
             skipped = 0
             for j in range(count):
                 position = self.tiers[i][(turn + j if j == 0 else turn + 1 + (skipped + j - 1) % (count - 1)) % count]
@@ -236,7 +236,7 @@ cdef class RouteHosts:
                         skipped = turn // count  # so that the others take its turns in rotation
                     continue
                 if not self.predicates or self.allows(position):
-                    return self.place(position, NO_SHARD)
+                    return self.target(position, NO_SHARD)
         return None
 
 
@@ -297,7 +297,7 @@ cdef class RoutePlan:
 
     # Return the replica of *token* to use, of those whose state is *wanted*, and its tablet if that is known. None if
     # no such replica is known.
-    cdef Place replica(
+    cdef Target replica(
         self, RouteRing routes, int64_t token, FoundTablet* found, bint* has_tablet, signed char wanted
     ):
         cdef RouteHosts hosts = routes.hosts
@@ -313,23 +313,23 @@ cdef class RoutePlan:
                 at = hosts.choose(positions, 1, True, wanted)
             if at == NOWHERE:
                 at = hosts.choose(positions, count, self.ordered, wanted)
-            return None if at == NOWHERE else hosts.place(positions[at], replica_shard(found.replicas[at]))
+            return None if at == NOWHERE else hosts.target(positions[at], replica_shard(found.replicas[at]))
         count = routes.find(token, positions)
         at = hosts.choose(positions, count, self.ordered, wanted)
-        return None if at == NOWHERE else hosts.place(positions[at], NO_SHARD)
+        return None if at == NOWHERE else hosts.target(positions[at], NO_SHARD)
 
     # Try the hosts that are up first, and the suspects only if there are none.
-    cdef Place first(self, RouteRing routes, bint routed, int64_t token, FoundTablet* found, bint* has_tablet):
-        cdef Place place = None
+    cdef Target first(self, RouteRing routes, bint routed, int64_t token, FoundTablet* found, bint* has_tablet):
+        cdef Target target = None
         if routed:
-            place = self.replica(routes, token, found, has_tablet, UP)
-        if place is None:
-            place = routes.hosts.next_in_turn(False)
-        if place is None and routed:
-            place = self.replica(routes, token, found, has_tablet, SUSPECT)
-        return routes.hosts.next_in_turn(True) if place is None else place
+            target = self.replica(routes, token, found, has_tablet, UP)
+        if target is None:
+            target = routes.hosts.next_in_turn(False)
+        if target is None and routed:
+            target = self.replica(routes, token, found, has_tablet, SUSPECT)
+        return routes.hosts.next_in_turn(True) if target is None else target
 
-    cdef Place picked(self, bint routed, int64_t token):
+    cdef Target picked(self, bint routed, int64_t token):
         cdef FoundTablet found
         cdef bint has_tablet = False
         return self.first(self.current(), routed, token, &found, &has_tablet)
@@ -344,11 +344,11 @@ cdef class RoutePlan:
         cdef RouteRing routes = self.current()
         cdef FoundTablet found
         cdef bint has_tablet = False, routed = token is not None
-        cdef Place place = self.first(routes, routed, <int64_t> token if routed else 0, &found, &has_tablet)
-        return place, found_tablet(routes.hosts.numbers, found) if has_tablet else None
+        cdef Target target = self.first(routes, routed, <int64_t> token if routed else 0, &found, &has_tablet)
+        return target, found_tablet(routes.hosts.numbers, found) if has_tablet else None
 
 
-cdef Place place_of(route, bint routed, int64_t token):
+cdef Target target_of(route, bint routed, int64_t token):
     if type(route) is RoutePlan:
         return (<RoutePlan> route).picked(routed, token)
     return route(token if routed else None)

@@ -1,23 +1,23 @@
 # Answer: the result of a page; and the calls of callbacks.
 
-cdef object UNMADE = _UnmadeRows
+cdef object LAZY_ROWS = _LazyRows
 
 
 cdef inline object opened(rows):
     """Return *rows*, decoded if they are not decoded yet."""
-    return rows.rows() if type(rows) is UNMADE else rows
+    return rows.rows() if type(rows) is LAZY_ROWS else rows
 
 
 cdef class Answer:
     """The result of a page. ResultSet derives from it."""
 
     cdef object future
-    cdef object rows  # a list, the return value of the user's row factory, or UnmadeRows until they are read
+    cdef object rows  # a list, the return value of the user's row factory, or LazyRows until they are read
     cdef public object _kept  # retained form of the page; None if it is gone or was not retained
-    cdef readonly Flight _flight
+    cdef readonly BatchRequest _request
     cdef public object _plan
     cdef public object _paging_state
-    cdef public object _beside
+    cdef public object _extras
     cdef public object _page_iter  # over its rows; None until they are iterated
     cdef public object _fetching  # the number of the next page while it is requested
     cdef public object _ahead  # time of that request if no thread waited for it then
@@ -30,7 +30,7 @@ cdef class Answer:
 
     @property
     def _current_rows(self):
-        if type(self.rows) is UNMADE:
+        if type(self.rows) is LAZY_ROWS:
             self.rows = self.rows.rows()
         return self.rows
 
@@ -40,31 +40,31 @@ cdef class Answer:
 
     @property
     def _unopened(self):
-        """The rows, or their UnmadeRows."""
+        """The rows, or their LazyRows."""
         return self.rows
 
     @property
     def response_future(self):
-        if self.future is None and self._flight is not None:
-            self.future = self._future_of(self._flight)
+        if self.future is None and self._request is not None:
+            self.future = self._future_of(self._request)
         return self.future
 
     @response_future.setter
     def response_future(self, future):
         self.future = future
 
-    def _turn(self, rows, tuple came not None, page_iter):
-        """Go to another page: *rows*, the extras *came*, and an iterator over the rows. One native section."""
+    def _turn(self, rows, tuple page_info not None, page_iter):
+        """Go to another page: *rows*, the extras *page_info*, and an iterator over the rows. One native section."""
         self._page_iter = page_iter
         self.rows = rows
-        self._plan = came[0]
-        self._paging_state = came[1]
-        self._beside = came[2]
-        self._kept = came[3]
+        self._plan = page_info[0]
+        self._paging_state = page_info[1]
+        self._extras = page_info[2]
+        self._kept = page_info[3]
         self._fetching = self._ahead = None
         self._turned = True
 
-    cpdef object _future_of(self, Flight flight):
+    cpdef object _future_of(self, BatchRequest request):
         raise NotImplementedError
 
     cpdef object _go_ahead(self):
@@ -138,13 +138,13 @@ cdef inline object own(PyObject* new):
 cdef object answer_of(kind, future, tuple outcome):
     cdef Answer made = <Answer> new_object(kind, ())
     rows = outcome[0]
-    cdef tuple came = <tuple> outcome[2]
+    cdef tuple page_info = <tuple> outcome[2]
     made.future = future
-    made._plan = came[0]
-    made._paging_state = came[1]
-    made._beside = came[2]
-    made._kept = came[3]
-    if type(rows) is list or type(rows) is UNMADE:
+    made._plan = page_info[0]
+    made._paging_state = page_info[1]
+    made._extras = page_info[2]
+    made._kept = page_info[3]
+    if type(rows) is list or type(rows) is LAZY_ROWS:
         made.rows = rows
     elif rows is None:
         made.rows = []
@@ -153,9 +153,9 @@ cdef object answer_of(kind, future, tuple outcome):
     return made
 
 
-cdef int tell_rows(tuple calls, unmade) except -1:
+cdef int tell_rows(tuple calls, lazy_rows) except -1:
     try:
-        rows = unmade.rows()
+        rows = lazy_rows.rows()
     except Exception as error:
         from cassandra._base.logs import get_logger
 

@@ -68,14 +68,14 @@ cdef class _Awaiting:
     """One ``await`` of a request by a task."""
 
     cdef readonly object loop
-    cdef LoopQueue queue  # notifies the loop; None if the loop watches no descriptors
+    cdef CompletionQueue queue  # notifies the loop; None if the loop watches no descriptors
     cdef object outcome
     cdef object callback  # the task; nearly always the only one
     cdef object context
     cdef list more  # others, with their contexts
     cdef object message
     cdef AwaitingState state
-    cdef bint is_told  # the outcome is set; the state becomes DONE on the loop's thread
+    cdef bint has_outcome  # the outcome is set; the state becomes DONE on the loop's thread
     cdef public bint _asyncio_future_blocking
 
     # ---- methods that tasks call
@@ -152,8 +152,8 @@ cdef class _Awaiting:
 
     cdef void keep(self, outcome) noexcept:
         """Store the outcome; only the first one counts. Any thread."""
-        if not self.is_told:
-            self.is_told = True
+        if not self.has_outcome:
+            self.has_outcome = True
             self.outcome = outcome
 
     cdef bint settle(self) noexcept:
@@ -211,7 +211,7 @@ cdef class _Awaiting:
 def new_awaiting(loop):
     cdef _Awaiting awaiting = _Awaiting.__new__(_Awaiting)
     awaiting.loop = loop
-    awaiting.queue = bridge_to(loop).queue
+    awaiting.queue = adapter_for(loop).queue
     return awaiting
 
 
@@ -221,12 +221,12 @@ cdef class _Waiter:
     asyncio future has. ``set_result`` is repeated if a signal handler interrupted it and the object is not ``done``."""
 
     cdef object waiter
-    cdef LoopQueue queue
+    cdef CompletionQueue queue
     cdef object outcome
     cdef bint was_interrupted
 
 
-cdef int go_on(LoopQueue queue) except -1:
+cdef int go_on(CompletionQueue queue) except -1:
     """Call the waiters that were notified, on the loop's thread. A call that a signal handler interrupts is repeated if
     the waiter is not a task."""
     cdef list going = queue.going
@@ -262,32 +262,32 @@ cdef int go_on(LoopQueue queue) except -1:
     return 0
 
 
-# ---- LoopQueue: completions for an asyncio loop
+# ---- CompletionQueue: completions for an asyncio loop
 #
-# It has two kinds of entries: operations whose outcomes the loop's thread may take itself, and *told* waiters, whose
-# request ended on any thread. Any thread notifies by one append to ``told`` and a write to the descriptor, both native,
-# so that no signal handler runs between them. The loop's thread moves entries from ``told`` to ``going``, in reverse
-# order, so that removing the next one is cheap; an entry is removed when its waiter goes on. An exception of a signal
-# handler leaves the other entries there, and the descriptor readable.
+# It has two kinds of entries: operations whose outcomes the loop's thread may take itself, and *completed* waiters,
+# whose request ended on any thread. Any thread notifies by one append to ``completed`` and a write to the descriptor,
+# both native, so that no signal handler runs between them. The loop's thread moves entries from ``completed`` to
+# ``going``, in reverse order, so that removing the next one is cheap; an entry is removed when its waiter goes on. An
+# exception of a signal handler leaves the other entries there, and the descriptor readable.
 
 # A turn of the loop is not delayed for longer than this plus one response.
 cdef Nanos DRAIN_SLICE = SECOND // 100
 
 
-cdef class LoopQueue:
+cdef class CompletionQueue:
     """Completions for one asyncio loop: one descriptor, readable while operations wait in it."""
 
-    cdef CLoopQueue* core
+    cdef CCompletionQueue* core
     cdef uint32_t process  # the fork generation of the process that the loop belongs to
-    cdef list told  # waiters, _Awaiting or _Waiter, that have their outcome
+    cdef list completed  # waiters, _Awaiting or _Waiter, that have their outcome
     cdef list going  # the same, used by the loop's thread; the oldest one last
     cdef object interruption  # exception of a signal handler during drain()
 
     def __cinit__(self):
         self.process = fork_generation()
-        self.told = []
+        self.completed = []
         self.going = []
-        self.core = new CLoopQueue()
+        self.core = new CCompletionQueue()
         if not self.core.open():
             raise OSError(_errno.EMFILE, "cannot create a descriptor for the completions of an event loop")
 
@@ -302,27 +302,27 @@ cdef class LoopQueue:
     cdef bint is_of_parent(self) noexcept:
         return self.process != fork_generation()
 
-    cdef int tell(self, waiter, outcome, LoopQueue here) except -1:
+    cdef int complete(self, waiter, outcome, CompletionQueue here) except -1:
         """On any thread: let *waiter* go on with *outcome* on the loop's thread. *here*: this queue, if this thread is
         draining it. No effect if the loop was closed."""
         if type(waiter) is _Awaiting:
             (<_Awaiting> waiter).keep(outcome)
         else:
             (<_Waiter> waiter).outcome = outcome
-        self.told.append(waiter)
+        self.completed.append(waiter)
         if here is not self:
             self.core.alert()
         return 0
 
-    cdef bint next_told(self) noexcept:
+    cdef bint next_completed(self) noexcept:
         """Move entries to ``going`` if it is empty. Return True if there is one then."""
-        if not self.going and self.told:
-            self.going, self.told = self.told, self.going
+        if not self.going and self.completed:
+            self.going, self.completed = self.completed, self.going
             self.going.reverse()
         return bool(self.going)
 
-    cdef void forget_told(self) noexcept:
-        self.told.clear()
+    cdef void forget_completed(self) noexcept:
+        self.completed.clear()
         self.going.clear()
 
     def drain(self):
@@ -344,16 +344,16 @@ cdef class LoopQueue:
             if not self.core.push(operations[index], &notify):
                 dispatch_on_driver(<Operation> operations[index].self)
             elif notify:
-                self.core.ring()
+                self.core.signal()
             index += 1
         interruption, self.interruption = self.interruption, None
         try:
-            if self.next_told():
+            if self.next_completed():
                 go_on(self)
             if interruption is not None:
                 raise interruption
         finally:
-            if self.going or self.told:
+            if self.going or self.completed:
                 self.core.alert()
             turn.end()
 
@@ -362,7 +362,7 @@ cdef class LoopQueue:
             close_queue(self.core)
 
 
-cdef void close_queue(CLoopQueue* queue) noexcept:
+cdef void close_queue(CCompletionQueue* queue) noexcept:
     """Have the I/O thread process the operations in the queue: the loop will not drain it."""
     cdef vector[COperation*] operations
     queue.close(operations)
@@ -370,57 +370,57 @@ cdef void close_queue(CLoopQueue* queue) noexcept:
         dispatch_on_driver(<Operation> core.self)
 
 
-# ---- Bridge: the adapter of an asyncio loop, with one completion queue and one descriptor per loop
+# ---- LoopAdapter: the adapter of an asyncio loop, with one completion queue and one descriptor per loop
 #
-# ``bridges`` refers to loops weakly: with a loop that is gone its adapter and descriptor go too, and those of a loop
+# ``adapters`` refers to loops weakly: with a loop that is gone its adapter and descriptor go too, and those of a loop
 # that is closed but still referenced go when the next loop gets its own. A loop without ``add_reader`` (Windows'
 # proactor) has no descriptor: its requests are concluded on the I/O thread, and each wakes the loop by itself.
 
 @cython.final
-cdef class Bridge:
+cdef class LoopAdapter:
     """Delivers responses to a loop, and has the reactors to flush at the end of the loop's turn."""
 
     cdef readonly object loop
-    cdef readonly LoopQueue queue
-    cdef readonly list unsent
+    cdef readonly CompletionQueue queue
+    cdef readonly list to_flush
 
-    def __init__(self, loop, LoopQueue queue):
+    def __init__(self, loop, CompletionQueue queue):
         self.loop = loop
         self.queue = queue
-        self.unsent = []
+        self.to_flush = []
 
 
-bridges = {}
-cdef dict _bridges = bridges
+adapters = {}
+cdef dict _adapters = adapters
 
 
-cdef Bridge find_bridge(loop):
-    return _bridges.get(PyLong_FromVoidPtr(<void*> loop))
+cdef LoopAdapter find_adapter(loop):
+    return _adapters.get(PyLong_FromVoidPtr(<void*> loop))
 
 
-cdef inline Bridge bridge_of(loop):
-    if fastcql_turn.loop == <PyObject*> loop and fastcql_turn.bridge != NULL:
+cdef inline LoopAdapter adapter_of(loop):
+    if fastcql_turn.loop == <PyObject*> loop and fastcql_turn.adapter != NULL:
         if fastcql_turn.process == fork_generation():
-            return <Bridge> fastcql_turn.bridge
-    return find_bridge(loop)
+            return <LoopAdapter> fastcql_turn.adapter
+    return find_adapter(loop)
 
 
 cdef bint waits_in_turn(reactor) except -1:
     """True if a request submitted now is sent together with the rest of this turn of a loop. This only saves system
     calls: a coalesced request is sent soon regardless of the loop's next steps, see cpp/transport/outbound.h."""
-    cdef Bridge bridge
-    if not _bridges:
+    cdef LoopAdapter adapter
+    if not _adapters:
         return False
     loop = loop_here()
     if loop is None:
         return False
-    bridge = bridge_of(loop)
-    if bridge is None:
+    adapter = adapter_of(loop)
+    if adapter is None:
         return False
-    if reactor not in bridge.unsent:
-        if not bridge.unsent:
-            loop.call_soon(_send_unsent, bridge.unsent)
-        bridge.unsent.append(reactor)
+    if reactor not in adapter.to_flush:
+        if not adapter.to_flush:
+            loop.call_soon(_flush, adapter.to_flush)
+        adapter.to_flush.append(reactor)
     return True
 
 
@@ -429,32 +429,32 @@ def may_wait(ConnectionBase connection not None):
 
 
 cpdef object send_waiting():
-    cdef Bridge bridge
-    if not _bridges:
+    cdef LoopAdapter adapter
+    if not _adapters:
         return None
-    bridge = bridge_of(loop_here())
-    if bridge is not None and bridge.unsent:
-        _send_unsent(bridge.unsent)
+    adapter = adapter_of(loop_here())
+    if adapter is not None and adapter.to_flush:
+        _flush(adapter.to_flush)
 
 
-def _send_unsent(list unsent not None):
-    reactors = list(unsent)
-    unsent.clear()  # requests submitted from here on schedule another call
+def _flush(list to_flush not None):
+    reactors = list(to_flush)
+    to_flush.clear()  # requests submitted from here on schedule another call
     for reactor in reactors:
-        reactor.send_unsent()
+        reactor.flush()
 
 
 cdef inline object waiter_of(waiter):
     return (<_Waiter> waiter).waiter if type(waiter) is _Waiter else waiter
 
 
-cdef inline LoopQueue queue_of(waiter):
+cdef inline CompletionQueue queue_of(waiter):
     return (<_Awaiting> waiter).queue if type(waiter) is _Awaiting else (<_Waiter> waiter).queue
 
 
 cdef bint all_have_queues(tuple waiters) noexcept:
     """True if all of them can be notified natively."""
-    cdef LoopQueue queue
+    cdef CompletionQueue queue
     for waiter in waiters:
         queue = queue_of(waiter)
         if queue is None or queue.is_of_parent():
@@ -462,20 +462,20 @@ cdef bint all_have_queues(tuple waiters) noexcept:
     return True
 
 
-cdef tuple tell_all(tuple waiters, outcome, LoopQueue here):
+cdef tuple complete_all(tuple waiters, outcome, CompletionQueue here):
     """Notify the waiters natively. Return those that have no queue."""
-    cdef LoopQueue queue
+    cdef CompletionQueue queue
     cdef tuple others = ()
     for waiter in waiters:
         queue = queue_of(waiter)
         if queue is None or queue.is_of_parent():
             others = (*others, waiter)
         else:
-            queue.tell(waiter, outcome, here)
+            queue.complete(waiter, outcome, here)
     return others
 
 
-cdef bint all_of_loop(tuple waiters, LoopQueue queue) except -1:
+cdef bint all_of_loop(tuple waiters, CompletionQueue queue) except -1:
     for waiter in waiters:
         if queue_of(waiter) is not queue:
             return False
@@ -483,18 +483,18 @@ cdef bint all_of_loop(tuple waiters, LoopQueue queue) except -1:
 
 
 def resolve(waiter, value):
-    cdef LoopQueue queue
+    cdef CompletionQueue queue
     if type(waiter) is _Awaiting:
         queue = (<_Awaiting> waiter).queue
         if queue is not None and not queue.is_of_parent():  # one native step; drain() handles new entries
-            queue.tell(waiter, value, queue if fastcql_turn.loop == <PyObject*> (<_Awaiting> waiter).loop else None)
+            queue.complete(waiter, value, queue if fastcql_turn.loop == <PyObject*> (<_Awaiting> waiter).loop else None)
             if (<_Awaiting> waiter).loop.is_closed():  # tested last: entries of the queue would keep the loop alive
                 close_the_closed()
             return
-    tell(waiter, value)
+    complete(waiter, value)
 
 
-cdef int tell(waiter, value) except -1:
+cdef int complete(waiter, value) except -1:
     """Notify *waiter* by a call of its loop."""
     if type(waiter) is _Waiter:
         waiter = (<_Waiter> waiter).waiter
@@ -523,27 +523,27 @@ def deliver_to(loop, Operation operation not None):
 
 
 cdef int attach_to(loop, Operation operation) except -1:
-    cdef Bridge bridge = bridge_of(loop)
-    if bridge is None:
-        bridge = open_bridge(loop)
-    if bridge.queue is None:
+    cdef LoopAdapter adapter = adapter_of(loop)
+    if adapter is None:
+        adapter = open_adapter(loop)
+    if adapter.queue is None:
         operation.set_eager()
     else:
-        operation.attach(bridge.queue)
+        operation.attach(adapter.queue)
     return 0
 
 
-cpdef Bridge bridge_to(loop):
-    cdef Bridge bridge = bridge_of(loop)
-    return open_bridge(loop) if bridge is None else bridge
+cpdef LoopAdapter adapter_for(loop):
+    cdef LoopAdapter adapter = adapter_of(loop)
+    return open_adapter(loop) if adapter is None else adapter
 
 
-cdef Bridge open_bridge(loop):
+cdef LoopAdapter open_adapter(loop):
     import contextvars
     import weakref
 
     key = id(loop)
-    queue = LoopQueue()
+    queue = CompletionQueue()
     try:
         # In a new context: else the context of the first request would live as long as the loop, and apply to all.
         contextvars.Context().run(loop.add_reader, queue.fileno(), queue.drain)
@@ -554,23 +554,23 @@ cdef Bridge open_bridge(loop):
         raise
 
     def forget(_):
-        _bridges.pop(key, None)
+        _adapters.pop(key, None)
 
-    bridge = Bridge(weakref.ref(loop, forget), queue)
-    _bridges[key] = bridge
+    adapter = LoopAdapter(weakref.ref(loop, forget), queue)
+    _adapters[key] = adapter
     close_the_closed()
-    return bridge
+    return adapter
 
 
 cdef int close_the_closed() except -1:
     """Process the operations in the queues of closed loops here: they may have waiters elsewhere."""
-    cdef Bridge bridge
-    for key, found in _bridges.copy().items():  # list() of items may collect garbage, which forgets loops
-        bridge = found
-        loop = bridge.loop()
-        if loop is not None and loop.is_closed() and _bridges.pop(key, None) is not None and bridge.queue is not None:
-            bridge.queue.close()
-            bridge.queue.forget_told()
+    cdef LoopAdapter adapter
+    for key, found in _adapters.copy().items():  # list() of items may collect garbage, which forgets loops
+        adapter = found
+        loop = adapter.loop()
+        if loop is not None and loop.is_closed() and _adapters.pop(key, None) is not None and adapter.queue is not None:
+            adapter.queue.close()
+            adapter.queue.forget_completed()
     return 0
 
 

@@ -1,9 +1,9 @@
-# Flights: many compiled requests under one operation. _session/request/concurrent.py describes the ownership.
+# RequestBatch: many compiled requests under one operation. _session/request/concurrent.py describes the ownership.
 #
-# A signal handler may interrupt the harvesting thread wherever Python code runs: in a row factory, in a call for an
-# outcome that is not plain, and between the calls. So an outcome stays in place (``held``, ``ended``) until all of that
-# is done, and is removed in the native step that also stores the result or hands the request over; until then the next
-# harvest begins it again. On a loop the next harvest is queued natively when one was interrupted.
+# A signal handler may interrupt the thread that takes outcomes wherever Python code runs: in a row factory, in a call
+# for an outcome that is not plain, and between the calls. So an outcome stays in place (``held``, ``ended``) until all
+# of that is done, and is removed in the native step that also stores the result or hands the request over; until then
+# the next call begins it again. On a loop the next call is queued natively when one was interrupted.
 #
 # The results of a hundred thousand requests are kept until the last one is complete, and the garbage collector would
 # traverse all of them again and again, which was a third of the cost of the requests. Until they are handed over there
@@ -28,7 +28,7 @@ cdef object handed_over(entry):
         answer = <Answer> result
         if type(answer.rows) is list:
             track(answer.rows)
-        track(answer._flight)
+        track(answer._request)
         track(answer)
         track(entry)
     return entry
@@ -91,23 +91,23 @@ cdef class Results:
         entry = handed_over(self.entries[at])
         self.entries[at] = None
         self.count -= 1
-        if at >= SEATS and 2 * at >= PyList_GET_SIZE(self.entries):  # all before it were taken
+        if at >= SLOTS and 2 * at >= PyList_GET_SIZE(self.entries):  # all before it were taken
             del self.entries[:at + 1]
             self.first = index + 1
         return entry
 
 
 cdef enum:
-    SEATS = 512  # a power of two
+    SLOTS = 512  # a power of two
 
 
 @cython.final
 @cython.freelist(256)
-cdef class Flight:
+cdef class BatchRequest:
     """An in-flight request of a batch: all data needed to continue it as a future of its own."""
 
     cdef readonly object session
-    cdef Lane lane
+    cdef FastPath fast_path
     cdef readonly int64_t index
     cdef readonly object frame
     cdef bint routed
@@ -121,7 +121,7 @@ cdef class Flight:
 
     @property
     def compiled(self):
-        return self.lane.compiled
+        return self.fast_path.compiled
 
     @property
     def token(self):
@@ -131,18 +131,18 @@ cdef class Flight:
         return self.index % LAST_SLOT
 
 
-cdef class Flights(Operation):
+cdef class RequestBatch(Operation):
     """Requests in flight, and the results of those that ended with plain rows or void."""
 
     cdef readonly object ended  # a deque of (index, success, value); success is None for (future, outcome)
-    cdef readonly dict singles  # by index: those that a Single observes and that are not harvested
+    cdef readonly dict observers  # by index: those that a FutureObserver observes and whose outcomes are not processed
 
     cdef readonly object session
     cdef PoolSetFields pool_set  # of the session
-    cdef list seats  # the flight of a slot, at the lower bits of the slot
-    cdef dict others  # flights whose seats were taken
+    cdef list slots  # the request of a slot, at the lower bits of the slot
+    cdef dict others  # requests whose slots were taken
     cdef Py_ssize_t count
-    cdef Batch held  # outcomes that were taken; those before *at* are harvested
+    cdef Batch held  # outcomes that were taken; those before *at* are processed
     cdef size_t at
     cdef readonly bint _holds
     cdef object reactor  # of the last request
@@ -152,36 +152,36 @@ cdef class Flights(Operation):
 
     def __cinit__(self, *args, **kwargs):
         self.ended = _deque()
-        self.singles = {}
+        self.observers = {}
         self.clear()
 
     cdef clear(self):
-        self.seats = [None] * SEATS
+        self.slots = [None] * SLOTS
         self.others = {}
         self.count = 0
 
-    cdef Flight aloft(self, int64_t slot):
-        found = self.seats[slot & (SEATS - 1)]
-        if found is not None and (<Flight> found).slot() == slot:
-            return <Flight> found
-        return <Flight> self.others.get(slot) if self.others else None
+    cdef BatchRequest find(self, int64_t slot):
+        found = self.slots[slot & (SLOTS - 1)]
+        if found is not None and (<BatchRequest> found).slot() == slot:
+            return <BatchRequest> found
+        return <BatchRequest> self.others.get(slot) if self.others else None
 
-    cdef take_off(self, int64_t slot, Flight flight):
-        if self.seats[slot & (SEATS - 1)] is None:
-            self.seats[slot & (SEATS - 1)] = flight
+    cdef add(self, int64_t slot, BatchRequest request):
+        if self.slots[slot & (SLOTS - 1)] is None:
+            self.slots[slot & (SLOTS - 1)] = request
         else:
-            self.others[slot] = flight
+            self.others[slot] = request
         self.count += 1
 
-    cdef Flight land(self, int64_t slot):
-        cdef Flight flight = self.aloft(slot)
-        if flight is not None:
-            if self.seats[slot & (SEATS - 1)] is flight:
-                self.seats[slot & (SEATS - 1)] = None
+    cdef BatchRequest remove(self, int64_t slot):
+        cdef BatchRequest request = self.find(slot)
+        if request is not None:
+            if self.slots[slot & (SLOTS - 1)] is request:
+                self.slots[slot & (SLOTS - 1)] = None
             else:
                 del self.others[slot]
             self.count -= 1
-        return flight
+        return request
 
     def _begin(self, session, PoolSetFields pool_set not None, type result_type not None, type entry_type not None):
         catch_up()
@@ -194,35 +194,35 @@ cdef class Flights(Operation):
     def in_flight(self):
         return self.count
 
-    def launch(self, Lane lane not None, int64_t index, values):
-        return lane.fly(self, index, values)
+    def launch(self, FastPath fast_path not None, int64_t index, values):
+        return fast_path.submit_to_batch(self, index, values)
 
-    def launch_from(self, pairs, int64_t count, int64_t index, statement, Lane lane):
-        cdef int64_t launched = 0
-        while launched < count:
+    def submit_from(self, pairs, int64_t count, int64_t index, statement, FastPath fast_path):
+        cdef int64_t submitted = 0
+        while submitted < count:
             try:
                 given, values = next(pairs)
             except StopIteration:
-                return launched, ()
-            if lane is None or given is not statement:
-                return launched, (given, values, None)
+                return submitted, ()
+            if fast_path is None or given is not statement:
+                return submitted, (given, values, None)
             try:
-                if not lane.fly(self, index + launched, values):
-                    return launched, (given, values, None)
+                if not fast_path.submit_to_batch(self, index + submitted, values):
+                    return submitted, (given, values, None)
             except Exception as error:
-                return launched, (given, values, error)
-            launched += 1
-        return launched, None
+                return submitted, (given, values, error)
+            submitted += 1
+        return submitted, None
 
     def send(self):
         """Send at once: no further request is coalesced."""
         if self.reactor is not None:
-            self.reactor.send_unsent()
+            self.reactor.flush()
 
-    def _harvest(self, Results results not None, failed, go_on, size_t most=0):
+    def _take_outcomes(self, Results results not None, failed, go_on, size_t most=0):
         cdef size_t end
         cdef int64_t slot
-        cdef Flight flight
+        cdef BatchRequest request
         cdef Answer answer
         cdef CFrame small  # not an object of its own
         cdef const CFrame* frame
@@ -239,8 +239,8 @@ cdef class Flights(Operation):
             end = self.at + most
         while self.at < end:
             slot = self.held.at(self.at).attempt
-            flight = None if slot == LAST_SLOT else self.aloft(slot)
-            if flight is None:  # forgotten meanwhile
+            request = None if slot == LAST_SLOT else self.find(slot)
+            if request is None:  # forgotten meanwhile
                 self.pass_over()
                 continue
             outcome = None
@@ -252,30 +252,30 @@ cdef class Flights(Operation):
                 else:
                     frame = &small
                 try:
-                    plain = plain_of(frame, outcome, flight.connection.results, flight.lane.result_plan, flight.lane.row_factory)
+                    plain = plain_of(frame, outcome, request.connection.results, request.fast_path.result_plan, request.fast_path.row_factory)
                 except Exception as error:
                     if not isinstance(error, error_class("ProtocolError")):  # of a row factory: fails this request only
-                        self.put_failure(results, failed, flight.index, error)
-                        self.land(slot)
+                        self.put_failure(results, failed, request.index, error)
+                        self.remove(slot)
                         self.pass_over()
                         continue
                     plain = None  # decoded again by the future, and the error reported
                 if plain is not None:
                     answer = new_object(self.result_type, ())
                     rows = (<tuple> plain)[0]
-                    answer._flight = flight
+                    answer._request = request
                     answer.rows = [] if rows is None else rows
                     answer._kept = (<tuple> plain)[2]
-                    answer._plan = None if rows is None else flight.lane.result_plan
+                    answer._plan = None if rows is None else request.fast_path.result_plan
                     answer._paging_state = (<tuple> plain)[1]
                     entry = new_pair(self.entry_type, True, answer)
                     if type(answer.rows) is list:
                         PyObject_GC_UnTrack(answer.rows)
-                    PyObject_GC_UnTrack(flight)
+                    PyObject_GC_UnTrack(request)
                     PyObject_GC_UnTrack(answer)
                     PyObject_GC_UnTrack(entry)
-                    results.put(flight.index, entry)
-                    self.land(slot)
+                    results.put(request.index, entry)
+                    self.remove(slot)
                     self.pass_over()
                     continue
                 if outcome is None:
@@ -283,14 +283,14 @@ cdef class Flights(Operation):
             else:
                 outcome = wrap_outcome(self.held.at(self.at))
             try:
-                future, attempt = go_on(flight)
+                future, attempt = go_on(request)
             except Exception as error:
-                self.put_failure(results, failed, flight.index, error)
-                self.land(slot)
+                self.put_failure(results, failed, request.index, error)
+                self.remove(slot)
                 self.pass_over()
                 continue
             (<Request> future).hand_over(<Attempt> attempt, outcome)
-            self.land(slot)
+            self.remove(slot)
             self.pass_over()
         if end == self.held.size():
             self._holds = False
@@ -309,8 +309,9 @@ cdef class Flights(Operation):
             failed(index, error)
         return 0
 
-    def _harvest_ended(self, Results results not None, failed, made):
-        """As _harvest, for ``ended``; ``made(future, outcome)`` is the result of a request that ended as a future."""
+    def _take_ended(self, Results results not None, failed, made):
+        """As _take_outcomes, for ``ended``; ``made(future, outcome)`` is the result of a request that ended as a
+        future."""
         cdef int64_t index
         self.told = False
         while self.ended:
@@ -322,11 +323,11 @@ cdef class Flights(Operation):
                 results.put(index, new_pair(self.entry_type, True, value))
             else:
                 self.put_failure(results, failed, index, value)
-            self.singles.pop(index, None)
+            self.observers.pop(index, None)
             self.ended.popleft()
 
     cdef int tell_ended(self, loop, bint by_queue) except -1:
-        """Have the new entry of ``ended`` harvested: on the thread of *loop*, or *by_queue*."""
+        """Have the new entry of ``ended`` processed: on the thread of *loop*, or *by_queue*."""
         if by_queue:
             if not self.told:
                 self.told = True
@@ -339,31 +340,31 @@ cdef class Flights(Operation):
             raise
         return 0
 
-    def _flight(self, slot):
-        return self.aloft(slot)
+    def _request(self, slot):
+        return self.find(slot)
 
     def _forget(self, slot=None):
         if slot is None:
             self.clear()
         else:
-            self.land(slot)
+            self.remove(slot)
 
 
 @cython.final
-cdef class Single:
-    """Notifies *flights* of the outcome of *future*, its request *index*, on *loop*; in place of an asyncio future."""
+cdef class FutureObserver:
+    """Notifies *batch* of the outcome of *future*, its request *index*, on *loop*; in place of an asyncio future."""
 
     cdef readonly object loop
     cdef readonly object future
     cdef readonly int64_t index
-    cdef Flights flights
-    cdef bint is_told
+    cdef RequestBatch batch
+    cdef bint has_outcome
     cdef bint by_queue  # the loop has a queue: it is notified on any thread
 
-    def __init__(self, Flights flights not None, loop, int64_t index, future):
-        cdef Bridge bridge = bridge_of(loop)
-        self.by_queue = bridge is not None and bridge.queue is not None
-        self.flights = flights
+    def __init__(self, RequestBatch batch not None, loop, int64_t index, future):
+        cdef LoopAdapter adapter = adapter_of(loop)
+        self.by_queue = adapter is not None and adapter.queue is not None
+        self.batch = batch
         self.loop = loop
         self.index = index
         self.future = future
@@ -372,11 +373,11 @@ cdef class Single:
         return self.loop
 
     def done(self):
-        return self.is_told
+        return self.has_outcome
 
     def set_result(self, outcome):
         ended = (self.index, None, (self.future, outcome))
-        if not self.is_told:
-            self.is_told = True
-            self.flights.ended.append(ended)
-            self.flights.tell_ended(self.loop, self.by_queue)
+        if not self.has_outcome:
+            self.has_outcome = True
+            self.batch.ended.append(ended)
+            self.batch.tell_ended(self.loop, self.by_queue)

@@ -100,7 +100,7 @@ cdef class Channel:
             self.core.set_peek(Peek.Nothing)
 
     cdef int check_reactor_thread(self) except -1:
-        if not self.core.reactor().on_role():
+        if not self.core.reactor().is_owner():
             raise RuntimeError("this method can be called only on the I/O thread")
 
     def close(self, error=None):
@@ -174,9 +174,9 @@ cdef class Channel:
         if not self.core.reactor().foreign():
             self.core.let_go()
 
-    def end_line(self):
+    def end_queue(self):
         if not self.core.reactor().foreign():
-            self.core.end_line()
+            self.core.end_queue()
 
     @property
     def idle_seconds(self):

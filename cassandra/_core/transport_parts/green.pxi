@@ -14,7 +14,7 @@ cdef object green = _green
 cdef dict green_waiting = {}
 
 
-cdef class _GreenQueue(LoopQueue):
+cdef class _GreenQueue(CompletionQueue):
     """Outcomes for the greenlets of one hub."""
 
     cdef object loop
@@ -59,7 +59,7 @@ cdef _GreenQueue green_queue(loop):
 cdef void leave_outcomes(Operation operation) noexcept:
     """Leave outcomes to the waiting greenlets, instead of a dispatch. Takes over a reference."""
     cdef int references = 0
-    cdef Ref[CLoopQueue] queue
+    cdef Ref[CCompletionQueue] queue
     cdef Next next
     cdef Begun begun = operation.core.begin_dispatch(True)
     if begun == Begun.Elsewhere:

@@ -28,7 +28,7 @@ cdef class RequestHooks:
     cpdef object send(self, Request request, int64_t page):
         raise NotImplementedError
 
-    cpdef object send_to(self, Request request, Place place, int64_t page):
+    cpdef object send_to(self, Request request, Target target, int64_t page):
         raise NotImplementedError
 
     cpdef object look(self, Request request):

@@ -32,8 +32,8 @@ cdef class Limit:
             limit = limit.parent
         return False
 
-    def end_line(self):
-        self.core.get().end_line()
+    def end_queue(self):
+        self.core.get().end_queue()
 
     @property
     def maximum(self):
@@ -93,7 +93,7 @@ cdef class AdmissionQueue:
     def __len__(self):
         return self.taken
 
-    cdef bint tell(self) noexcept:
+    cdef bint notify(self) noexcept:
         """Have the I/O thread call *on_change*. Return False if it was stopped, or is the parent's."""
         if not self.told:
             if self.reactor is None or self.reactor.core.foreign():
@@ -108,7 +108,7 @@ cdef class AdmissionQueue:
     def enter(self, AdmissionEntry entry not None, Py_ssize_t most, bint may_be_held_up, Reactor reactor not None):
         with cython.critical_section(self):
             self.reactor = reactor
-            if entry.current != ENTRY_NEW or not self.tell():
+            if entry.current != ENTRY_NEW or not self.notify():
                 return False
             self.changes.append(entry)
             entry.number = self.next_number
@@ -133,7 +133,7 @@ cdef class AdmissionQueue:
                 return False
             entry.current = ENTRY_LEFT
             self.changes.append(entry)
-            self.tell()
+            self.notify()
         return True
 
     def admit(self, AdmissionEntry entry not None, Py_ssize_t most):

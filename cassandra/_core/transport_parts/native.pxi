@@ -105,19 +105,19 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         TimedOut
         Interrupted
         NeedsRuntime
-    cdef cppclass CLoopQueue "fastcql::LoopQueue":
-        CLoopQueue() except +
+    cdef cppclass CCompletionQueue "fastcql::CompletionQueue":
+        CCompletionQueue() except +
         bint open()
         int fd()
         bint push(COperation* operation, cbool* notify)
-        void ring()
+        void signal()
         bint alert()
         void take_all(vector[COperation*]& operations)
         void close(vector[COperation*]& operations)
         void release()
     cdef enum class Right "fastcql::Right":
-        Ordinary
-        InLine
+        Normal
+        First
         Driver
     cdef enum class Begun "fastcql::Operation::Begun":
         Nothing
@@ -127,7 +127,7 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         void* self
         Right right
         bint driver_decides
-        Next deliver(Outcome outcome, Ref[CLoopQueue]* queue) except +
+        Next deliver(Outcome outcome, Ref[CCompletionQueue]* queue) except +
         bint take(Outcome* outcome)
         bint take_all(Batch* batch)
         void give_back(Batch batch)
@@ -136,15 +136,15 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         bint enter_wait()
         bint still_waiting()
         Waited sleep(Nanos deadline)
-        Next leave_wait(bint abandoned, int* references, Ref[CLoopQueue]* queue)
+        Next leave_wait(bint abandoned, int* references, Ref[CCompletionQueue]* queue)
         void finish()
         bint finished()
         bint ready()
         int rearm()
-        Next set_eager(Ref[CLoopQueue]* queue)
-        Next attach(Ref[CLoopQueue] queue, Ref[CLoopQueue]* target)
+        Next set_eager(Ref[CCompletionQueue]* queue)
+        Next attach(Ref[CCompletionQueue] queue, Ref[CCompletionQueue]* target)
         Begun begin_dispatch(bint on_loop)
-        Next end_dispatch(int* references, Ref[CLoopQueue]* queue)
+        Next end_dispatch(int* references, Ref[CCompletionQueue]* queue)
         COperation* next_drop
         int left_drop_list()
         void leave_to_parent()
@@ -215,7 +215,7 @@ cdef extern from "transport/limits.h" namespace "fastcql" nogil:
         int maximum()
         int in_flight()
         Wait wait(COperation* waiter)
-        void end_line()
+        void end_queue()
 
 cdef extern from "transport/channel.h" namespace "fastcql" nogil:
     cdef enum class SubmitStatus "fastcql::SubmitStatus":
@@ -257,7 +257,7 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         void waiting(vector[WaitingRequest]& found) except +
         uint64_t uploaded()
         Wait wait_for_stream(COperation* waiter)
-        void end_line()
+        void end_queue()
         void hold()
         void let_go()
         bint held()
@@ -287,13 +287,13 @@ cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
             const Runtime& runtime, const char* backend, const char* name, FramePool& pool, Nanos warn_after
         ) except +
         const char* backend()
-        bint on_role()
+        bint is_owner()
         bint foreign()
         bint open(const Ref[CChannel]& channel, const ConnectSpec& spec) except +
         bint call_soon(void* callback)
         bint add_timer(const Ref[CTimer]& timer)
         bint dispatch_later(COperation* operation)
-        CChannel* take_unsent()
+        CChannel* take_flush_list()
         void send_with_runtime()
         void send(CChannel* list)
         Waited await(COperation& operation, Nanos deadline)
@@ -340,7 +340,7 @@ cdef extern from "transport/writes.h" namespace "fastcql" nogil:
         uint32_t source
         uint32_t at
         int32_t stream
-        uint32_t way
+        uint32_t sender
         uint16_t count
         uint16_t attempts
         WriteState state

@@ -47,8 +47,8 @@ cdef Failure NUDGE = Failure(CLOSED, "another request has ended", False, 0.0)
 cdef enum:
     MOST_INTERRUPTIONS = 4
 
-ORDINARY = 0
-IN_LINE = 1
+NORMAL = 0
+FIRST = 1
 DRIVER = 2
 
 
@@ -79,7 +79,7 @@ cdef class Operation:
 
     @_right.setter
     def _right(self, int right):
-        self.core.right = Right.InLine if right == IN_LINE else Right.Driver if right == DRIVER else Right.Ordinary
+        self.core.right = Right.First if right == FIRST else Right.Driver if right == DRIVER else Right.Normal
 
     def _take(self):
         cdef Outcome outcome
@@ -185,7 +185,7 @@ cdef class Operation:
 
     cdef void leave_wait(self, bint abandoned) noexcept:
         cdef int references = 0
-        cdef Ref[CLoopQueue] queue
+        cdef Ref[CCompletionQueue] queue
         cdef Next next = self.core.leave_wait(abandoned, &references, &queue)
         drop_references(self, references)
         hand_on(self, next, queue)
@@ -215,22 +215,22 @@ cdef class Operation:
         self.set_eager()
 
     cdef int set_eager(self) except -1:
-        cdef Ref[CLoopQueue] queue
+        cdef Ref[CCompletionQueue] queue
         if self.enter_process():
             self._on_forked()
         hand_on(self, self.core.set_eager(&queue), queue)
         self.watch()
         return 0
 
-    def _attach(self, LoopQueue queue):
+    def _attach(self, CompletionQueue queue):
         self.attach(queue)
 
-    cdef int attach(self, LoopQueue queue) except -1:
-        cdef Ref[CLoopQueue] new_queue, target
+    cdef int attach(self, CompletionQueue queue) except -1:
+        cdef Ref[CCompletionQueue] new_queue, target
         if self.enter_process():
             self._on_forked()
         if queue is not None:
-            new_queue = Ref[CLoopQueue](queue.core)
+            new_queue = Ref[CCompletionQueue](queue.core)
         hand_on(self, self.core.attach(new_queue, &target), target)
         self.watch()
         return 0
@@ -243,7 +243,7 @@ cdef class Operation:
     def _inject(self, uint32_t attempt, outcome):
         cdef Outcome native
         fill_outcome(&native, attempt, outcome)
-        cdef Ref[CLoopQueue] queue
+        cdef Ref[CCompletionQueue] queue
         Py_INCREF(self)  # the outcome's reference
         cdef Next next = self.core.deliver(move(native), &queue)
         if next == Next.Dispatch:
@@ -261,7 +261,7 @@ cdef class Operation:
         self._on_outcome()
         return 0
 
-    cdef int on_outcome_in_loop(self, LoopQueue queue) except -1:
+    cdef int on_outcome_in_loop(self, CompletionQueue queue) except -1:
         """As on_outcome, on the thread of the event loop of *queue*, while it drains the queue. Repeated if a signal
         handler interrupts it: _on_outcome leaves unprocessed outcomes in place."""
         try:
@@ -312,7 +312,7 @@ cdef void drop_references(Operation operation, int count) noexcept:
         count -= 1
 
 
-cdef void hand_on(Operation operation, Next next, Ref[CLoopQueue]& queue) noexcept:
+cdef void hand_on(Operation operation, Next next, Ref[CCompletionQueue]& queue) noexcept:
     """Add a reference for an outcome that another thread has to process, and have it processed."""
     if next == Next.Nothing:
         return
@@ -330,23 +330,23 @@ cdef void dispatch_on_driver(Operation operation) noexcept:
         dispatch(operation)
 
 
-cdef void enqueue(Operation operation, Ref[CLoopQueue]& queue) noexcept:
+cdef void enqueue(Operation operation, Ref[CCompletionQueue]& queue) noexcept:
     """Push to *queue*; if that is closed, dispatch on the I/O thread. Takes over a reference."""
     cdef cbool notify = False
     if not queue.get().push(&operation.core, &notify):
         dispatch_on_driver(operation)
     elif notify:
-        queue.get().ring()
+        queue.get().signal()
 
 
-cdef void dispatch(Operation operation, LoopQueue loop=None) noexcept:
+cdef void dispatch(Operation operation, CompletionQueue loop=None) noexcept:
     """Call _on_outcome as long as there are outcomes for it. Takes over a reference. *loop*: the queue of the event
     loop whose thread this is. Such a thread takes plain results only, where the driver decides, and leaves an
     interruption by a signal handler in the queue for its caller."""
     cdef int references
     cdef Next next
     cdef Begun begun
-    cdef Ref[CLoopQueue] queue
+    cdef Ref[CCompletionQueue] queue
     while True:
         begun = operation.core.begin_dispatch(loop is not None)
         if begun == Begun.Elsewhere:

@@ -1,4 +1,4 @@
-# Lane: the fast path of the requests of one compiled statement. It is kept with the statement, and does not keep a
+# FastPath: the fast path of the requests of one compiled statement. It is kept with the statement, and does not keep a
 # session alive.
 
 
@@ -17,7 +17,7 @@ cdef inline double limit_of(timeout) except *:
 
 
 @cython.final
-cdef class Lane:
+cdef class FastPath:
     """Encodes requests of one compiled statement, selects host and connection, and submits."""
 
     cdef readonly RequestSource compiled
@@ -28,7 +28,7 @@ cdef class Lane:
     cdef object default_key
     cdef ProfileFields default_profile
     cdef int64_t default_version
-    cdef object scope
+    cdef object settings_epoch
     cdef MetadataFields metadata
     cdef object state
     cdef PageObserver metrics
@@ -46,13 +46,13 @@ cdef class Lane:
     cdef object not_sent
     cdef object unset
     cdef object own_options
-    cdef readonly object meter
+    cdef readonly object latency_recorder
 
     def __init__(
         self, *, RequestSource compiled not None, prepared, profile, dict profiles, default_key,
-        ProfileFields default_profile, int64_t default_version, scope, MetadataFields metadata not None, state,
+        ProfileFields default_profile, int64_t default_version, settings_epoch, MetadataFields metadata not None, state,
         metrics, bint direct, kind not None, template, TimestampClock clock, timestamps, on_ahead, route, dialect,
-        timeout, row_factory, int prefetch, result_plan, not_sent, unset, own_options, meter,
+        timeout, row_factory, int prefetch, result_plan, not_sent, unset, own_options, latency_recorder,
     ):
         self.compiled = compiled
         self.prepared = prepared
@@ -61,7 +61,7 @@ cdef class Lane:
         self.default_key = default_key
         self.default_profile = default_profile
         self.default_version = default_version
-        self.scope = scope
+        self.settings_epoch = settings_epoch
         self.metadata = metadata
         self.state = state
         self.metrics = metrics
@@ -80,16 +80,16 @@ cdef class Lane:
         self.not_sent = not_sent
         self.unset = unset
         self.own_options = own_options
-        self.meter = meter
+        self.latency_recorder = latency_recorder
 
     def holds(self, session):
-        return (<SessionFields?> session)._scope is self.scope and self.metadata.state is self.state
+        return (<SessionFields?> session)._settings_epoch is self.settings_epoch and self.metadata.state is self.state
 
     cdef bint takes(self, session, prepared, profile_key) except -1:
         return (
             prepared is self.prepared  # false for a copy of the statement
             and self.direct
-            and (<SessionFields?> session)._scope is self.scope
+            and (<SessionFields?> session)._settings_epoch is self.settings_epoch
             and self.metadata.state is self.state
             and self.is_profile(session, profile_key)
         )
@@ -140,8 +140,8 @@ cdef class Lane:
         request.result_plan = self.result_plan
         request.routed = routed
         request.hashed = hashed
-        if self.meter is not None:
-            request.measured_by(self.meter)
+        if self.latency_recorder is not None:
+            request.set_latency_recorder(self.latency_recorder)
         request._compiled = self.compiled
         request._frame = frame
         request._values = values
@@ -160,22 +160,22 @@ cdef class Lane:
         cdef ConnectionBase connection
         cdef Submitted submitted
         cdef PoolSetFields pool_set
-        cdef Place place = place_of(self.route, request.routed, request.hashed)
-        if place is None:
+        cdef Target target = target_of(self.route, request.routed, request.hashed)
+        if target is None:
             return False
-        host = place.host
+        host = target.host
         pool_set = <PoolSetFields?> (<SessionFields?> request.session)._pool_set
         pool = pool_set.pools.get(host)
         if pool is None:
             return False
         try:
-            connection = connection_of(<PoolFields?> pool, request.routed, request.hashed, place.shard)
+            connection = connection_of(<PoolFields?> pool, request.routed, request.hashed, target.shard)
             if connection.dialect is not self.dialect:  # the frame is encoded for another dialect
-                request._picked = place
-                return request.hooks().send_to(request, place, request._page)
+                request._picked = target
+                return request.hooks().send_to(request, target, request._page)
             attempt = first_attempt(host, pool, connection, request.result_plan)
             request.launched(attempt, host)
-            request._picked = place
+            request._picked = target
             if connection.direct is None:
                 later = waits_in_turn(connection.reactor)
                 attempt.started = seconds_now()
@@ -193,10 +193,10 @@ cdef class Lane:
             request._give_up(attempt)
         return True
 
-    # ---- requests of a batch (Flights)
+    # ---- requests of a batch (RequestBatch)
 
-    cdef bint fly(self, Flights volley, int64_t index, values) except -1:
-        cdef Flight flight
+    cdef bint submit_to_batch(self, RequestBatch batch, int64_t index, values) except -1:
+        cdef BatchRequest request
         cdef ConnectionBase connection
         cdef Submitted submitted
         cdef int64_t stream
@@ -205,48 +205,48 @@ cdef class Lane:
         cdef int64_t hashed
         cdef bint routed
         frame = encode_by_template(self.template, values, self.timestamp(), &hashed, &routed)
-        cdef Place place = place_of(self.route, routed, hashed)
-        if place is None:
+        cdef Target target = target_of(self.route, routed, hashed)
+        if target is None:
             return False
-        host = place.host
-        pool = volley.pool_set.pools.get(host)
-        if pool is None or volley.aloft(slot) is not None:
+        host = target.host
+        pool = batch.pool_set.pools.get(host)
+        if pool is None or batch.find(slot) is not None:
             return False
         try:
-            connection = connection_of(<PoolFields?> pool, routed, hashed, place.shard)
+            connection = connection_of(<PoolFields?> pool, routed, hashed, target.shard)
             if connection.dialect is not self.dialect:
                 return False
             if connection.direct is None:
                 started = seconds_now()
-                volley.reactor = connection.reactor
-                stream = connection.submit(frame, volley, slot, self.timeout, True)
+                batch.reactor = connection.reactor
+                stream = connection.submit(frame, batch, slot, self.timeout, True)
             else:
-                submitted = connection.direct.put(frame, volley, slot, limit_of(self.timeout), True)
-                volley.reactor = connection.direct.reactor
+                submitted = connection.direct.put(frame, batch, slot, limit_of(self.timeout), True)
+                batch.reactor = connection.direct.reactor
                 started = <double> submitted.started / <double> SECOND
                 stream = submitted.stream
         except self.not_sent:
             return False
-        flight = Flight.__new__(Flight)
-        flight.index = index
-        flight.session = volley.session
-        flight.lane = self
-        flight.frame = frame
-        flight.routed = routed
-        flight.hashed = hashed
-        flight.values = values
-        flight.host = host
-        flight.pool = pool
-        flight.connection = connection
-        flight.stream = stream
-        flight.started = started
-        volley.take_off(slot, flight)
+        request = BatchRequest.__new__(BatchRequest)
+        request.index = index
+        request.session = batch.session
+        request.fast_path = self
+        request.frame = frame
+        request.routed = routed
+        request.hashed = hashed
+        request.values = values
+        request.host = host
+        request.pool = pool
+        request.connection = connection
+        request.stream = stream
+        request.started = started
+        batch.add(slot, request)
         return True
 
 
-cdef object request_of(lane, session, prepared, values, row_factory):
-    """As Lane.send(), with values only; *row_factory* replaces that of the profile if it is not None."""
-    cdef Lane one = <Lane?> lane
+cdef object request_of(fast_path, session, prepared, values, row_factory):
+    """As FastPath.send(), with values only; *row_factory* replaces that of the profile if it is not None."""
+    cdef FastPath one = <FastPath?> fast_path
     if one.profiles is None or not one.takes(session, prepared, one.default_key):
         return None
     return one.sent(session, values, None, one.row_factory if row_factory is None else row_factory)

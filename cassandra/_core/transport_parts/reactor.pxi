@@ -128,19 +128,19 @@ cdef class Reactor:
         if self.core.foreign():
             raise error_class("ConnectionShutdown")("the reactor belongs to the parent of this process")
 
-    def send_unsent(self):
-        cdef CChannel* unsent
+    def flush(self):
+        cdef CChannel* channels
         if self.core.foreign():
             return
         self.core.send_with_runtime()
-        unsent = self.core.take_unsent()
-        if unsent != NULL:
+        channels = self.core.take_flush_list()
+        if channels != NULL:
             with nogil:
-                self.core.send(unsent)
+                self.core.send(channels)
         raise_interruption()
 
     def in_reactor(self):
-        return self.core.on_role()
+        return self.core.is_owner()
 
     def stop(self, timeout=None):
         if self.core.foreign():

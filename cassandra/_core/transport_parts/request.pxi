@@ -11,7 +11,8 @@
 #
 # Threads: callers wait, the I/O thread decides.
 #
-# * A caller (a thread in ``_settle``, the loop of a task that awaits, a greenlet) takes *plain* results only: rows or
+# * A caller (a thread in ``_wait_for_outcome``, the loop of a task that awaits, a greenlet) takes *plain* results only:
+#   rows or
 #   void without extras, of a request without callbacks, timers, trackers, metrics and latency recorder
 #   (``take_plain``). Decoding one changes no state; then ``conclude_plain`` sets the outcome and wakes the waiters. A
 #   result that needs more steps, or could not be decoded, is put back for the I/O thread.
@@ -36,7 +37,7 @@
 
 cdef object NOTHING = (None, None, None, None)
 # Default of ``_ending`` for new requests, which is called instead of ``_end``: ``(request, page, result, error,
-# came)``.
+# page_info)``.
 cdef object default_ending = None
 
 
@@ -71,16 +72,16 @@ cdef class _Rest:
         self.request.do_rest(self)
 
 
-cdef enum Settling:
-    SETTLING_BEGINS
-    SETTLING_PASSES  # yields to the loop once
-    SETTLING_WAITS
-    SETTLING_ENDED
+cdef enum AwaitState:
+    AWAIT_BEGINS
+    AWAIT_PASSES  # yields to the loop once
+    AWAIT_WAITS
+    AWAIT_ENDED
 
 
 @cython.final
 @cython.freelist(128)
-cdef class _Settling:
+cdef class _Awaitable:
     """One ``await`` of a request. A task that is cancelled meanwhile gives the page up, unless it has other waiters. It
     ends with the outcome, or, *as_result*, with the application's result.
 
@@ -90,7 +91,7 @@ cdef class _Settling:
     cdef Request request
     cdef _Awaiting waiter
     cdef bint as_result
-    cdef Settling state
+    cdef AwaitState state
     cdef object result
 
     def __iter__(self):
@@ -115,25 +116,25 @@ cdef class _Settling:
         raise error
 
     def close(self):
-        cdef bint waits = self.state == SETTLING_WAITS
-        self.state = SETTLING_ENDED
+        cdef bint waits = self.state == AWAIT_WAITS
+        self.state = AWAIT_ENDED
         if waits:  # cancelled, or the loop ended and the coroutine with it
             self.request._leave(self.waiter)
 
     cdef object go_on(self):
         """Return the object that the task has to wait for; this object itself at the end, with the result."""
         cdef Request request = self.request
-        cdef Settling state = self.state
+        cdef AwaitState state = self.state
         cdef _Awaiting waiter
-        if state == SETTLING_ENDED:
+        if state == AWAIT_ENDED:
             self.result = None
             return self
-        if state == SETTLING_WAITS:
+        if state == AWAIT_WAITS:
             return self.end(self.waiter.result())
-        if state == SETTLING_BEGINS and request.attached and not (self.as_result and request._outcome is not None):
+        if state == AWAIT_BEGINS and request.attached and not (self.as_result and request._outcome is not None):
             request.take_plain(None)  # the loop that it was queued for may have ended
             if request._outcome is not None:
-                self.state = SETTLING_PASSES  # the loop runs other callbacks, also if pages arrive fast
+                self.state = AWAIT_PASSES  # the loop runs other callbacks, also if pages arrive fast
                 return None
         if request._outcome is None:
             waiter = _Awaiting.__new__(_Awaiting)
@@ -142,21 +143,21 @@ cdef class _Settling:
             if request.join(waiter.loop, waiter) is None:
                 waiter._asyncio_future_blocking = True
                 self.waiter = waiter
-                self.state = SETTLING_WAITS
+                self.state = AWAIT_WAITS
                 return waiter
         return self.end(request._outcome)
 
     cdef object end(self, outcome):
-        self.state = SETTLING_ENDED
+        self.state = AWAIT_ENDED
         self.result = self.request.awaited(outcome) if self.as_result else outcome
         return self
 
 
-cdef _Settling settling(Request request, bint as_result):
-    cdef _Settling made = _Settling.__new__(_Settling)
+cdef _Awaitable awaitable(Request request, bint as_result):
+    cdef _Awaitable made = _Awaitable.__new__(_Awaitable)
     made.request = request
     made.as_result = as_result
-    made.state = SETTLING_BEGINS
+    made.state = AWAIT_BEGINS
     return made
 
 
@@ -214,7 +215,7 @@ cdef class Request(Operation):
     cdef public object _picked
     # observers; None if there are none
     cdef public PageObserver _tracking
-    cdef public object _meter
+    cdef public object _latency_recorder
     cdef public object _ending  # called instead of ``_end``
 
     def _begin(self, session, metrics, timeout, double start, factory, plan, token):
@@ -258,7 +259,7 @@ cdef class Request(Operation):
         return self.execution
 
     @property
-    def _is_ordinary(self):
+    def _is_on_fast_path(self):
         return self.execution is None
 
     @property
@@ -300,7 +301,7 @@ cdef class Request(Operation):
                 if attempt is None:
                     self.hooks().look(self)
                     continue
-                self.settle(attempt, wrap_outcome(batch.at(index)))
+                self.process_outcome(attempt, wrap_outcome(batch.at(index)))
             except BaseException as error:  # a policy, a row factory or a malformed body: this request's error only
                 self.conclude(self._page if attempt is None else attempt.page, None, error, NOTHING)
             finally:
@@ -308,10 +309,10 @@ cdef class Request(Operation):
         self.core.give_back(move(batch))
         return 0
 
-    cdef int on_outcome_in_loop(self, LoopQueue queue) except -1:
+    cdef int on_outcome_in_loop(self, CompletionQueue queue) except -1:
         return self.take_plain(queue)
 
-    cdef int take_plain(self, LoopQueue here) except -1:
+    cdef int take_plain(self, CompletionQueue here) except -1:
         """On the thread of a caller or of an event loop: conclude the page by the plain result, if there is one. All
         other outcomes, and results that cannot be decoded here, are put back for the I/O thread. *here*: the queue of a
         loop that this thread drains."""
@@ -332,7 +333,7 @@ cdef class Request(Operation):
             done = False
             if interruption is None:
                 try:
-                    done = self.settle_plain(attempt, batch.at(index), here)
+                    done = self.decode_plain(attempt, batch.at(index), here)
                 except BaseException as error:  # raised by a signal handler; nothing has changed
                     interruption = error
             if not done:
@@ -343,7 +344,7 @@ cdef class Request(Operation):
         return 0
 
     cdef int put_back(self, Outcome& outcome) except -1:
-        cdef Ref[CLoopQueue] queue
+        cdef Ref[CCompletionQueue] queue
         if self.enter_process():  # the handler of a signal has forked, and this is the child
             self._on_forked()
             return 0
@@ -355,7 +356,7 @@ cdef class Request(Operation):
     cdef int hand_over(self, Attempt attempt, answer) except -1:
         """Have the I/O thread go on with *attempt*, which another operation sent, and *answer*, its outcome."""
         cdef Outcome outcome
-        cdef Ref[CLoopQueue] queue
+        cdef Ref[CCompletionQueue] queue
         fill_outcome(&outcome, <uint32_t> attempt.number, answer)
         self.all_attempts()[attempt.number] = attempt
         if self.home is None and isinstance(attempt.connection.reactor, Reactor):
@@ -369,11 +370,11 @@ cdef class Request(Operation):
     def _handle(self, Attempt attempt not None, answer):
         """On the I/O thread: process *answer* as on_outcome does, for an attempt that another request sent."""
         try:
-            self.settle(attempt, answer)
+            self.process_outcome(attempt, answer)
         except Exception as error:
             self.conclude(attempt.page, None, error, NOTHING)
 
-    cdef bint settle_plain(self, Attempt attempt, Outcome& outcome, LoopQueue here) except -1:
+    cdef bint decode_plain(self, Attempt attempt, Outcome& outcome, CompletionQueue here) except -1:
         """Conclude the page of *attempt* by *outcome*, a plain result. Return False, with nothing changed, if more has
         to be done than to set the outcome. All steps before the last one only read, so each may be interrupted."""
         cdef tuple plain
@@ -388,10 +389,10 @@ cdef class Request(Operation):
                     plain = self.hooks().read_plain(self, attempt, frame)
                     if plain is None:
                         return False
-                    rows, came = plain
+                    rows, page_info = plain
                 else:
                     rows = plain[0]
-                    came = NOTHING if rows is None else (attempt.plan, plain[1], None, plain[2])
+                    page_info = NOTHING if rows is None else (attempt.plan, plain[1], None, plain[2])
             except Exception as broken:
                 if isinstance(broken, error_class("ProtocolError")):
                     return False  # the I/O thread decodes it again, and reports the error
@@ -399,17 +400,17 @@ cdef class Request(Operation):
                     if here is None:
                         raise
                     return False
-                rows, error, came = None, broken, NOTHING
-            done = self.conclude_plain(attempt, rows, error, came, here)
+                rows, error, page_info = None, broken, NOTHING
+            done = self.conclude_plain(attempt, rows, error, page_info, here)
             return done
         finally:
             if not done:
                 outcome.frame = frame.native
 
-    cdef bint conclude_plain(self, Attempt attempt, rows, error, tuple came, LoopQueue here) except -1:
+    cdef bint conclude_plain(self, Attempt attempt, rows, error, tuple page_info, CompletionQueue here) except -1:
         """Conclude a page from a caller, in one native step. Return False if more has to be done than to wake the
         waiters."""
-        cdef tuple waiters = (), outcome = (rows, error, came, attempt.page)
+        cdef tuple waiters = (), outcome = (rows, error, page_info, attempt.page)
         cdef int64_t page = attempt.page
         cdef bint over
         cdef Attempt last
@@ -424,7 +425,7 @@ cdef class Request(Operation):
             if not over:
                 if (
                     self._callbacks or self._errbacks or self._ending is not None or self._timers
-                    or self._tracking is not None or self._metrics is not None or self._meter is not None
+                    or self._tracking is not None or self._metrics is not None or self._latency_recorder is not None
                     or (self.attempts is not None and len(self.attempts) > 1)
                     or (self._waiters and not all_have_queues(self._waiters))
                 ):
@@ -438,14 +439,14 @@ cdef class Request(Operation):
         if over:
             self.taken(attempt.number)
         elif waiters:
-            tell_all(waiters, outcome, here)
+            complete_all(waiters, outcome, here)
             if self.home is not None and (here is None or not all_of_loop(waiters, here)):
                 look_at_loops(self.home)
         return True
 
-    cdef int settle(self, Attempt attempt, answer) except -1:
+    cdef int process_outcome(self, Attempt attempt, answer) except -1:
         self.coordinator_host = attempt.host
-        if self._meter is not None:
+        if self._latency_recorder is not None:
             self.measure(attempt, answer)
         if self._compiled is not None and self._tracking is None and type(answer) is Frame:  # the common case
             try:
@@ -458,20 +459,20 @@ cdef class Request(Operation):
                 plain = None  # decoded again, and the error reported
             if plain is not None:
                 rows = (<tuple> plain)[0]
-                came = NOTHING if rows is None else (attempt.plan, (<tuple> plain)[1], None, (<tuple> plain)[2])
-                if type(rows) is UNMADE and (self._callbacks or self._ending is not None):  # these get rows
+                page_info = NOTHING if rows is None else (attempt.plan, (<tuple> plain)[1], None, (<tuple> plain)[2])
+                if type(rows) is LAZY_ROWS and (self._callbacks or self._ending is not None):  # these get rows
                     rows = rows.rows()
-                self.conclude(attempt.page, rows, None, came)
+                self.conclude(attempt.page, rows, None, page_info)
                 return 0
         self.hooks().process(self, attempt, answer)
         return 0
 
-    def _measured_by(self, meter):
-        self.measured_by(meter)
+    def _set_latency_recorder(self, latency_recorder):
+        self.set_latency_recorder(latency_recorder)
 
-    cdef int measured_by(self, meter) except -1:
-        """Have *meter* called with the latency of each attempt, on the I/O thread."""
-        self._meter = meter
+    cdef int set_latency_recorder(self, latency_recorder) except -1:
+        """Have *latency_recorder* called with the latency of each attempt, on the I/O thread."""
+        self._latency_recorder = latency_recorder
         return self.set_eager()
 
     cdef int measure(self, Attempt attempt, answer) except -1:
@@ -480,7 +481,7 @@ cdef class Request(Operation):
         if attempt.reprepares is None and self.arrived and attempt.started:
             if answered or (<Failure> answer).kind == TIMED_OUT:
                 good = answered and (<Frame> answer).opcode == OPCODE_RESULT
-                self._meter(attempt.host, self.arrived - attempt.started, good)
+                self._latency_recorder(attempt.host, self.arrived - attempt.started, good)
         return 0
 
     def _on_silent(self, attempt_number):
@@ -623,25 +624,25 @@ cdef class Request(Operation):
     def _fail(self, int64_t page, error not None):
         return self.conclude(page, None, error, NOTHING)
 
-    def _conclude(self, int64_t page, result, error=None, came=NOTHING):
+    def _conclude(self, int64_t page, result, error=None, page_info=NOTHING):
         """Set the outcome of *page*. Return False if it was set before, or another page has begun since."""
-        return self.conclude(page, result, error, came)
+        return self.conclude(page, result, error, page_info)
 
-    def _end(self, int64_t page, result, error, came):
+    def _end(self, int64_t page, result, error, page_info):
         """As _conclude, called by ``_ending``."""
-        return self.end(page, result, error, came, True)
+        return self.end(page, result, error, page_info, True)
 
-    cdef bint conclude(self, int64_t page, result, error, came) except -1:
-        return self.end(page, result, error, came, False)
+    cdef bint conclude(self, int64_t page, result, error, page_info) except -1:
+        return self.end(page, result, error, page_info, False)
 
-    cdef bint end(self, int64_t page, result, error, came, bint asked) except -1:
+    cdef bint end(self, int64_t page, result, error, page_info, bint asked) except -1:
         """Set the outcome of *page*, in one native section. The remaining steps run on the I/O thread: here, if this is
         that thread. Other threads post them, natively too, so that an exception of a signal handler leaves nothing half
         done."""
-        cdef object outcome = (result, error, came, page), ending = None
+        cdef object outcome = (result, error, page_info, page), ending = None
         cdef tuple waiters = ()
         cdef Reactor reactor = self.driver()
-        cdef bint on_driver = reactor is not None and reactor.core.on_role()
+        cdef bint on_driver = reactor is not None and reactor.core.is_owner()
         cdef _Rest rest = _Rest.__new__(_Rest)
         rest.request = self
         self.enter_process()
@@ -662,9 +663,9 @@ cdef class Request(Operation):
                 if not on_driver:
                     self.core.finish()
         if ending is not None:
-            return ending(self, page, result, error, came)
+            return ending(self, page, result, error, page_info)
         if not on_driver:
-            rest.waiters = tell_all(waiters, outcome, None)
+            rest.waiters = complete_all(waiters, outcome, None)
             if reactor is None or not post(reactor, rest):
                 self.do_rest(rest)
             return True
@@ -675,7 +676,7 @@ cdef class Request(Operation):
         with cython.critical_section(self):  # after the count; another page may have begun
             if self._page == page:
                 self.core.finish()
-        rest.waiters = tell_all(waiters, outcome, None)
+        rest.waiters = complete_all(waiters, outcome, None)
         try:
             self.clear_up(rest)
         except BaseException as broken:
@@ -713,13 +714,13 @@ cdef class Request(Operation):
         if green_waiting:
             wake_greenlets(self)
         try:
-            if _bridges:
+            if _adapters:
                 close_the_closed()
         except BaseException as broken:
             failed = broken
         for waiter in rest.waiters:
             try:
-                tell(waiter, rest.outcome)
+                complete(waiter, rest.outcome)
             except BaseException as broken:
                 failed = broken
         try:
@@ -737,7 +738,7 @@ cdef class Request(Operation):
         except BaseException as broken:
             failed = broken
         try:
-            if rest.calls and type(result) is UNMADE:  # a callback was added meanwhile
+            if rest.calls and type(result) is LAZY_ROWS:  # a callback was added meanwhile
                 tell_rows(rest.calls, result)
             else:
                 for call in rest.calls:
@@ -828,7 +829,7 @@ cdef class Request(Operation):
         if in_greenlet is not None:
             in_greenlet.let_go()
         result, error, _, _ = outcome
-        if error is None and type(result) is UNMADE:
+        if error is None and type(result) is LAZY_ROWS:
             try:
                 result = opened(result)
             except Exception as broken:
@@ -842,7 +843,7 @@ cdef class Request(Operation):
         with cython.critical_section(self):
             self._callbacks = self._errbacks = ()
 
-    def _settle(self):
+    def _wait_for_outcome(self):
         """Wait for the outcome. Ctrl-C interrupts the wait and leaves the request unchanged."""
         return self.settled()
 
@@ -853,7 +854,7 @@ cdef class Request(Operation):
         if self.home is None:  # a session that a program wrapped in its own object cannot be asked
             on_io_thread = isinstance(self.session, SessionFields) and (<SessionFields> self.session)._on_io_thread()
         else:
-            on_io_thread = self.home.core.on_role()
+            on_io_thread = self.home.core.is_owner()
         if on_io_thread:
             raise error_class("DriverException")(
                 "a request cannot be waited for on the driver's I/O thread (in a callback): its response would never "
@@ -870,17 +871,17 @@ cdef class Request(Operation):
         """Wait for the outcome and return the application's result, or raise its exception."""
         cdef tuple outcome = self._outcome
         if outcome is None:
-            outcome = self._settle()  # by its Python name: tests replace it
+            outcome = self._wait_for_outcome()  # by its Python name: tests replace it
         if outcome[1] is not None:
             raise_waited(outcome)
         return answer_of(result_type, self, outcome)
 
     def __await__(self):
-        return settling(self, True)
+        return awaitable(self, True)
 
-    def _settle_async(self):
-        """As :meth:`_settle`, without blocking the running loop; an ``await`` delegates to it."""
-        return settling(self, False)
+    def _await_outcome(self):
+        """As :meth:`_wait_for_outcome`, without blocking the running loop; an ``await`` delegates to it."""
+        return awaitable(self, False)
 
     cdef object awaited(self, tuple outcome):
         """Return the result of *outcome*, or raise its exception, for one of several tasks that may wait at a time."""
@@ -896,7 +897,7 @@ cdef class Request(Operation):
     cdef object join(self, loop, waiter):
         cdef tuple others, waiters
         cdef bint joined = False
-        cdef LoopQueue queue = bridge_to(loop).queue
+        cdef CompletionQueue queue = adapter_for(loop).queue
         cdef _Waiter entry
         if type(waiter) is _Awaiting:
             (<_Awaiting> waiter).queue = queue

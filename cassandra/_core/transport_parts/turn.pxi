@@ -4,14 +4,14 @@
 # While a loop's queue is drained that loop runs here, by construction, unless another loop is run inside of it. asyncio
 # stores an object for the running loop (``running_loop_note``): while it is the same object, kept alive here so that no
 # other can have its address, the loop is the same. Without such an object asyncio is called. The adapter of the loop
-# (``Bridge``) is cached in the same way.
+# (``LoopAdapter``) is cached in the same way.
 
 cdef extern from *:
     """
     struct FastcqlTurn {
         PyObject* loop;  // NULL: not known
         PyObject* noted;
-        PyObject* bridge;
+        PyObject* adapter;
         uint32_t process;
     };
     static thread_local FastcqlTurn fastcql_turn = {nullptr, nullptr, nullptr, 0};
@@ -19,7 +19,7 @@ cdef extern from *:
     ctypedef struct FastcqlTurn:
         PyObject* loop
         PyObject* noted
-        PyObject* bridge
+        PyObject* adapter
         uint32_t process
     FastcqlTurn fastcql_turn
 
@@ -61,7 +61,7 @@ cdef class _Turn:
 
     cdef object loop
     cdef object noted
-    cdef object bridge
+    cdef object adapter
     cdef FastcqlTurn before
 
     cdef int begin(self) except -1:
@@ -73,12 +73,12 @@ cdef class _Turn:
             fastcql_turn.loop = NULL
             return 0
         self.noted = <object> noted
-        self.bridge = find_bridge(self.loop)
+        self.adapter = find_adapter(self.loop)
         fastcql_turn.loop = <PyObject*> self.loop
         fastcql_turn.noted = noted
-        fastcql_turn.bridge = <PyObject*> self.bridge
-        if self.bridge is None:
-            fastcql_turn.bridge = NULL
+        fastcql_turn.adapter = <PyObject*> self.adapter
+        if self.adapter is None:
+            fastcql_turn.adapter = NULL
         fastcql_turn.process = fork_generation()
         return 0
 

@@ -1,9 +1,9 @@
 # Writes: rows of Arrow batches as requests, many under one operation; cpp/transport/writes.h has the states of a write.
 #
-# One thread at a time launches and harvests: that of a caller, or of an asyncio loop. The I/O thread delivers outcomes,
-# as to any operation. A void result without extras ends a write here. Any other outcome is appended to ``ended``, its
-# write is held, and Python code decides: ``again``, ``frame`` (its rows continue as requests of their own) or
-# ``close``.
+# One thread at a time submits and takes outcomes: that of a caller, or of an asyncio loop. The I/O thread delivers
+# outcomes, as to any operation. A void result without extras ends a write here. Any other outcome is appended to
+# ``ended``, its write is held, and Python code decides: ``again``, ``frame`` (its rows continue as requests of their
+# own) or ``close``.
 
 cdef enum:
     VOID = 1
@@ -26,7 +26,7 @@ HELD = <int> NOT_SENT
 
 
 @cython.final
-cdef class Way:
+cdef class WriteSender:
     """A connection that writes were sent by, with its pool and host."""
 
     cdef readonly object host
@@ -44,8 +44,8 @@ cdef class Writes(Operation):
     cdef WriteFrames* frames
     cdef WriteFrames* repeated
     cdef list kept  # the Rows of sources, oldest first
-    cdef list ways
-    cdef dict way_of  # by connection
+    cdef list senders
+    cdef dict sender_of  # by connection
     cdef dict windows  # by host; None: the number in flight is fixed
     cdef object route
     cdef object not_sent
@@ -64,7 +64,7 @@ cdef class Writes(Operation):
     cdef bint pending  # frames has a request without a write
     cdef uint32_t source
     cdef int64_t first  # number of the first row of the source
-    cdef Batch held  # outcomes that were taken; those before *at* are harvested
+    cdef Batch held  # outcomes that were taken; those before *at* are processed
     cdef bint holds
     cdef size_t at
     cdef readonly int64_t reached
@@ -84,8 +84,8 @@ cdef class Writes(Operation):
         self.pools_of = pools
         self.not_sent = not_sent
         self.kept = []
-        self.ways = []
-        self.way_of = {}
+        self.senders = []
+        self.sender_of = {}
         self.ended = collections.deque()
         self.most = most
         self.windows = {} if adaptive else None
@@ -201,10 +201,10 @@ cdef class Writes(Operation):
         cdef uint32_t number
         cdef Write* write
         cdef int tries
-        cdef Way way = None
+        cdef WriteSender sender = None
         for tries in range(TRIES):
-            way = self.way_for(token)
-            if way is None or way.window is None or way.window.window.has_room():
+            sender = self.sender_for(token)
+            if sender is None or sender.window is None or sender.window.window.has_room():
                 break
         else:
             return NO_ROOM
@@ -222,10 +222,10 @@ cdef class Writes(Operation):
         if not self.frames.close(write.timestamp, self.block_of(token)):
             raise MemoryError("no memory for a request of an ingest")
         self.encoded += self.frames.size()
-        if way is None:
+        if sender is None:
             self.ended.append((number, None, None))
             return NOT_SENT
-        return self.submit(number, way, self.frames)
+        return self.submit(number, sender, self.frames)
 
     cdef int64_t next_stamp(self) except? -1:
         """Return a timestamp that is later than the one before, from any source."""
@@ -245,109 +245,109 @@ cdef class Writes(Operation):
     cdef int block_of(self, int64_t token) except -2:
         return -1 if self.block is None else self.block(token if self.routed else None)
 
-    cdef Way way_for(self, int64_t token):
+    cdef WriteSender sender_for(self, int64_t token):
         """Return the connection for a token; None if none accepts requests now."""
-        cdef Place place = place_of(self.route, self.routed, token)
-        if place is None:
+        cdef Target target = target_of(self.route, self.routed, token)
+        if target is None:
             return None
-        pool = self.pools_of.pools.get(place.host)
+        pool = self.pools_of.pools.get(target.host)
         if pool is None:
             return None
         try:
-            connection = connection_of(<PoolFields?> pool, self.routed, token, place.shard)
+            connection = connection_of(<PoolFields?> pool, self.routed, token, target.shard)
         except self.not_sent:
             return None
-        return self.way_by(place.host, pool, connection)
+        return self.sender_by(target.host, pool, connection)
 
-    cdef Way way_by(self, host, pool, ConnectionBase connection):
-        cdef Way way = <Way> self.way_of.get(connection)
-        if way is not None:
-            return way
+    cdef WriteSender sender_by(self, host, pool, ConnectionBase connection):
+        cdef WriteSender sender = <WriteSender> self.sender_of.get(connection)
+        if sender is not None:
+            return sender
         if connection.dialect is not self.dialect:
             return None
-        way = Way.__new__(Way)
-        way.host = host
-        way.pool = pool
-        way.connection = connection
+        sender = WriteSender.__new__(WriteSender)
+        sender.host = host
+        sender.pool = pool
+        sender.connection = connection
         if self.windows is not None:
-            way.window = self.windows.get(host)
-            if way.window is None:
-                way.window = self.windows[host] = HostWindow(FIRST_WINDOW, self.most_of_host)
-        self.add_way(way)
-        return way
+            sender.window = self.windows.get(host)
+            if sender.window is None:
+                sender.window = self.windows[host] = HostWindow(FIRST_WINDOW, self.most_of_host)
+        self.add_sender(sender)
+        return sender
 
-    cdef int add_way(self, Way way) except -1:
+    cdef int add_sender(self, WriteSender sender) except -1:
         """Add a connection, in place of a closed one if there is one: an endless stream outlives many connections."""
-        cdef Way old
-        for index in range(len(self.ways)):
-            old = <Way> self.ways[index]
+        cdef WriteSender old
+        for index in range(len(self.senders)):
+            old = <WriteSender> self.senders[index]
             if old.in_flight == 0 and old.connection.closed():
-                del self.way_of[old.connection]
-                self.ways[index] = way
-                way.number = <uint32_t> index
-                self.way_of[way.connection] = way
+                del self.sender_of[old.connection]
+                self.senders[index] = sender
+                sender.number = <uint32_t> index
+                self.sender_of[sender.connection] = sender
                 return 0
-        way.number = <uint32_t> len(self.ways)
-        self.ways.append(way)
-        self.way_of[way.connection] = way
+        sender.number = <uint32_t> len(self.senders)
+        self.senders.append(sender)
+        self.sender_of[sender.connection] = sender
         return 0
 
-    cdef int submit(self, uint32_t number, Way way, WriteFrames* frames) except -1:
+    cdef int submit(self, uint32_t number, WriteSender sender, WriteFrames* frames) except -1:
         cdef Write* write = self.table.find(number)
         cdef Submitted submitted
-        write.way = way.number
+        write.sender = sender.number
         write.state = WriteState.InFlight
         write.attempts += 1
         write.stream = -1
         try:
-            if way.connection.direct is None:
+            if sender.connection.direct is None:
                 frame = PyBytes_FromStringAndSize(<const char*> frames.data(), <Py_ssize_t> frames.size())
-                self.reactor = way.connection.reactor
+                self.reactor = sender.connection.reactor
                 write.sent = monotonic_now()
-                write.stream = way.connection.submit(
+                write.stream = sender.connection.submit(
                     frame, self, number, None if self.timeout == NO_TIMEOUT else self.timeout, True
                 )
             else:
-                self.reactor = way.connection.direct.reactor
-                submitted = way.connection.direct.put_bytes(
+                self.reactor = sender.connection.direct.reactor
+                submitted = sender.connection.direct.put_bytes(
                     frames.data(), frames.size(), self, number, self.timeout, True
                 )
                 write.stream = submitted.stream
                 write.sent = submitted.started
         except self.not_sent as error:
             write.state = WriteState.Held
-            self.ended.append((number, error, way))
+            self.ended.append((number, error, sender))
             return NOT_SENT
         except Exception as error:
-            if way.connection.direct is None or isinstance(error, MemoryError):  # else raised by a signal handler
+            if sender.connection.direct is None or isinstance(error, MemoryError):  # else raised by a signal handler
                 write.state = WriteState.Held
             raise
         finally:  # a signal handler's exception is raised after the submit
             if write.state == WriteState.InFlight:
-                way.in_flight += 1
+                sender.in_flight += 1
                 self.in_flight += 1
-                if way.window is not None:
-                    way.window.window.sent()
+                if sender.window is not None:
+                    sender.window.window.sent()
         return AS_ASKED
 
     def again(self, uint32_t number):
         cdef Write* write = self.held_write(number)
-        cdef Way way = self.way_for(write.token)
-        if way is None:
+        cdef WriteSender sender = self.sender_for(write.token)
+        if sender is None:
             self.ended.append((number, None, None))
             return NOT_SENT
-        if way.window is not None and not way.window.window.has_room():
+        if sender.window is not None and not sender.window.window.has_room():
             return NO_ROOM
         self.make_again(write)
-        return self.submit(number, way, self.repeated)
+        return self.submit(number, sender, self.repeated)
 
     def again_by(self, uint32_t number, host, pool, connection):
         cdef Write* write = self.held_write(number)
-        cdef Way way = self.way_by(host, pool, connection)
-        if way is None:
+        cdef WriteSender sender = self.sender_by(host, pool, connection)
+        if sender is None:
             return False
         self.make_again(write)
-        self.submit(number, way, self.repeated)
+        self.submit(number, sender, self.repeated)
         return True
 
     cdef int make_again(self, Write* write) except -1:
@@ -380,14 +380,14 @@ cdef class Writes(Operation):
 
     def send(self):
         if self.reactor is not None:
-            self.reactor.send_unsent()
+            self.reactor.flush()
 
     # ---- outcomes
 
-    def harvest(self):
+    def take_outcomes(self):
         cdef uint32_t number
         cdef Write* write
-        cdef Way way
+        cdef WriteSender sender
         cdef Outcome* outcome
         if self.enter_process():
             self.holds = False
@@ -404,21 +404,21 @@ cdef class Writes(Operation):
             write = self.table.find(number)
             if write == NULL or write.state != WriteState.InFlight:  # a nudge
                 continue
-            way = <Way> self.ways[write.way]
-            way.in_flight -= 1
+            sender = <WriteSender> self.senders[write.sender]
+            sender.in_flight -= 1
             self.in_flight -= 1
             if is_void(outcome[0]):
-                if way.window is not None:
-                    way.window.window.answered()
+                if sender.window is not None:
+                    sender.window.window.answered()
                 self.done_with(write, write.count)
                 self.table.close(number)
                 continue
-            if way.window is not None:
-                way.window.window.gone()
+            if sender.window is not None:
+                sender.window.window.gone()
             write.state = WriteState.Held
             if outcome.failure.get() != NULL and outcome.failure.get().sent:
                 write.in_doubt = True
-            self.ended.append((number, wrap_outcome(outcome[0]), way))
+            self.ended.append((number, wrap_outcome(outcome[0]), sender))
         self.holds = False
         self.core.give_back(move(self.held))
 
@@ -440,23 +440,23 @@ cdef class Writes(Operation):
 
     def orphan(self, uint32_t number):
         cdef Write* write = self.table.find(number)
-        cdef Way way
+        cdef WriteSender sender
         if write == NULL or write.state != WriteState.InFlight or write.stream < 0:
             return False
-        way = <Way> self.ways[write.way]
-        if not way.connection.orphan(write.stream, self, number):
+        sender = <WriteSender> self.senders[write.sender]
+        if not sender.connection.orphan(write.stream, self, number):
             return False
         write.state = WriteState.Held
         write.in_doubt = True
-        way.in_flight -= 1
+        sender.in_flight -= 1
         self.in_flight -= 1
-        if way.window is not None:
-            way.window.window.gone()
+        if sender.window is not None:
+            sender.window.window.gone()
         return True
 
     def congested(self, uint32_t number):
         cdef Write* write = self.held_write(number)
-        cdef HostWindow window = (<Way> self.ways[write.way]).window
+        cdef HostWindow window = (<WriteSender> self.senders[write.sender]).window
         if window is not None:
             window.window.congested(write.sent, monotonic_now())
 
@@ -496,8 +496,8 @@ cdef class Writes(Operation):
         self.pending = False
         self.sources.clear()
         self.kept.clear()
-        self.ways.clear()
-        self.way_of.clear()
+        self.senders.clear()
+        self.sender_of.clear()
         self.route = self.reactor = None
 
 

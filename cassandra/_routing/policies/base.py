@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.objects import public, set_state, state_of
-from cassandra._core.routing import Place
+from cassandra._core.routing import Target
 
 if TYPE_CHECKING:
     from cassandra._core.routing import Count, Tablet
@@ -141,10 +141,10 @@ class Wanted:
             return ()
         return self.state.replicas(self.keyspace, self.token)
 
-    def place(self, host: Host) -> Place:
+    def target(self, host: Host) -> Target:
         """Return *host* as a target, with the shard of the tablet on it."""
         shard = None if self.tablet is None else self.tablet.get_replica_shard_id(host.host_id)  # type: ignore[arg-type]
-        return Place(host, shard)
+        return Target(host, shard)
 
 
 class BuiltIn(Protocol):

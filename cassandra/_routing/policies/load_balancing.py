@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.locks import caller_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
-from cassandra._core.routing import Count, Meter, ReplicasFirst, Rotation, TierPlan
+from cassandra._core.routing import Count, LatencyAverage, ReplicasFirst, Rotation, TierPlan
 from cassandra._net.endpoint import EndPoint
 from cassandra._routing.metadata import ClusterState
 
@@ -637,14 +637,14 @@ class LatencyAwarePolicy(WrapperPolicy):
 
     def __init__(self, child_policy: LoadBalancingPolicy, half_life: float = 1.0) -> None:
         super().__init__(child_policy)
-        Meter(half_life)  # validates it
+        LatencyAverage(half_life)  # validates it
         self.half_life = half_life
-        self._meters: dict[Host, Meter] = {}
+        self._averages: dict[Host, LatencyAverage] = {}
 
     def latency(self, host: Host) -> float | None:
         """Return the recent latency of *host* in seconds, after decay; None if none was recorded."""
-        meter = self._meters.get(host)
-        return None if meter is None else meter.read(monotonic()) or None
+        average = self._averages.get(host)
+        return None if average is None else average.read(monotonic()) or None
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
         """Return the child's plan."""
@@ -654,21 +654,21 @@ class LatencyAwarePolicy(WrapperPolicy):
     def on_remove(self, *args: Any, **kwargs: Any) -> None:
         super().on_remove(*args, **kwargs)
         if args:
-            self._meters.pop(args[0], None)
+            self._averages.pop(args[0], None)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
         return fallback_of(self._child_policy, wanted)
 
-    def _meter_of(self, host: Host) -> Meter:
-        return self._meters.get(host) or self._meters.setdefault(host, Meter(self.half_life))
+    def _average_of(self, host: Host) -> LatencyAverage:
+        return self._averages.get(host) or self._averages.setdefault(host, LatencyAverage(self.half_life))
 
     def _measured(self, host: Host, seconds: float, answered: bool) -> None:
         """Record that a request to *host* ended after *seconds*. A failed one (not *answered*) counts only if it was
         slow: a host that rejects everything is fast."""
-        meter, now = self._meters.get(host), monotonic()
-        if meter is None:
+        average, now = self._averages.get(host), monotonic()
+        if average is None:
             if host.is_up is False:  # it may have left
                 return
-            meter = self._meter_of(host)
-        if answered or seconds > meter.read(now):
-            meter.add(seconds, now)
+            average = self._average_of(host)
+        if answered or seconds > average.read(now):
+            average.add(seconds, now)

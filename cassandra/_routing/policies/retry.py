@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # ---- decisions after a failed attempt
 
 #: (one of the RetryPolicy constants, consistency level of the next try or None, optionally seconds to wait before)
-Verdict = tuple[int, int | None] | tuple[int, int | None, float | None]
+RetryDecision = tuple[int, int | None] | tuple[int, int | None, float | None]
 
 
 def is_idempotent(query: Any) -> bool:
@@ -69,7 +69,7 @@ class RetryPolicy:
         received_responses: int,
         data_retrieved: bool,
         retry_num: int,
-    ) -> Verdict:
+    ) -> RetryDecision:
         """Decide after a read with too few responses in time. Retry once if there were enough responses but not the
         data: the coordinator has then detected the slow replica."""
         if retry_num == 0 and received_responses >= required_responses and not data_retrieved:
@@ -84,7 +84,7 @@ class RetryPolicy:
         required_responses: int,
         received_responses: int,
         retry_num: int,
-    ) -> Verdict:
+    ) -> RetryDecision:
         """Decide after a write that too few replicas acknowledged in time. Retry once if it was the batch log (a
         :class:`~cassandra.WriteType`) of an idempotent batch."""
         if retry_num == 0 and write_type == WriteType.BATCH_LOG and is_idempotent(query):
@@ -98,12 +98,14 @@ class RetryPolicy:
         required_replicas: int,
         alive_replicas: int,
         retry_num: int,
-    ) -> Verdict:
+    ) -> RetryDecision:
         """Decide after the coordinator reported too few live replicas; it did not execute the request. Retry once on
         the next host: this one may be partitioned from the others."""
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
-    def on_request_error(self, query: Any, consistency: int | None, error: BaseException, retry_num: int) -> Verdict:
+    def on_request_error(
+        self, query: Any, consistency: int | None, error: BaseException, retry_num: int
+    ) -> RetryDecision:
         """Decide after a failure of the coordinator or its connection: overloaded, bootstrapping, server error,
         truncate error, lost connection. Retry on the next host if the statement cannot be executed twice
         unintentionally."""
@@ -114,16 +116,16 @@ class RetryPolicy:
 class FallthroughRetryPolicy(RetryPolicy):
     """Never retries: every error is raised to the application."""
 
-    def on_read_timeout(self, *args: Any, **kwargs: Any) -> Verdict:
+    def on_read_timeout(self, *args: Any, **kwargs: Any) -> RetryDecision:
         return self.RETHROW, None
 
-    def on_write_timeout(self, *args: Any, **kwargs: Any) -> Verdict:
+    def on_write_timeout(self, *args: Any, **kwargs: Any) -> RetryDecision:
         return self.RETHROW, None
 
-    def on_unavailable(self, *args: Any, **kwargs: Any) -> Verdict:
+    def on_unavailable(self, *args: Any, **kwargs: Any) -> RetryDecision:
         return self.RETHROW, None
 
-    def on_request_error(self, *args: Any, **kwargs: Any) -> Verdict:
+    def on_request_error(self, *args: Any, **kwargs: Any) -> RetryDecision:
         return self.RETHROW, None
 
 
@@ -131,13 +133,13 @@ class FallthroughRetryPolicy(RetryPolicy):
 class NeverRetryPolicy(RetryPolicy):
     """Does not retry timeouts and unavailability; failures of the coordinator are retried as by the default policy."""
 
-    def on_read_timeout(self, *args: Any, **kwargs: Any) -> Verdict:
+    def on_read_timeout(self, *args: Any, **kwargs: Any) -> RetryDecision:
         return self.RETHROW, None
 
-    def on_write_timeout(self, *args: Any, **kwargs: Any) -> Verdict:
+    def on_write_timeout(self, *args: Any, **kwargs: Any) -> RetryDecision:
         return self.RETHROW, None
 
-    def on_unavailable(self, *args: Any, **kwargs: Any) -> Verdict:
+    def on_unavailable(self, *args: Any, **kwargs: Any) -> RetryDecision:
         return self.RETHROW, None
 
 
@@ -165,7 +167,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         received_responses: int,
         data_retrieved: bool,
         retry_num: int,
-    ) -> Verdict:
+    ) -> RetryDecision:
         if retry_num != 0 or ConsistencyLevel.is_serial(consistency):
             return self.RETHROW, None
         if received_responses < required_responses:
@@ -180,7 +182,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         required_responses: int,
         received_responses: int,
         retry_num: int,
-    ) -> Verdict:
+    ) -> RetryDecision:
         if retry_num != 0:
             return self.RETHROW, None
         if write_type in (WriteType.SIMPLE, WriteType.BATCH, WriteType.COUNTER):
@@ -198,14 +200,14 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         required_replicas: int,
         alive_replicas: int,
         retry_num: int,
-    ) -> Verdict:
+    ) -> RetryDecision:
         if retry_num != 0:
             return self.RETHROW, None
         if ConsistencyLevel.is_serial(consistency):
             return self.RETRY_NEXT_HOST, None
         return self._downgrade(alive_replicas)
 
-    def _downgrade(self, replicas: int) -> Verdict:
+    def _downgrade(self, replicas: int) -> RetryDecision:
         """Retry at the highest level that *replicas* allow."""
         for count, level in (
             (3, ConsistencyLevel.THREE),
@@ -242,7 +244,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         received_responses: int,
         data_retrieved: bool,
         retry_num: int,
-    ) -> Verdict:
+    ) -> RetryDecision:
         worth = received_responses >= required_responses and not data_retrieved
         return self._retry(worth, self.RETRY, consistency, retry_num)
 
@@ -254,7 +256,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         required_responses: int,
         received_responses: int,
         retry_num: int,
-    ) -> Verdict:
+    ) -> RetryDecision:
         worth = write_type == WriteType.BATCH_LOG and is_idempotent(query)
         return self._retry(worth, self.RETRY, consistency, retry_num)
 
@@ -265,13 +267,15 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         required_replicas: int,
         alive_replicas: int,
         retry_num: int,
-    ) -> Verdict:
+    ) -> RetryDecision:
         return self._retry(True, self.RETRY_NEXT_HOST, None, retry_num)
 
-    def on_request_error(self, query: Any, consistency: int | None, error: BaseException, retry_num: int) -> Verdict:
+    def on_request_error(
+        self, query: Any, consistency: int | None, error: BaseException, retry_num: int
+    ) -> RetryDecision:
         return self._retry(may_resend(query, error), self.RETRY_NEXT_HOST, None, retry_num)
 
-    def _retry(self, worth: bool, decision: int, consistency: int | None, retry_num: int) -> Verdict:
+    def _retry(self, worth: bool, decision: int, consistency: int | None, retry_num: int) -> RetryDecision:
         if not worth or retry_num >= self.max_num_retries:
             return self.RETHROW, None, None
         # 2 ** 64 exceeds any maximum; larger powers would overflow a float.

@@ -8,7 +8,7 @@ own plan is used.
 Silent hosts (``Host.is_suspect``) come last in any policy's plan: native plans select them only if there are no others,
 and all other plans go through ``SuspectsLast``. A far host that responds is better than a near one that does not.
 
-A router returns targets (``Place``): a host, and its shard that holds the request's tablet.
+A router returns targets (``Target``): a host, and its shard that holds the request's tablet.
 
 A policy that was populated with metadata that are not this driver's, a mock of a test or a substitute written by a
 program, uses the public methods of these metadata, as scylla-driver's policies do.
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import getrandbits
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
-from cassandra._core.routing import Place, RouteHosts, RoutePlan, RouteRing, SuspectsLast, TabletMap
+from cassandra._core.routing import RouteHosts, RoutePlan, RouteRing, SuspectsLast, TabletMap, Target
 from cassandra._routing.metadata import ClusterState, Topology
 
 from .base import BuiltIn, Leaf, LoadBalancingPolicy, Wanted, keeps_order
@@ -91,7 +91,7 @@ class Router:
         token: int | None,
         statement: Any,
         level: int | None = None,
-    ) -> tuple[Place | None, Iterator[Place] | None]:
+    ) -> tuple[Target | None, Iterator[Target] | None]:
         """Return the first target (None if there is none) and, if the plan was made already, the rest of it."""
         plan = self._plan_of(Wanted.of(state, keyspace, token, statement, level))
         return next(plan, None), plan
@@ -102,19 +102,19 @@ class Router:
         keyspace: str | None,
         token: int | None,
         statement: Any,
-        picked: Place | None,
+        picked: Target | None,
         level: int | None = None,
-    ) -> Iterator[Place]:
+    ) -> Iterator[Target]:
         """Return the targets on other hosts, after :meth:`start` returned no rest and its host failed."""
         plan = self._plan_of(Wanted.of(state, keyspace, token, statement, level))
-        return (place for place in plan if picked is None or place.host is not picked.host)
+        return (target for target in plan if picked is None or target.host is not picked.host)
 
-    def at(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any, host: Host) -> Place:
+    def at(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any, host: Host) -> Target:
         """Return the target on *host*, without the policy."""
-        return Wanted.of(state, keyspace, token, statement).place(host)
+        return Wanted.of(state, keyspace, token, statement).target(host)
 
-    def _plan_of(self, wanted: Wanted) -> Iterator[Place]:
-        return map(wanted.place, SuspectsLast(fallback_of(self.policy, wanted)))
+    def _plan_of(self, wanted: Wanted) -> Iterator[Target]:
+        return map(wanted.target, SuspectsLast(fallback_of(self.policy, wanted)))
 
 
 class PickingRouter(Router):
@@ -147,7 +147,7 @@ class PickingRouter(Router):
         token: int | None,
         statement: Any,
         level: int | None = None,
-    ) -> tuple[Place | None, Iterator[Place] | None]:
+    ) -> tuple[Target | None, Iterator[Target] | None]:
         ring = state.topology.ring
         if (ring is not None and not ring.murmur3) or self._chain.is_targeted(statement):
             return super().start(state, keyspace, token, statement, level)
@@ -163,7 +163,7 @@ class PickingRouter(Router):
         table: str | None,
         statement: Any,
         level: int | None = None,
-    ) -> Callable[[int | None], Place | None]:
+    ) -> Callable[[int | None], Target | None]:
         """Return a function from token to first target for requests of *statement*, valid while *state* is current."""
         return self.plan(state, keyspace, table, keeps_order(statement, level))
 
@@ -218,7 +218,7 @@ class Chain:
                 self.token_aware = policy
             if hasattr(policy, "predicate"):
                 self._predicates.append(policy.predicate)
-            if self.latency_aware is None and hasattr(policy, "_meter_of"):
+            if self.latency_aware is None and hasattr(policy, "_average_of"):
                 self.latency_aware = policy
             self._targets |= hasattr(policy, "_targets_hosts")
             policy = child
@@ -246,7 +246,7 @@ class Chain:
             self._predicates,
             state.tablets,
             getrandbits(64),
-            None if self.latency_aware is None else self.latency_aware._meter_of,
+            None if self.latency_aware is None else self.latency_aware._average_of,
             self.in_flight,
         )
 

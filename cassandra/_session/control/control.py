@@ -10,7 +10,7 @@ events were missed, and its node is up: pending reconnects to that host are made
 
 A node may reject queries (it is overloaded, its replicas time out) while its connection works and still reports
 changes. The changes must be read all the same, or the metadata would be wrong until the next change: a failed refresh
-is repeated on the strand, with growing delays, until it succeeds (:class:`Due`).
+is repeated on the strand, with growing delays, until it succeeds (:class:`RepeatedRefresh`).
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class ControlConnection:
         self.search = Search(self._cluster, self.strand, self._connect_to)
         self._nodes_queued = False
         self.events = EventRouter(self._cluster, self)
-        self._due_nodes = Due(self._cluster, self.strand, "node list", self._refresh_nodes_quietly)
-        self._due_schema = Due(self._cluster, self.strand, "schema", self._refresh_noted_schema)
+        self._node_refresh = RepeatedRefresh(self._cluster, self.strand, "node list", self._refresh_nodes_quietly)
+        self._schema_refresh = RepeatedRefresh(self._cluster, self.strand, "schema", self._refresh_noted_schema)
 
     def leave_to_parent(self) -> None:
         """Drop the connection in a forked child: it is the parent's."""
@@ -146,7 +146,7 @@ class ControlConnection:
         before, self.connection, self._candidate = self.connection, connection, None
         self.was_connected = True
         self._nodes_read(listing)
-        self._due_schema.worked()
+        self._schema_refresh.worked()
         self._cluster.membership.answers(connection.host_id, others_too=self.search.tries > 0)
         if before is not None:
             before.close()
@@ -311,15 +311,15 @@ class ControlConnection:
 
     def _nodes_read(self, listing: NodeList) -> None:
         if listing.failed:
-            self._due_nodes.again()
+            self._node_refresh.again()
         else:
-            self._due_nodes.worked()
+            self._node_refresh.worked()
 
     def _refresh_nodes_quietly(self) -> None:
         self._nodes_queued = False
         if self.connection is None:
             return  # the next one reads the node list anyway
-        self._quietly(self._refresh_nodes, self._due_nodes)
+        self._quietly(self._refresh_nodes, self._node_refresh)
 
     def _refresh_schema(self, targets: list[SchemaTarget]) -> None:
         connection = self.current()
@@ -329,7 +329,7 @@ class ControlConnection:
         except BaseException as error:
             if noted:
                 self.events.give_back(noted)
-                self._due_schema.failed(error, connection.endpoint)
+                self._schema_refresh.failed(error, connection.endpoint)
             raise
 
     def _refresh_noted_schema(self) -> None:
@@ -338,14 +338,14 @@ class ControlConnection:
             return  # the next one reads the whole schema anyway
         later = self._cluster.schema_changes.will_be_read()
         noted = [one for one in self.events.take_schema() if not any(covers(wide, one) for wide in later)]
-        if noted and not self._quietly(lambda: self.refresher.schema(connection, merged(noted)), self._due_schema):
+        if noted and not self._quietly(lambda: self.refresher.schema(connection, merged(noted)), self._schema_refresh):
             self.events.give_back(noted)
         else:
-            self._due_schema.worked()
+            self._schema_refresh.worked()
 
-    def _quietly(self, refresh: Callable[[], object], due: Due) -> bool:
+    def _quietly(self, refresh: Callable[[], object], repeated: RepeatedRefresh) -> bool:
         """Run a refresh without a waiter; return True if it succeeded. If the node does not respond, another one is
-        searched and read completely; if it responds with an error, the refresh is *due*."""
+        searched and read completely; if it responds with an error, the refresh is *repeated*."""
         connection = self.connection
         try:
             refresh()
@@ -354,7 +354,7 @@ class ControlConnection:
                 why = f"Metadata could not be read over the control connection to {connection.endpoint} ({error})"
                 self.search.begin(why, connection.endpoint)
         except Exception as error:
-            due.failed(error, connection and connection.endpoint)
+            repeated.failed(error, connection and connection.endpoint)
         else:
             return True
         return False
@@ -398,7 +398,7 @@ class ControlConnection:
 # ---- retries of a failed refresh
 
 
-class Due:
+class RepeatedRefresh:
     """Repeats *refresh*, which reads *what*, after a failure until it succeeds."""
 
     def __init__(self, cluster: Cluster, strand: Strand, what: str, refresh: Callable[[], object]) -> None:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, overload
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import OperationTimedOut, repeated_paging_state
 from cassandra._base.locks import driver_lock
-from cassandra._base.process import Bell
+from cassandra._base.process import AutoResetEvent
 from cassandra._base.server_errors import ErrorMessage
-from cassandra._core.codec import RowsPage, UnreadRows
+from cassandra._core.codec import RawRows, RowsPage
 from cassandra._wire.messages.requests import QueryMessage
 from cassandra._wire.rows import decode_page, dict_factory
 from cassandra._wire.types.base import with_own_functions
@@ -41,8 +41,8 @@ def rows_of(message: Any) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in message.parsed_rows or ()]
 
 
-def _decoded(page: RowsPage | UnreadRows) -> list[Row]:
-    page = page.page() if isinstance(page, UnreadRows) else page
+def _decoded(page: RowsPage | RawRows) -> list[Row]:
+    page = page.page() if isinstance(page, RawRows) else page
     return list(decode_page(with_own_functions(page), dict_factory))
 
 
@@ -54,12 +54,12 @@ class Rows(Sequence[Row]):
     """
 
     def __init__(self) -> None:
-        self._held: list[Row] | tuple[UnreadRows | RowsPage | list[Row], ...] = ()
+        self._held: list[Row] | tuple[RawRows | RowsPage | list[Row], ...] = ()
 
     def add(self, message: Any) -> None:
         """Add the rows of a further RESULT. Keeps no memory of the pool."""
         assert isinstance(self._held, tuple), "rows were decoded already"
-        if isinstance(message, UnreadRows):
+        if isinstance(message, RawRows):
             self._held = (*self._held, message)
         else:
             self._held = (*self._held, rows_of(message) if message.page is None else message.page.detached())
@@ -96,11 +96,11 @@ def gather_async(
     messages: Sequence[Any],
     timeout: float,
     on_done: Callable[[list[Any]], None],
-    unread: bool = False,
+    raw: bool = False,
 ) -> None:
     """Send all *messages*; call ``on_done(answers)`` once all responses arrived, each a message or an exception.
-    *on_done* runs on the I/O thread, or on the calling thread when nothing could be sent. *unread*: rows are
-    UnreadRows."""
+    *on_done* runs on the I/O thread, or on the calling thread when nothing could be sent. *raw*: rows are
+    RawRows."""
     answers: list[Any] = [None] * len(messages)
     waiting = len(messages)
     lock = driver_lock("gather")
@@ -118,20 +118,20 @@ def gather_async(
         on_done(answers)
     last = len(messages) - 1
     for position, message in enumerate(messages):
-        connection.request_async(message, partial(arrived, position), timeout, position < last, unread)
+        connection.request_async(message, partial(arrived, position), timeout, position < last, raw)
 
 
-def gather(connection: Connection, messages: Sequence[Any], timeout: float | None, unread: bool = False) -> list[Any]:
+def gather(connection: Connection, messages: Sequence[Any], timeout: float | None, raw: bool = False) -> list[Any]:
     """Send all *messages* and wait for all responses, each a message or an exception; as :func:`gather_async`."""
     limit = UNBOUNDED if timeout is None else timeout
-    done = Bell()
+    done = AutoResetEvent()
     collected: list[Any] = []
 
     def finish(answers: list[Any]) -> None:
         collected.extend(answers)
-        done.ring()
+        done.set()
 
-    gather_async(connection, messages, limit, finish, unread)
+    gather_async(connection, messages, limit, finish, raw)
     if not done.wait(limit + 5.0):  # request_async has a timeout of its own; this is a second safeguard
         raise OperationTimedOut({str(connection.endpoint): f"No response within {limit} s"}, connection.endpoint)
     return collected
@@ -147,7 +147,7 @@ def fetch(
     found: dict[str, Rows | BaseException] = {name: Rows() for name in queries}
     pending = {name: query(text, page_size) for name, text in queries.items()}
     while pending:
-        answers = gather(connection, list(pending.values()), timeout, unread=True)
+        answers = gather(connection, list(pending.values()), timeout, raw=True)
         following: dict[str, QueryMessage] = {}
         for name, answer in zip(pending, answers, strict=True):
             if isinstance(answer, BaseException):

@@ -27,7 +27,7 @@ from cassandra._base.constants import SchemaTargetType
 from cassandra._base.errors import DriverException, NoConnectionsAvailable
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
-from cassandra._base.process import Bell, renew
+from cassandra._base.process import AutoResetEvent, renew
 from cassandra._routing.policies import HostDistance
 from cassandra._routing.schema.queries import KEYSPACE_CONTENTS
 
@@ -265,12 +265,12 @@ def wait_in_session(
 
 def block(cluster: Cluster, ask: Round, wait_time: float) -> bool:
     """Wait on the calling thread."""
-    done = Bell()
+    done = AutoResetEvent()
     outcome = [False]
 
     def finish(agreed: bool) -> None:
         outcome[0] = agreed
-        done.ring()
+        done.set()
 
     AgreementWait(cluster, ask, wait_time, finish).start()
     done.wait(wait_time + 5.0)

@@ -19,7 +19,7 @@ from cassandra._base import threads
 from cassandra._base.errors import NoHostAvailable, UnresolvableContactPoints
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
-from cassandra._base.process import Bell
+from cassandra._base.process import AutoResetEvent
 from cassandra._base.real import socket, threading
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, is_numeric, unresolvable
 from cassandra._net.exchange import run_blocking
@@ -65,10 +65,10 @@ class ContactPoints:
     def resolve(self) -> list[EndPoint]:
         """Resolve all contact points now, and return their end points in random order. Blocks; raises
         UnresolvableContactPoints if there are none."""
-        done = Bell()
+        done = AutoResetEvent()
         found = self.look_up()
         if not found.is_done:
-            run_blocking(found.wait, done.ring)
+            run_blocking(found.wait, done.set)
             done.wait()
         return shuffled(self.take(found))
 

@@ -1,7 +1,7 @@
 """Host states: the one place where a :class:`Host` changes state (the set of hosts: ``hosts/topology.py``).
 
 L5. Owner: everything marked *strand* runs on ``Membership.strand``, one call at a time, in the order it was posted;
-``Host.is_up``, the policies' view of the hosts and ``_rising`` are written there only. Other threads post and never
+``Host.is_up``, the policies' view of the hosts and ``_coming_up`` are written there only. Other threads post and never
 wait. No lock is held while policies, sessions and listeners are called.
 
 States of a host and their transitions::
@@ -12,12 +12,12 @@ States of a host and their transitions::
     down     a Reconnector tries to reach it                    -> coming up: reached, on schedule or because of an
                                                                    UP event
     coming   reached; statements are prepared, pools opened     -> up, or down again when no pool opened
-    up       (``_rising``)
+    up       (``_coming_up``)
 
 While no host is up, each is tried about every second (``is_urgent``): there is no load to avoid. When the last one goes
 down, the delays of waiting reconnectors are shortened; when the first one is back, schedules begin anew.
 
-Each transition to coming up has a token (an object in ``_rising``): steps of an older transition that end late are
+Each transition to coming up has a token (an object in ``_coming_up``): steps of an older transition that end late are
 recognised by it and ignored.
 
 A program marks a host as up or down, adds or removes one by :class:`HostCommands`, which has no state: its commands run
@@ -67,7 +67,7 @@ class Membership:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.strand = cluster.scheduler.strand()
-        self._rising: dict[Host, object] = {}
+        self._coming_up: dict[Host, object] = {}
         self._up_since: dict[Host, float] = {}
         self._outage_since: float | None = None  # start of an outage, and time of its last log line
         self._told_at = 0.0
@@ -76,7 +76,7 @@ class Membership:
 
     def leave_to_parent(self) -> None:
         """Reset the state in a forked child: reconnectors and their pending steps stayed in the parent."""
-        self._rising = {}
+        self._coming_up = {}
         for host in self._cluster.metadata.all_hosts():
             host._reconnection_handler = None
             leave_to_parent(host)
@@ -145,7 +145,7 @@ class Membership:
 
     def examine(self, host: Host, convicted: bool, expected_down: bool) -> None:
         """Decide if a host with a failed connection is down, or only that connection failed."""
-        if not self._is_member(host) or host in self._rising or host.is_up is False:
+        if not self._is_member(host) or host in self._coming_up or host.is_up is False:
             return
         pools = self._pools(host)
         if not expected_down and any(pool.open_count or pool.is_opening or pool.is_reopening for pool in pools):
@@ -154,7 +154,7 @@ class Membership:
             self.take_down(host)
 
     def _proven(self, host: Host) -> None:
-        if host.is_up is None and host not in self._rising and self._is_member(host):
+        if host.is_up is None and host not in self._coming_up and self._is_member(host):
             self._set_up(host)
 
     def _on_event_up(self, address: str, port: int | None) -> None:
@@ -167,7 +167,7 @@ class Membership:
 
     def _lives(self, host: Host) -> None:
         """Use *host*, which probably can be reached, without waiting for the next scheduled attempt."""
-        if host in self._rising:
+        if host in self._coming_up:
             pass
         elif host.is_up:
             for session in self._sessions():
@@ -206,7 +206,7 @@ class Membership:
 
     def _on_event_down(self, address: str, port: int | None) -> None:
         host = self._cluster.metadata.get_host(address, port)
-        if host is None or host.is_up is False or host in self._rising:
+        if host is None or host.is_up is False or host in self._coming_up:
             return
         pools = self._pools(host)
         if any(pool.open_count for pool in pools):
@@ -234,7 +234,7 @@ class Membership:
         """Mark *host* as down: no pools, no requests, until it is reached again. Without *at_once* (True, False) a host
         that was up for some time is tried again at once."""
         before = host.is_up
-        self._rising.pop(host, None)
+        self._coming_up.pop(host, None)
         since = self._up_since.pop(host, None)
         host.set_down()
         if before is not False:
@@ -268,7 +268,7 @@ class Membership:
 
     def stop_reconnecting(self, host: Host) -> None:
         """Cancel attempts to reach *host*, and their pending steps."""
-        self._rising.pop(host, None)
+        self._coming_up.pop(host, None)
         handler = host.get_and_set_reconnection_handler(None)
         if handler is not None:
             handler.cancel()
@@ -289,7 +289,7 @@ class Membership:
         if not self._is_member(host):
             connection.close()
             return
-        token = self._rising[host] = object()
+        token = self._coming_up[host] = object()
 
         def answered(answers: list[Any]) -> None:
             if not self.strand.post(self._identified, host, token, connection, answers[0]):
@@ -299,7 +299,7 @@ class Membership:
 
     def _identified(self, host: Host, token: object, connection: Connection, answer: Any) -> None:
         """Check that the node is this host: another host may have its address, and its entry must be found first."""
-        if self._rising.get(host) is not token:
+        if self._coming_up.get(host) is not token:
             connection.close()
             return
         found = answer if isinstance(answer, BaseException) else next((row["host_id"] for row in rows_of(answer)), None)
@@ -320,7 +320,7 @@ class Membership:
         Reprepare(connection, statements, cluster.options.control_timeout, prepared).start()
 
     def _open_pools(self, host: Host, token: object) -> None:
-        if self._rising.get(host) is not token:
+        if self._coming_up.get(host) is not token:
             return
         if host.is_up is False:
             self._cluster.profile_manager.on_up(host)
@@ -328,7 +328,7 @@ class Membership:
         opening = [session.add_or_renew_pool(host, is_addition) for session in self._sessions()]
         waiting = [future for future in opening if future is not None]
         if not waiting:
-            self._risen(host, token, True)
+            self._has_come_up(host, token, True)
             return
         remaining = len(waiting)
         opened = False
@@ -338,7 +338,7 @@ class Membership:
             remaining -= 1
             opened = opened or opened_one
             if not remaining:
-                self._risen(host, token, opened)
+                self._has_come_up(host, token, opened)
 
         def finished(future: Any) -> None:
             self.strand.post(count, not future.cancelled() and future.exception() is None and future.result())
@@ -346,10 +346,10 @@ class Membership:
         for future in waiting:
             future.add_done_callback(finished)
 
-    def _risen(self, host: Host, token: object, opened: bool) -> None:
-        if self._rising.get(host) is not token:
+    def _has_come_up(self, host: Host, token: object, opened: bool) -> None:
+        if self._coming_up.get(host) is not token:
             return
-        del self._rising[host]
+        del self._coming_up[host]
         if not opened:
             self.take_down(host, at_once=False)
             return

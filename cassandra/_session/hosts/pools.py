@@ -28,7 +28,7 @@ from cassandra._net.backoff import Delays, Repeated
 from cassandra._net.pool import SILENCE_LIMIT, HostPool
 from cassandra._routing.policies import HostDistance
 from cassandra._session import scheduler
-from cassandra._session.request.admission import Line
+from cassandra._session.request.admission import Admission
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
@@ -54,7 +54,7 @@ class PoolSet(PoolSetFields):
         self._closed = False
         self.reopens = reopening
         self._waiting: list[Callable[[], None]] | None = [] if reopening else None
-        self.line = Line(session)
+        self.admission = Admission(session)
         self.pools: dict[Host, HostPool] = {}
         self.errors: dict[Host, BaseException] = {}
         self.channels = ChannelGroup()
@@ -92,9 +92,9 @@ class PoolSet(PoolSetFields):
             delays=self._cluster.membership.new_schedule,
             on_defunct=self._cluster.signal_connection_failure,
             max_requests=self._cluster.max_requests_per_host,
-            limit=self.line.limit,
+            limit=self.admission.limit,
             group=self.channels,
-            on_room=self.line.look,
+            on_room=self.admission.look,
             shards=self._cluster.shard_aware_options,
             silence_limit=self._silence_limit(),
             on_suspect=self._cluster.membership.suspected,
@@ -342,7 +342,7 @@ class PoolSet(PoolSetFields):
         for pool in pools.values():
             pool.close()
         self._end_waiting()
-        self.line.close()
+        self.admission.close()
 
 
 def tell_pools(

@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ProtocolVersion
+from cassandra._base.delegation import NONE, Attribute
 from cassandra._base.errors import DriverException
-from cassandra._base.face import NONE, Attribute
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.process import renew

@@ -25,7 +25,7 @@ from cassandra._session import aio
 
 from .report import IngestError, IngestReport, Progress, with_report
 from .sources import Batch, Options, batches_of_async, open_rows, open_source, outcome_of, rows_in
-from .target import Target
+from .target import IngestTarget
 from .writing import Writing
 
 GRACE = 2.0  # maximum seconds for in-flight requests after an interrupt
@@ -48,7 +48,7 @@ def ingest(options: Options, data: Any) -> IngestReport:
         names = column_names(first[0])
         target = options.target(session.prepare(options.text(names)), names)
         rows = target.rows(*first, 0)
-        writing = Writing(session, target, options.concurrency, options.wish.timestamp, options.stops)
+        writing = Writing(session, target, options.concurrency, options.target_options.timestamp, options.stops)
         progress = Progress(options.progress, writing, rows_in(data) if options.progress is True else None)
         writing.take(rows)
         return _run(writing, target, batches, progress, options.stops)
@@ -57,7 +57,9 @@ def ingest(options: Options, data: Any) -> IngestReport:
         close()
 
 
-def _run(writing: Writing, target: Target, batches: Iterator[Batch], progress: Progress, stops: bool) -> IngestReport:
+def _run(
+    writing: Writing, target: IngestTarget, batches: Iterator[Batch], progress: Progress, stops: bool
+) -> IngestReport:
     report: IngestReport | None = None
     try:
         going = True
@@ -82,7 +84,7 @@ def _run(writing: Writing, target: Target, batches: Iterator[Batch], progress: P
         writing.abandon()
 
 
-def _feed(writing: Writing, target: Target, batches: Iterator[Batch]) -> bool:
+def _feed(writing: Writing, target: IngestTarget, batches: Iterator[Batch]) -> bool:
     """Start writing the next batch; return False if there was none. An exception of the source ends the ingest after
     the rows taken so far are complete."""
     try:
@@ -197,10 +199,10 @@ async def _next_of(batches: AsyncIterator[Batch]) -> Batch | None:
 class _LoopWriting(Writing):
     """A writing whose outcomes are delivered by the loop adapter."""
 
-    def __init__(self, options: Options, target: Target) -> None:
+    def __init__(self, options: Options, target: IngestTarget) -> None:
         self._loop = asyncio.get_running_loop()
         self._waiter: Any = None
-        super().__init__(options.session, target, options.concurrency, options.wish.timestamp, options.stops)
+        super().__init__(options.session, target, options.concurrency, options.target_options.timestamp, options.stops)
         aio.deliver_to(self._loop, self)
 
     def _on_outcome(self) -> None:
@@ -211,7 +213,7 @@ class _LoopWriting(Writing):
             self._take_all()
         else:
             self.wake()  # first: if a signal handler raises in it, the outcomes remain, and it is called again
-            self.harvest()
+            self.take_outcomes()
 
     def wake(self, *_: Any) -> None:
         """End a wait."""
@@ -238,7 +240,7 @@ class _LoopWriting(Writing):
 
 
 async def _run_async(
-    writing: _LoopWriting, target: Target, source: _Source, progress: Progress, stops: bool
+    writing: _LoopWriting, target: IngestTarget, source: _Source, progress: Progress, stops: bool
 ) -> IngestReport:
     report: IngestReport | None = None
     coming: asyncio.Future[Batch | None] | None = None
@@ -271,7 +273,7 @@ async def _run_async(
         writing.abandon()
 
 
-def _feed_async(writing: _LoopWriting, target: Target, coming: asyncio.Future[Batch | None]) -> bool:
+def _feed_async(writing: _LoopWriting, target: IngestTarget, coming: asyncio.Future[Batch | None]) -> bool:
     """Start writing the batch of *coming*; return False if there was none."""
     try:
         batch = coming.result()

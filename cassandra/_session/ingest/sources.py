@@ -18,7 +18,7 @@ from cassandra._routing.policies import FallthroughRetryPolicy
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT
 
 from .report import IngestReport, failed
-from .target import Nulls, TableName, Target, Wish, statement_text
+from .target import IngestTarget, Nulls, TableName, TargetOptions, statement_text
 
 if TYPE_CHECKING:
     from cassandra._routing.schema import TableMetadata
@@ -72,7 +72,7 @@ class Options:
     ) -> None:
         session._check_open()
         self.session = session
-        self.wish = Wish(
+        self.target_options = TargetOptions(
             TableName(table, session.keyspace), columns, ttl, timestamp, nulls, batch_rows, already_encrypted
         )
         if nulls == "unset" and session.cluster.protocol_version < UNSET_VALUES:
@@ -96,18 +96,18 @@ class Options:
 
     @property
     def name(self) -> str:
-        return str(self.wish.name)
+        return str(self.target_options.name)
 
     def text(self, names: Sequence[str]) -> str:
         """Return the statement to prepare for data with these columns."""
-        return statement_text(self.wish, self._table(), names)
+        return statement_text(self.target_options, self._table(), names)
 
-    def target(self, prepared: PreparedStatement, names: Sequence[str]) -> Target:
+    def target(self, prepared: PreparedStatement, names: Sequence[str]) -> IngestTarget:
         """Return the target that writes data with these columns by *prepared*."""
-        return Target(self.session, self.wish, self._table(), prepared, self._profile, names)
+        return IngestTarget(self.session, self.target_options, self._table(), prepared, self._profile, names)
 
     def _table(self) -> TableMetadata | None:
-        return self.wish.name.metadata(self.session)
+        return self.target_options.name.metadata(self.session)
 
 
 def outcome_of(writing: Writing, stops: bool) -> IngestReport:

@@ -1,7 +1,7 @@
 """Target of an ingest: the table, the statement that writes one row, and the encoding of its requests.
 
-L5. Pure except for preparing, which the caller of :class:`Target` does. A target is created once per ingest, from the
-first schema, and does not change; data that does not fit raises before anything is written.
+L5. Pure except for preparing, which the caller of :class:`IngestTarget` does. A target is created once per ingest, from
+the first schema, and does not change; data that does not fit raises before anything is written.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class TableName:
         return None if keyspace is None else keyspace.tables.get(self.table)
 
 
-class Wish:
+class TargetOptions:
     """Options of an ingest, checked; independent of the data."""
 
     def __init__(
@@ -109,11 +109,11 @@ def _whole(name: str, value: Any, least: int, most: int) -> int | None:
     return value
 
 
-def statement_text(wish: Wish, table: TableMetadata | None, names: Sequence[str]) -> str:
+def statement_text(target_options: TargetOptions, table: TableMetadata | None, names: Sequence[str]) -> str:
     """Return the INSERT for data with columns of these *names*. ValueError if there is none; other errors are raised
-    later, together, see :meth:`Target.rows`."""
-    name = wish.name
-    wanted = list(names) if wish.columns is None else wish.columns
+    later, together, see :meth:`IngestTarget.rows`."""
+    name = target_options.name
+    wanted = list(names) if target_options.columns is None else target_options.columns
     missing = [column for column in wanted if column not in names]
     if missing:
         raise ValueError(f"the data has no columns {', '.join(missing)}; it has {', '.join(names) or 'none'}")
@@ -130,17 +130,17 @@ def statement_text(wish: Wish, table: TableMetadata | None, names: Sequence[str]
                 f"the data has no column of {name}: it has {', '.join(names) or 'none'}, "
                 f"the table {', '.join(table.columns)}"
             )
-        if wish.columns is not None and len(known) < len(wanted):
+        if target_options.columns is not None and len(known) < len(wanted):
             unknown = [column for column in wanted if column not in table.columns]
             raise ValueError(f"{name} has no columns {', '.join(unknown)}; it has {', '.join(table.columns)}")
         key = [column.name for column in table.partition_key]
-        if wish.columns is None or not _is_of_partitions(table, known):
+        if target_options.columns is None or not _is_of_partitions(table, known):
             key += [column.name for column in table.clustering_key]
         wanted = known + [column for column in key if column not in known]
     if not wanted:
         raise ValueError(f"the data has no columns to write to {name}")
     columns = ", ".join(maybe_escape_name(column) for column in wanted)
-    using = "" if wish.ttl is None else " USING TTL ?"
+    using = "" if target_options.ttl is None else " USING TTL ?"
     return f"INSERT INTO {name} ({columns}) VALUES ({', '.join('?' * len(wanted))}){using}"
 
 
@@ -152,31 +152,31 @@ def _is_of_partitions(table: TableMetadata, names: Sequence[str]) -> bool:
     )
 
 
-class Target:
+class IngestTarget:
     """*prepared*, the statement of :func:`statement_text`, and the conversion of data to its requests."""
 
     def __init__(
         self,
         session: Session,
-        wish: Wish,
+        target_options: TargetOptions,
         table: TableMetadata | None,
         prepared: PreparedStatement,
         profile: ResolvedProfile,
         names: Sequence[str],
     ) -> None:
-        self.name = wish.name
+        self.name = target_options.name
         self.prepared = prepared
-        self._wish = wish
+        self._options = target_options
         self._names = set(names)
         specs = prepared._bind_plan.specs
-        if wish.ttl is not None:
+        if target_options.ttl is not None:
             specs = specs[:-1]
         encrypted = {name for _, _, name, codec in specs if codec.stored is not None}
-        if not wish.already_encrypted <= encrypted:
-            names_ = ", ".join(sorted(wish.already_encrypted - encrypted))
+        if not target_options.already_encrypted <= encrypted:
+            names_ = ", ".join(sorted(target_options.already_encrypted - encrypted))
             raise ValueError(f"already_encrypted: no encrypted columns that are written: {names_}")
         self._markers = [
-            (name, (name in wish.already_encrypted and codec.stored) or codec) for _, _, name, codec in specs
+            (name, (name in target_options.already_encrypted and codec.stored) or codec) for _, _, name, codec in specs
         ]
         key = [specs[index][2] for index in prepared._bind_plan.pk_indexes or ()]
         marked = {name for name, _ in self._markers}
@@ -186,14 +186,14 @@ class Target:
             self._markers,
             partition_key=key or ([column.name for column in table.partition_key] if table is not None else []),
             clustering=self._clustering,
-            nulls=wish.nulls,
+            nulls=target_options.nulls,
             tokens=bool(key) and (ring is None or ring.murmur3),
         )
         self.compiled = CompiledExecute(
-            session, session._scope, prepared._compiled, prepared, profile, with_timestamp=True
+            session, session._settings_epoch, prepared._compiled, prepared, profile, with_timestamp=True
         )
         self._version: int = session.cluster.protocol_version
-        self._most_rows = 1 if self._are_alone(table) else wish.batch_rows
+        self._most_rows = 1 if self._are_alone(table) else target_options.batch_rows
 
     def _are_alone(self, table: TableMetadata | None) -> bool:
         """True if rows cannot share a batch: all rows of a batch have the same timestamp. Without a clustering key
@@ -215,15 +215,15 @@ class Target:
     def reader(self, schema: Any) -> RowReader:
         """Return the reader of batches of a schema. ValueError lists all mismatches."""
         try:
-            return self._plan.reader(schema, others="error" if self._wish.columns is None else "ignore")
+            return self._plan.reader(schema, others="error" if self._options.columns is None else "ignore")
         except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from None
 
     def compile(self, writes: Writes) -> None:
         """Set the request format of *writes*."""
-        wish, template = self._wish, self.compiled.template
-        ttl = b"" if wish.ttl is None else b"\0\0\0\4" + wish.ttl.to_bytes(4, "big")
-        count = (len(self._markers) + (wish.ttl is not None)).to_bytes(2, "big")
+        target_options, template = self._options, self.compiled.template
+        ttl = b"" if target_options.ttl is None else b"\0\0\0\4" + target_options.ttl.to_bytes(4, "big")
+        count = (len(self._markers) + (target_options.ttl is not None)).to_bytes(2, "big")
         head, tail = template.around()
         consistency, serial = self.compiled.levels
         batch = encode_batch(self._version, UNLOGGED, (), consistency, serial_consistency=serial, timestamp=0)

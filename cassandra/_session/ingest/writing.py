@@ -30,7 +30,7 @@ from cassandra._base.errors import ConnectionException, NoHostAvailable, Operati
 from cassandra._base.logs import log_server_warnings
 from cassandra._base.server_errors import ErrorMessage, PreparedQueryNotFound
 from cassandra._core.codec import TimestampClock
-from cassandra._core.routing import Place
+from cassandra._core.routing import Target
 from cassandra._core.transport import AT_END, FULL, LAUNCHED, Attempt, Failure, Frame, Writes
 from cassandra._session.request.admission import within_limits
 from cassandra._session.request.execution import NO_POOL, closed_text
@@ -52,16 +52,16 @@ from .report import MOST_ERRORS, IngestReport
 
 if TYPE_CHECKING:
     from cassandra._core.columns import Rows
-    from cassandra._core.transport import Way
+    from cassandra._core.transport import WriteSender
     from cassandra._session.session import Session
 
-    from .target import Target
+    from .target import IngestTarget
 
 SLICE = 512  # write requests sent before responses are processed
 MOST_OPEN = 4096  # write requests in flight, if the number for each host is adaptive
 MOST_OF_HOST = 1024
-ENOUGH = 64  # write requests in flight that keep servers busy for COMPANY seconds
-COMPANY = 0.0005
+ENOUGH = 64  # write requests in flight that keep servers busy for COALESCE seconds
+COALESCE = 0.0005
 PATIENCE = 60.0  # seconds after which a row that could not be written has failed
 WHOLE = -1  # instead of the index of a row: the whole write request
 
@@ -70,7 +70,7 @@ class Writing(Writes):
     """The rows of one ingest into *target*. *concurrency*: write requests in flight; adaptive if None."""
 
     def __init__(
-        self, session: Session, target: Target, concurrency: int | None, timestamp: int | None, stops: bool
+        self, session: Session, target: IngestTarget, concurrency: int | None, timestamp: int | None, stops: bool
     ) -> None:
         self._session = session
         self._target = target
@@ -108,7 +108,7 @@ class Writing(Writes):
         """Process all outcomes, and send rows while there is room, in at most *most* new write requests. Return True if
         there was room for more: then the next step is due without a wait."""
         process.stay(self._process)
-        self.harvest()
+        self.take_outcomes()
         self._look()
         more = False
         if self._session.is_shutdown or self._session._draining:
@@ -155,7 +155,7 @@ class Writing(Writes):
         alone would be most of the work. The servers are busy meanwhile."""
         done = self.done - self._done_before
         self._done_before = self.done
-        return COMPANY if self.in_flight >= ENOUGH and done < self.in_flight // 16 else 0.0
+        return COALESCE if self.in_flight >= ENOUGH and done < self.in_flight // 16 else 0.0
 
     def take(self, rows: Rows) -> None:
         """Add *rows*, which follow those taken before."""
@@ -201,18 +201,18 @@ class Writing(Writes):
 
     def settle(self) -> bool:
         """Count the outcomes that have arrived since :meth:`interrupt`. Return True if requests are still in flight."""
-        self.harvest()
+        self.take_outcomes()
         while self.ended:
-            number, outcome, way = self.ended.popleft()
-            if isinstance(outcome, Frame) and way is not None and self._says_done(outcome, way):
+            number, outcome, sender = self.ended.popleft()
+            if isinstance(outcome, Frame) and sender is not None and self._says_done(outcome, sender):
                 self._written(number)
         self._conclude()
         self._drop_due()
         return bool(self.in_flight or self._alone)
 
-    def _says_done(self, outcome: Frame, way: Way) -> bool:
+    def _says_done(self, outcome: Frame, sender: WriteSender) -> bool:
         try:
-            return not isinstance(way.connection.decode(outcome, self._compiled.result_plan), ErrorMessage)
+            return not isinstance(sender.connection.decode(outcome, self._compiled.result_plan), ErrorMessage)
         except Exception:  # not decodable: the row is reported as unfinished
             return False
 
@@ -235,7 +235,7 @@ class Writing(Writes):
             within_limits(session.cluster, MOST_OF_HOST),
         )
 
-    def _by_plan(self, token: int | None) -> Place | None:
+    def _by_plan(self, token: int | None) -> Target | None:
         """Return the target of *token* by a user's policy, or without a native plan."""
         keyspace = self._target.name.keyspace
         return self._compiled.router.start(self._state, keyspace, token, self._statement)[0]
@@ -275,39 +275,41 @@ class Writing(Writes):
         """Process all outcomes, and the requests whose peers are silent."""
         self._conclude()
         while self.ended:
-            number, outcome, way = self.ended.popleft()
-            self._consider(number, outcome, way)
+            number, outcome, sender = self.ended.popleft()
+            self._consider(number, outcome, sender)
         while self._silent:
             number = self._silent.popleft()
             if self.orphan(number):
                 self._ready.append(number)
 
-    def _consider(self, number: int, outcome: Any, way: Way | None) -> None:
+    def _consider(self, number: int, outcome: Any, sender: WriteSender | None) -> None:
         _, count, attempts, token, age = self._known(number)
         if outcome is None:
-            self._place(number, token)
+            self._set_target(number, token)
         elif isinstance(outcome, str):
             self._fail(number, ValueError(outcome))
-        elif way is None or isinstance(outcome, NOT_SENT):
+        elif sender is None or isinstance(outcome, NOT_SENT):
             self._retry(number, outcome, attempts, age)
         elif isinstance(outcome, Failure):
-            error = self._error_of(outcome, way)
-            annotate(error, host=way.host, attempts=attempts, elapsed=age, maybe_executed=outcome.sent)
+            error = self._error_of(outcome, sender)
+            annotate(error, host=sender.host, attempts=attempts, elapsed=age, maybe_executed=outcome.sent)
             self._retry(number, error, attempts, age)
         else:
-            self._answered_by(number, outcome, way, count, attempts, age)
+            self._answered_by(number, outcome, sender, count, attempts, age)
 
-    def _error_of(self, failure: Failure, way: Way) -> Exception:
+    def _error_of(self, failure: Failure, sender: WriteSender) -> Exception:
         if not is_timeout(failure):
-            return connection_error(failure, way.host)
+            return connection_error(failure, sender.host)
         timeout = self._compiled.profile.request_timeout
-        told = {str(way.host.endpoint): f"No response to a row of an ingest within {timeout} s"}
-        return OperationTimedOut(told, way.host, timeout, way.connection.in_flight)
+        told = {str(sender.host.endpoint): f"No response to a row of an ingest within {timeout} s"}
+        return OperationTimedOut(told, sender.host, timeout, sender.connection.in_flight)
 
-    def _answered_by(self, number: int, outcome: Frame, way: Way, count: int, attempts: int, age: float) -> None:
+    def _answered_by(
+        self, number: int, outcome: Frame, sender: WriteSender, count: int, attempts: int, age: float
+    ) -> None:
         """Process a response other than a bare "done"."""
         try:
-            message = way.connection.decode(outcome, self._compiled.result_plan)
+            message = sender.connection.decode(outcome, self._compiled.result_plan)
         except Exception as unreadable:
             self.doubt(number)
             self._retry(number, unreadable, attempts, age)
@@ -315,15 +317,15 @@ class Writing(Writes):
         log_server_warnings(message.warnings)
         if not isinstance(message, ErrorMessage):
             if message.custom_payload is not None:
-                learn_tablet(self._session, way.connection.features, self._statement, message.custom_payload)
+                learn_tablet(self._session, sender.connection.features, self._statement, message.custom_payload)
             self._written(number)
         elif isinstance(message, PreparedQueryNotFound):
-            self._go_on_alone(number, count, outcome if count == 1 else None, way)
+            self._go_on_alone(number, count, outcome if count == 1 else None, sender)
         else:
             decision, executed = decide_repeatable(message, attempts), meaning_of(message).may_be_executed
             if executed:
                 self.doubt(number)
-            annotate(decision.error, host=way.host, attempts=attempts, elapsed=age, maybe_executed=executed)
+            annotate(decision.error, host=sender.host, attempts=attempts, elapsed=age, maybe_executed=executed)
             if count > 1 and not decision.again:
                 self._go_on_alone(number, count)
             else:
@@ -344,7 +346,7 @@ class Writing(Writes):
         elif isinstance(error, NOT_SENT):
             self._pause = monotonic() + FIRST_DELAY
 
-    def _place(self, number: int, token: int | None) -> None:
+    def _set_target(self, number: int, token: int | None) -> None:
         """Send a write request, which no connection took, to the first host of the plan that takes it."""
         session, router, keyspace = self._session, self._compiled.router, self._target.name.keyspace
         errors: dict[Any, Any] = {}
@@ -402,27 +404,33 @@ class Writing(Writes):
 
     # ---- rows that continue as requests of their own
 
-    def _go_on_alone(self, number: int, count: int, outcome: Frame | None = None, way: Way | None = None) -> None:
+    def _go_on_alone(
+        self, number: int, count: int, outcome: Frame | None = None, sender: WriteSender | None = None
+    ) -> None:
         self._alone[number] = _Alone(count)
-        if outcome is not None and way is not None:
-            self._send_alone(number, 0, outcome, way)
+        if outcome is not None and sender is not None:
+            self._send_alone(number, 0, outcome, sender)
             return
         for index in range(count):
             self._send_alone(number, index)
 
-    def _send_alone(self, number: int, index: int, outcome: Frame | None = None, way: Way | None = None) -> None:
+    def _send_alone(
+        self, number: int, index: int, outcome: Frame | None = None, sender: WriteSender | None = None
+    ) -> None:
         """Make a request that writes one row; send it, or continue it from *outcome*, if that is given."""
         frame, token = self.frame(number, index)
         compiled = self._compiled
         future = compiled.future(self._session, frame, token, None, compiled.profile.request_timeout)
         future.add_callbacks(self._succeeded, self._failed, (future, number, index), None, (number, index))
-        if outcome is None or way is None:
+        if outcome is None or sender is None:
             future._execution.sending.send(future, 0)
             return
-        future.attempted_hosts.append(way.host)
-        future._picked = Place(way.host)
-        future.coordinator_host = way.host
-        future._hand_over(Attempt(way.host, way.pool, way.connection, 0, None, 0, compiled.result_plan), outcome)
+        future.attempted_hosts.append(sender.host)
+        future._picked = Target(sender.host)
+        future.coordinator_host = sender.host
+        future._hand_over(
+            Attempt(sender.host, sender.pool, sender.connection, 0, None, 0, compiled.result_plan), outcome
+        )
 
     def _succeeded(self, _: Any, future: ResponseFuture, number: int, index: int) -> None:
         future.clear_callbacks()

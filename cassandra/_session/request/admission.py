@@ -3,28 +3,28 @@ Requests that found no connection wait as well, while a pool opens one.
 
 L5. A connection, a host and a session each have a limit of requests in flight (``max_requests_per_connection``,
 ``max_requests_per_host``, ``max_requests_per_session``). A request that no host takes, and that at least one host
-refuses only because it is full, gets a *ticket* in the admission queue of its session (``Line``). The ticket blocks no
-thread: the caller may wait for the future in a thread, with ``await``, or not at all.
+refuses only because it is full, gets a *waiter* in the admission queue of its session (``Admission``). The waiter
+blocks no thread: the caller may wait for the future in a thread, with ``await``, or not at all.
 
 Pools, and the session's own limit, report that there may be room (``look``). Then the oldest request that waits for
 that host is sent along a fresh plan. If a host takes it, the next one follows; if not, it keeps its position, and the
 pool reports again. While the queue is not empty, native code refuses new requests, and they join it at its end: only
 requests that join at the very moment in which the queue becomes empty overtake another one. No wake-up is lost between
-the refusal and the subscription: a ticket is queued before the pool is asked to report room. A pool that is not full
+the refusal and the subscription: a waiter is queued before the pool is asked to report room. A pool that is not full
 any more says so in response, which counts as a report; the room that it has by then is for the queue, too.
 
-A ticket ends when its request is sent or fails, when its time is up, when the request is over for another reason (the
-ticket is one of the request's timers and is cancelled like one), or when the session is shut down. The queue is
+A waiter ends when its request is sent or fails, when its time is up, when the request is over for another reason (the
+waiter is one of the request's timers and is cancelled like one), or when the session is shut down. The queue is
 bounded: beyond ``max_waiting_requests`` an ordinary thread is *held up* until there is a position, for at most the time
 that the request may wait. The I/O thread and threads of event loops must not be held up; there the request fails.
 
-Threads: the I/O thread owns the queue (``_groups``, ``_held_up``, ``_looking``, and all of a ticket except its state):
-it orders, serves, expires and fails tickets. In other threads a ticket enters or leaves in one native section each
+Threads: the I/O thread owns the queue (``_groups``, ``_held_up``, ``_looking``, and all of a waiter except its state):
+it orders, serves, expires and fails waiters. In other threads a waiter enters or leaves in one native section each
 (``AdmissionQueue``), which also schedules the processing of the change on the I/O thread. There is no lock. So the
 handler of a signal may run, raise, fork or make requests at any moment of a caller: before the native section there is
-no ticket; after it the ticket is served independently of the caller. A caller that is held up waits for an event that
+no waiter; after it the waiter is served independently of the caller. A caller that is held up waits for an event that
 the I/O thread sets; the I/O thread never waits for a caller. If a caller is interrupted, the I/O thread fails its
-request, which ends the ticket.
+request, which ends the waiter.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ from cassandra._base.errors import (
     OperationTimedOut,
     annotate,
 )
-from cassandra._base.process import Bell
+from cassandra._base.process import AutoResetEvent
 from cassandra._core.transport import (
+    FIRST,
     HELD_UP,
-    IN_LINE,
     LEFT,
-    ORDINARY,
+    NORMAL,
     QUEUED,
     AdmissionEntry,
     AdmissionQueue,
     Limit,
 )
-from cassandra._net.exchange import RoomSignal, worn_at
+from cassandra._net.exchange import RoomSignal, orphaned_limit
 from cassandra._session import aio
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def wait_for_room(request: ResponseFuture, page: int) -> bool:
     for being full, or the session is shut down."""
     hosts = [host for host, error in request._errors.items() if isinstance(error, ConnectionBusy)]
     if hosts:
-        return request.session._pool_set.line.join(request, page, frozenset(hosts))
+        return request.session._pool_set.admission.join(request, page, frozenset(hosts))
     for error in request._errors.values():
         if isinstance(error, REFUSED):
             annotate(error, attempts=len(request.attempted_hosts), elapsed=monotonic() - request._start_time)
@@ -106,7 +106,7 @@ def wait_for_connection(request: ResponseFuture, page: int) -> bool:
         for host, error in request._errors.items()
         if _was_not_sent(error) and (pool := pools.get(host)) is not None and pool.may_take
     )
-    return bool(hosts) and request.session._pool_set.line.join(request, page, hosts)
+    return bool(hosts) and request.session._pool_set.admission.join(request, page, hosts)
 
 
 def _was_not_sent(error: Any) -> bool:
@@ -115,19 +115,21 @@ def _was_not_sent(error: Any) -> bool:
     return isinstance(error, (ConnectionException, *REFUSED)) and error.maybe_executed is not True
 
 
-class Ticket(AdmissionEntry):
+class Waiter(AdmissionEntry):
     """Position of one request in the admission queue."""
 
-    __slots__ = ("bell", "group", "hosts", "line", "page", "patience", "request", "since", "timer", "waits")
+    __slots__ = ("admission", "event", "group", "hosts", "page", "patience", "request", "since", "timer", "waits")
 
-    def __init__(self, line: Line, request: ResponseFuture, page: int, hosts: frozenset[Host], patience: float) -> None:
-        self.line = line
+    def __init__(
+        self, admission: Admission, request: ResponseFuture, page: int, hosts: frozenset[Host], patience: float
+    ) -> None:
+        self.admission = admission
         self.request = request
         self.page = page
         self.hosts = hosts  # hosts that may have room later
         self.patience = patience  # longest wait in seconds
         self.since = monotonic()
-        self.bell: Bell | None = None  # event of the thread that is held up
+        self.event: AutoResetEvent | None = None  # event of the thread that is held up
         # owned by the I/O thread
         self.group: frozenset[Host] | None = None  # its key in ``_groups``
         self.timer: Any = None
@@ -135,18 +137,18 @@ class Ticket(AdmissionEntry):
 
     def cancel(self) -> None:
         """Leave the queue: the request is over. Any thread."""
-        self.line.queue.leave(self)
+        self.admission.queue.leave(self)
 
 
-class Line:
+class Admission:
     """Admission queue: the requests of *session* that wait for room."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._cluster = session.cluster
         self.queue = AdmissionQueue(self._changed)
-        self._groups: dict[frozenset[Host], dict[int, Ticket]] = {}
-        self._held_up: deque[Ticket] = deque()
+        self._groups: dict[frozenset[Host], dict[int, Waiter]] = {}
+        self._held_up: deque[Waiter] = deque()
         self._looking: set[Host | None] = set()
         self._closed = False
         self._room_signal = RoomSignal(self.look)
@@ -165,11 +167,11 @@ class Line:
 
     def join(self, request: ResponseFuture, page: int, hosts: frozenset[Host]) -> bool:
         """Queue *request* until one of *hosts* has room. Return False if the session is shut down. Any thread."""
-        ticket = next((timer for timer in request._timers or () if isinstance(timer, Ticket)), None)
-        if ticket is not None and ticket.page == page:  # it was first in the queue, and is refused again
-            ticket.waits = True
-            self._move(ticket, hosts)
-            self._replace_worn()
+        waiter = next((timer for timer in request._timers or () if isinstance(timer, Waiter)), None)
+        if waiter is not None and waiter.page == page:  # it was first in the queue, and is refused again
+            waiter.waits = True
+            self._move(waiter, hosts)
+            self._replace_most_orphaned()
             self._ask(hosts)
             return True
         try:
@@ -177,31 +179,31 @@ class Line:
         except TypeError as error:  # its timeout is not a number
             request._fail(page, error)
             return True
-        ticket = Ticket(self, request, page, hosts, patience)
+        waiter = Waiter(self, request, page, hosts, patience)
         try:
-            return self._enter(ticket)
+            return self._enter(waiter)
         except BaseException as error:  # no other component refers to the request: without this it would never end
             self._on_io_thread(partial(request._fail, page, error))
             raise
 
-    def _enter(self, ticket: Ticket) -> bool:
-        timers = ticket.request._set_timer(ticket.page, ticket)
+    def _enter(self, waiter: Waiter) -> bool:
+        timers = waiter.request._set_timer(waiter.page, waiter)
         if timers is None:
             return not self._closed
         for timer in timers:
             timer.cancel()
-        if ticket.patience > 0:
-            for pool in self._pools_of(ticket.hosts):  # from here on it refuses new requests, which have to join
+        if waiter.patience > 0:
+            for pool in self._pools_of(waiter.hosts):  # from here on it refuses new requests, which have to join
                 pool.wait_for_room()
-        may_be_held_up = self._may_block() and ticket.patience > 0
-        most = self._cluster.max_waiting_requests if ticket.patience > 0 else 0
-        if self._closed or not self.queue.enter(ticket, most, may_be_held_up, self._cluster.reactor):
+        may_be_held_up = self._may_block() and waiter.patience > 0
+        most = self._cluster.max_waiting_requests if waiter.patience > 0 else 0
+        if self._closed or not self.queue.enter(waiter, most, may_be_held_up, self._cluster.reactor):
             return False
-        if ticket.state == HELD_UP:
-            ticket.bell = Bell()
-            self._cluster.reactor.send_unsent()  # frames that this thread has queued must not wait with it
-            while ticket.state == HELD_UP:
-                ticket.bell.wait(LOOK)
+        if waiter.state == HELD_UP:
+            waiter.event = AutoResetEvent()
+            self._cluster.reactor.flush()  # frames that this thread has queued must not wait with it
+            while waiter.state == HELD_UP:
+                waiter.event.wait(LOOK)
         return True
 
     def _may_block(self) -> bool:
@@ -223,77 +225,77 @@ class Line:
         action()
 
     def _changed(self) -> None:
-        """Process the tickets that have entered or left."""
+        """Process the waiters that have entered or left."""
         joined: set[Host] = set()
-        ticket: Any
-        for ticket in self.queue.take_changes():
-            if ticket.state == LEFT or ticket.request._is_over(ticket.page):
-                self._forget(ticket)
+        waiter: Any
+        for waiter in self.queue.take_changes():
+            if waiter.state == LEFT or waiter.request._is_over(waiter.page):
+                self._forget(waiter)
             elif self._closed:
-                self._fail(ticket)
-            elif ticket.state == QUEUED:
-                joined |= self._insert(ticket)
-            elif ticket.state == HELD_UP:
-                self._held_up.append(ticket)
-                self._limit_wait(ticket)
+                self._fail(waiter)
+            elif waiter.state == QUEUED:
+                joined |= self._insert(waiter)
+            elif waiter.state == HELD_UP:
+                self._held_up.append(waiter)
+                self._limit_wait(waiter)
             else:
-                self._refuse_at_once(ticket)
+                self._refuse_at_once(waiter)
         while self._held_up and self._admit(self._held_up[0]):
-            ticket = self._held_up.popleft()
-            if ticket.state == QUEUED:
-                joined |= self._insert(ticket)
-            if ticket.bell is not None:
-                ticket.bell.ring()
+            waiter = self._held_up.popleft()
+            if waiter.state == QUEUED:
+                joined |= self._insert(waiter)
+            if waiter.event is not None:
+                waiter.event.set()
         if joined:
-            self._replace_worn()
+            self._replace_most_orphaned()
             self._ask(joined)
 
-    def _insert(self, ticket: Ticket) -> frozenset[Host]:
-        """Queue *ticket* at its position; return its hosts."""
-        ticket.waits = True
-        if ticket.timer is None:
-            self._limit_wait(ticket)
-        self._move(ticket, ticket.hosts)
-        return ticket.hosts
+    def _insert(self, waiter: Waiter) -> frozenset[Host]:
+        """Queue *waiter* at its position; return its hosts."""
+        waiter.waits = True
+        if waiter.timer is None:
+            self._limit_wait(waiter)
+        self._move(waiter, waiter.hosts)
+        return waiter.hosts
 
-    def _limit_wait(self, ticket: Ticket) -> None:
-        patience = ticket.patience - (monotonic() - ticket.since)
+    def _limit_wait(self, waiter: Waiter) -> None:
+        patience = waiter.patience - (monotonic() - waiter.since)
         if patience < FOR_EVER:
-            with suppress(*STOPPED):  # the reactor stops after the session, which fails the ticket
-                ticket.timer = self._cluster.reactor.call_later(max(patience, 0.0), partial(self._expire, ticket))
+            with suppress(*STOPPED):  # the reactor stops after the session, which fails the waiter
+                waiter.timer = self._cluster.reactor.call_later(max(patience, 0.0), partial(self._expire, waiter))
 
-    def _admit(self, ticket: Ticket) -> bool:
-        """True if *ticket* is not held up any more."""
-        return ticket.state != HELD_UP or self.queue.admit(ticket, self._cluster.max_waiting_requests)
+    def _admit(self, waiter: Waiter) -> bool:
+        """True if *waiter* is not held up any more."""
+        return waiter.state != HELD_UP or self.queue.admit(waiter, self._cluster.max_waiting_requests)
 
-    def _move(self, ticket: Ticket, hosts: frozenset[Host]) -> None:
-        """Set the hosts that *ticket* waits for to *hosts*."""
-        if ticket.group == hosts or ticket.state != QUEUED:
+    def _move(self, waiter: Waiter, hosts: frozenset[Host]) -> None:
+        """Set the hosts that *waiter* waits for to *hosts*."""
+        if waiter.group == hosts or waiter.state != QUEUED:
             return
-        self._remove(ticket)
-        ticket.hosts = ticket.group = hosts
+        self._remove(waiter)
+        waiter.hosts = waiter.group = hosts
         group = self._groups.setdefault(hosts, {})
-        is_last = not group or next(reversed(group)) < ticket.number
-        group[ticket.number] = ticket
+        is_last = not group or next(reversed(group)) < waiter.number
+        group[waiter.number] = waiter
         if not is_last:
             self._groups[hosts] = dict(sorted(group.items()))
 
-    def _remove(self, ticket: Ticket) -> None:
-        group = self._groups.get(ticket.group) if ticket.group is not None else None
+    def _remove(self, waiter: Waiter) -> None:
+        group = self._groups.get(waiter.group) if waiter.group is not None else None
         if group is not None:
-            group.pop(ticket.number, None)
+            group.pop(waiter.number, None)
             if not group:
-                del self._groups[ticket.group]  # type: ignore[arg-type]
-        ticket.group = None
+                del self._groups[waiter.group]  # type: ignore[arg-type]
+        waiter.group = None
 
-    def _forget(self, ticket: Ticket) -> None:
-        """Remove *ticket*, and wake its thread. Idempotent."""
-        self.queue.leave(ticket)
-        self._remove(ticket)
-        if ticket.timer is not None:
-            ticket.timer.cancel()
-        if ticket.bell is not None:
-            ticket.bell.ring()
+    def _forget(self, waiter: Waiter) -> None:
+        """Remove *waiter*, and wake its thread. Idempotent."""
+        self.queue.leave(waiter)
+        self._remove(waiter)
+        if waiter.timer is not None:
+            waiter.timer.cancel()
+        if waiter.event is not None:
+            waiter.event.set()
 
     def _ask(self, hosts: Iterable[Host]) -> None:
         """Ask the pools of *hosts* to report room."""
@@ -303,38 +305,38 @@ class Line:
             if pool is None or not pool.wait_for_room():
                 self.look(host)
 
-    def _replace_worn(self) -> None:
+    def _replace_most_orphaned(self) -> None:
         """Replace connections of the pool with the most orphaned requests if the session has too many of them: spread
         over many connections they may use up the session's limit, though no single connection has many."""
         if self.limit is None:
             return
         pools = self._session._pools.values()
-        if sum(pool.orphaned for pool in pools) >= worn_at(self.limit.maximum):
-            max(pools, key=lambda pool: pool.orphaned).replace_worn()
+        if sum(pool.orphaned for pool in pools) >= orphaned_limit(self.limit.maximum):
+            max(pools, key=lambda pool: pool.orphaned).replace_most_orphaned()
 
     # ---- ends
 
-    def _expire(self, ticket: Ticket) -> None:
-        """Fail the request of *ticket*, whose timer has fired."""
-        held_up = ticket.state == HELD_UP
-        if not self.queue.leave(ticket):
+    def _expire(self, waiter: Waiter) -> None:
+        """Fail the request of *waiter*, whose timer has fired."""
+        held_up = waiter.state == HELD_UP
+        if not self.queue.leave(waiter):
             return
-        self._forget(ticket)
+        self._forget(waiter)
         why = self._full() if held_up else "max_request_wait has elapsed"
-        self._refuse(ticket, monotonic() - ticket.since, self._own_time(ticket), why)
+        self._refuse(waiter, monotonic() - waiter.since, self._own_time(waiter), why)
 
-    def _refuse_at_once(self, ticket: Ticket) -> None:
-        if ticket.patience > 0:
-            self._refuse(ticket, 0.0, False, self._full())
+    def _refuse_at_once(self, waiter: Waiter) -> None:
+        if waiter.patience > 0:
+            self._refuse(waiter, 0.0, False, self._full())
         else:
-            self._refuse(ticket, 0.0, self._own_time(ticket), "max_request_wait is 0")
+            self._refuse(waiter, 0.0, self._own_time(waiter), "max_request_wait is 0")
 
     def _full(self) -> str:
         return f"{len(self)} requests are waiting, which is the limit (max_waiting_requests)"
 
-    def _own_time(self, ticket: Ticket) -> bool:
+    def _own_time(self, waiter: Waiter) -> bool:
         """True if the request's own timeout has elapsed."""
-        return _patience(ticket.request, self._cluster.max_request_wait, monotonic() - ticket.since)[1]
+        return _patience(waiter.request, self._cluster.max_request_wait, monotonic() - waiter.since)[1]
 
     def close(self) -> None:
         """Fail all waiting requests: the session is shut down. Any thread."""
@@ -344,18 +346,18 @@ class Line:
     def _end_all(self) -> None:
         self._changed()
         for group in list(self._groups.values()):
-            for ticket in list(group.values()):
-                self._fail(ticket)
+            for waiter in list(group.values()):
+                self._fail(waiter)
         while self._held_up:
             self._fail(self._held_up.popleft())
         self.queue.close()
 
-    def _fail(self, ticket: Ticket) -> None:
-        """Fail the request of *ticket*: the session is shut down."""
-        self._forget(ticket)
+    def _fail(self, waiter: Waiter) -> None:
+        """Fail the request of *waiter*: the session is shut down."""
+        self._forget(waiter)
         error = NoHostAvailable(SHUT_DOWN, {})
-        self._annotate(error, ticket)
-        ticket.request._fail(ticket.page, error)
+        self._annotate(error, waiter)
+        waiter.request._fail(waiter.page, error)
 
     # ---- serving
 
@@ -381,9 +383,9 @@ class Line:
 
     def _serve(self, host: Host | None) -> None:
         self._looking.discard(host)
-        self._changed()  # queues the tickets that have just joined
-        while (ticket := self._first(host)) is not None:
-            if self._send(ticket) and (host is None or host in ticket.hosts):
+        self._changed()  # queues the waiters that have just joined
+        while (waiter := self._first(host)) is not None:
+            if self._send(waiter) and (host is None or host in waiter.hosts):
                 return  # full again: the pool will report
         self._end(host)
 
@@ -391,49 +393,49 @@ class Line:
         """Close the empty queue of *host* (None: of all hosts): the hosts take new requests directly again."""
         pools = self._session._pools
         for pool in pools.values() if host is None else self._pools_of([host]):
-            pool.end_line()
+            pool.end_queue()
         if self.limit is not None and None not in self._looking:
-            self.limit.end_line()
+            self.limit.end_queue()
 
-    def _first(self, host: Host | None) -> Ticket | None:
-        """Return the oldest ticket that waits for *host*."""
-        groups = [places for hosts, places in self._groups.items() if host is None or host in hosts]
+    def _first(self, host: Host | None) -> Waiter | None:
+        """Return the oldest waiter that waits for *host*."""
+        groups = [slots for hosts, slots in self._groups.items() if host is None or host in hosts]
         if not groups:
             return None
-        return min((next(iter(places.values())) for places in groups), key=lambda ticket: ticket.number)
+        return min((next(iter(slots.values())) for slots in groups), key=lambda waiter: waiter.number)
 
-    def _send(self, ticket: Ticket) -> bool:
+    def _send(self, waiter: Waiter) -> bool:
         """Send its request. Return True if it waits again."""
-        request = ticket.request
-        if ticket.state != QUEUED or request._is_over(ticket.page):
-            self._forget(ticket)
+        request = waiter.request
+        if waiter.state != QUEUED or request._is_over(waiter.page):
+            self._forget(waiter)
             return False
-        ticket.waits = False
+        waiter.waits = False
         sending = request._execution.sending
         sending.plan.restart()
         sending.errors = {host: error for host, error in sending.errors.items() if not _was_not_sent(error)}
         tried = len(request.attempted_hosts)
-        request._right = IN_LINE
+        request._right = FIRST
         try:
-            sending.send(request, ticket.page)
+            sending.send(request, waiter.page)
         except Exception as error:  # of a user's policy
-            request._fail(ticket.page, error)
+            request._fail(waiter.page, error)
         finally:
-            request._right = ORDINARY
-        if ticket.waits:
+            request._right = NORMAL
+        if waiter.waits:
             del request.attempted_hosts[tried:]  # refused again: these were not attempts
             return True
-        self._forget(ticket)
-        request._remove_timer(ticket.page, ticket)
+        self._forget(waiter)
+        request._remove_timer(waiter.page, waiter)
         return False
 
     # ---- errors
 
-    def _refuse(self, ticket: Ticket, waited: float, timed_out: bool, why: str) -> None:
-        """Fail the request of *ticket*, *waited* seconds after it was queued, or before that (0). *timed_out*: its own
+    def _refuse(self, waiter: Waiter, waited: float, timed_out: bool, why: str) -> None:
+        """Fail the request of *waiter*, *waited* seconds after it was queued, or before that (0). *timed_out*: its own
         timeout has elapsed."""
-        request = ticket.request
-        errors = {host: self._explained(ticket, host, error, waited) for host, error in request._errors.items()}
+        request = waiter.request
+        errors = {host: self._explained(waiter, host, error, waited) for host, error in request._errors.items()}
         error: Any
         if timed_out:
             host = next((host for host, one in request._errors.items() if isinstance(one, ConnectionBusy)), None)
@@ -444,10 +446,10 @@ class Line:
                 request._metrics.on_client_timeout()
         else:
             error = NoHostAvailable(f"No host had room for the request within {waited:.3f} s; {why}", errors)
-        self._annotate(error, ticket)
-        request._fail(ticket.page, error)
+        self._annotate(error, waiter)
+        request._fail(waiter.page, error)
 
-    def _explained(self, ticket: Ticket, host: Host, error: Any, waited: float) -> Any:
+    def _explained(self, waiter: Waiter, host: Host, error: Any, waited: float) -> Any:
         """Return *error* of *host*; if it is a refusal for being full, an error that reports its load."""
         if not isinstance(error, ConnectionBusy):
             return error
@@ -462,11 +464,11 @@ class Line:
         if pool is not None:
             annotate(explained, in_flight=pool.in_flight, shard=pool.shard)
         annotate(explained, host=host)
-        self._annotate(explained, ticket)
+        self._annotate(explained, waiter)
         return explained
 
-    def _annotate(self, error: BaseException, ticket: Ticket) -> None:
-        request = ticket.request
+    def _annotate(self, error: BaseException, waiter: Waiter) -> None:
+        request = waiter.request
         refused = sum(isinstance(one, ConnectionBusy) for one in request._errors.values())
         annotate(
             error,

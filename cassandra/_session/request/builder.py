@@ -65,7 +65,7 @@ class RequestBuilder:
                 if (
                     compiled is None
                     or compiled.profile is not profile
-                    or compiled.scope is not session._scope
+                    or compiled.settings_epoch is not session._settings_epoch
                     or compiled.prepared is not query
                 ):
                     compiled = compiled_for(session, query, profile)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._base.errors import DriverException
 from cassandra._base.objects import public
-from cassandra._core.codec import RowsPage, kept_page
+from cassandra._core.codec import RowsPage, retained_page
 from cassandra._core.columns import ColumnBuilder, RecordBatch, decode, stream
 from cassandra._wire.arrow import ColumnTypes, as_described, column_plan, concatenated, decrypted
 from cassandra._wire.frames import Frames
@@ -244,7 +244,7 @@ def page_of(result: ResultSet) -> RowsPage:
     if result._plan is None or result._kept is None:
         given = "a protocol handler has made its rows" if result.column_names else "it has no rows"
         raise TypeError(f"the result cannot be read as columns: {given}")
-    return kept_page(result._plan, result._kept)
+    return retained_page(result._plan, result._kept)
 
 
 def first_page(result: ResultSet) -> RowsPage:

@@ -88,7 +88,7 @@ class Deadline:
 # ---- schema changes
 
 
-def agree(request: ResponseFuture, attempt: Attempt, event: Any, came: Any) -> None:
+def agree(request: ResponseFuture, attempt: Attempt, event: Any, page_info: Any) -> None:
     """End the page of a schema change when the nodes agree on it and the metadata were read."""
 
     def known() -> dict[str, str]:
@@ -102,7 +102,7 @@ def agree(request: ResponseFuture, attempt: Attempt, event: Any, came: Any) -> N
             log.warning("Failed to refresh the schema metadata after a schema change: %s", error)
         if not request._is_over(attempt.page):
             request.is_schema_agreed = agreed
-            request._conclude(attempt.page, None, None, came)
+            request._conclude(attempt.page, None, None, page_info)
 
     change: SchemaChange | None = None
     deadline = Deadline(request, attempt, known)
@@ -156,7 +156,7 @@ def _send(request: ResponseFuture, page: int, hold: Hold) -> None:
     _send_from_io_thread(request, page)
 
 
-def follow(request: ResponseFuture, attempt: Attempt, keyspace: str, came: Any) -> None:
+def follow(request: ResponseFuture, attempt: Attempt, keyspace: str, page_info: Any) -> None:
     """End the page of a USE when every connection of the session is in *keyspace*."""
     changed = f"The keyspace of the session is {keyspace!r} now"
     behind: set[Host] = set()
@@ -168,7 +168,7 @@ def follow(request: ResponseFuture, attempt: Attempt, keyspace: str, came: Any) 
     def done(errors: Mapping[Host, Any]) -> None:
         deadline.ended()
         if not errors:
-            request._conclude(attempt.page, None, None, came)
+            request._conclude(attempt.page, None, None, page_info)
             return
         request._execution.sending.unsure = True
         error = ConnectionException(

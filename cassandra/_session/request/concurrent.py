@@ -2,19 +2,20 @@
 
 L5. The calling thread draws the statements, keeps up to *concurrency* requests in flight and collects the outcomes. So
 an application's generator runs on the application's own thread, nothing recurses, and with an endless generator memory
-stays bounded by the window. Prepared statements of an unmodified session are sent as a batch (:class:`Volley`), without
-``execute_async``; all others are sent by a ResponseFuture each, which reports to the batch too. If ``execute_async``
-was replaced (by a tracer, a subclass, a wrapper around the session, a mock), the replacement is called for each
-statement.
+stays bounded by the window. Prepared statements of an unmodified session are sent as a batch
+(:class:`ConcurrentBatch`), without ``execute_async``; all others are sent by a ResponseFuture each, which reports to
+the batch too. If ``execute_async`` was replaced (by a tracer, a subclass, a wrapper around the session, a mock), the
+replacement is called for each statement.
 
-A :class:`Volley` is a batch of compiled requests under one native operation. It belongs to the thread that made it,
-which sends its requests, waits for the first outcomes and makes the results; the I/O thread only delivers outcomes. Its
-in-flight requests are :class:`Flight` objects instead of ResponseFutures. Nearly all end with plain rows or nothing,
-which is processed natively. A request with another outcome (an error, a timeout, a response with warnings …) becomes a
-ResponseFuture, which continues as if it had been one from the beginning, with retries, re-preparing and the next page.
+A :class:`ConcurrentBatch` is a batch of compiled requests under one native operation. It belongs to the thread that
+made it, which sends its requests, waits for the first outcomes and makes the results; the I/O thread only delivers
+outcomes. Its in-flight requests are :class:`BatchRequest` objects instead of ResponseFutures. Nearly all end with plain
+rows or nothing, which is processed natively. A request with another outcome (an error, a timeout, a response with
+warnings …) becomes a ResponseFuture, which continues as if it had been one from the beginning, with retries,
+re-preparing and the next page.
 
-Other threads append to ``ended``, and then end the wait by :meth:`Volley.nudge`. If the peer of an in-flight request is
-silent, the I/O thread gives the attempt up, and continues with another host as a ResponseFuture.
+Other threads append to ``ended``, and then end the wait by :meth:`ConcurrentBatch.nudge`. If the peer of an in-flight
+request is silent, the I/O thread gives the attempt up, and continues with another host as a ResponseFuture.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from cassandra._base import process
 from cassandra._base.errors import DriverException
-from cassandra._base.process import Bell
-from cassandra._core.routing import Place
+from cassandra._base.process import AutoResetEvent
+from cassandra._core.routing import Target
 from cassandra._core.transport import (
     CLOSED,
     NOTHING_ELSE,
     Attempt,
     Failure,
-    Flights,
     Request,
+    RequestBatch,
     Results,
     has_default_ending,
 )
@@ -49,7 +50,7 @@ from .plans import compiled_for
 from .result import ResultSet
 
 if TYPE_CHECKING:
-    from cassandra._core.transport import Flight, Lane
+    from cassandra._core.transport import BatchRequest, FastPath
     from cassandra._session.profiles import ResolvedProfile
 
     from .plans import CompiledExecute
@@ -76,7 +77,7 @@ ExecutionResult.__module__ = "cassandra.concurrent"
 # ---- batch of compiled requests
 
 
-class Volley(Flights):
+class ConcurrentBatch(RequestBatch):
     """Sends compiled requests and collects their outcomes. :attr:`ended`: outcomes of requests that became
     ResponseFutures or could not be made."""
 
@@ -104,18 +105,18 @@ class Volley(Flights):
         True to continue. Return the number of the next request, and True if *pairs* has ended. Exceptions of *pairs*
         are raised. :meth:`collect` or :meth:`send` sends the queued requests."""
         statement: Any = None
-        lane: Lane | None = None
+        fast_path: FastPath | None = None
         end = index + count
         while index < end:
-            launched, rest = self.launch_from(pairs, end - index, index, statement, lane)
-            index += launched
+            submitted, rest = self.submit_from(pairs, end - index, index, statement, fast_path)
+            index += submitted
             if not rest:
                 return index, rest is not None
             given, values, error = rest
             if given is not statement:
-                statement, lane = given, self._lane(given, profile)
+                statement, fast_path = given, self._fast_path(given, profile)
                 try:
-                    if lane is not None and self.launch(lane, index, values):
+                    if fast_path is not None and self.launch(fast_path, index, values):
                         index += 1
                         continue
                 except Exception as raised:
@@ -125,15 +126,15 @@ class Volley(Flights):
                 break
         return index, False
 
-    def _lane(self, statement: Any, profile: ResolvedProfile) -> Lane | None:
+    def _fast_path(self, statement: Any, profile: ResolvedProfile) -> FastPath | None:
         """Return the fast path of requests of *statement*; None if they currently need a ResponseFuture each."""
         if type(statement) is not PreparedStatement or self.session.cluster.metrics is not None:
             return None
         if self._one_by_one or has_default_ending():
             return None
         compiled = compiled_for(self.session, statement, profile)
-        lane = None if compiled is None else compiled.lane(self.session)
-        return lane if lane is not None and lane.direct and lane.meter is None else None
+        fast_path = None if compiled is None else compiled.fast_path(self.session)
+        return fast_path if fast_path is not None and fast_path.direct and fast_path.latency_recorder is None else None
 
     def did_not_start(self, index: int, error: BaseException) -> None:
         """Record the *error* of request *index*, which could not be made."""
@@ -142,8 +143,8 @@ class Volley(Flights):
     # ---- outcomes
 
     def collect(self, results: Results, failed: Callable[[int, BaseException], object] | None, most: int) -> None:
-        """Send the queued requests, wait until one has ended, and :meth:`harvest` up to *most* outcomes; the rest is
-        left for the next call, which does not wait then. Ctrl-C interrupts the wait."""
+        """Send the queued requests, wait until one has ended, and :meth:`take_outcomes` up to *most* outcomes; the rest
+        is left for the next call, which does not wait then. Ctrl-C interrupts the wait."""
         self.send()
         aio.send_waiting()
         if not self._holds:
@@ -152,14 +153,16 @@ class Volley(Flights):
             if self.session._on_io_thread():
                 raise DriverException("cannot wait for requests on the driver's I/O thread (in a callback)")
             self._wait(None)
-        self.harvest(results, failed, most)
+        self.take_outcomes(results, failed, most)
 
-    def harvest(self, results: Results, failed: Callable[[int, BaseException], object] | None, most: int = 0) -> None:
+    def take_outcomes(
+        self, results: Results, failed: Callable[[int, BaseException], object] | None, most: int = 0
+    ) -> None:
         """Take outcomes: add the results of requests that succeeded to *results*, and call *failed* for the others,
         both by the requests' indexes; without *failed* errors are results as well. Never waits. If the handler of a
         signal interrupts it, outcomes not yet processed are left for the next call."""
-        self._harvest(results, failed, self._go_on, most)
-        self._harvest_ended(results, failed, ResultSet._of)
+        self._take_outcomes(results, failed, self._go_on, most)
+        self._take_ended(results, failed, ResultSet._of)
 
     def nudge(self) -> None:
         """End a :meth:`collect` that waits. Any thread."""
@@ -179,30 +182,30 @@ class Volley(Flights):
         self.ended.append((index, False, error))
         self.nudge()
 
-    def _go_on(self, flight: Flight) -> tuple[ResponseFuture, Attempt]:
-        """Return the future that takes over *flight*, and its attempt; *flight* is unchanged until then."""
-        future = future_of(flight)
-        plan = flight.compiled.result_plan
-        attempt = Attempt(flight.host, flight.pool, flight.connection, 0, None, 0, plan)
-        attempt.stream = flight.stream
-        self.watch(future, flight.index)
+    def _go_on(self, request: BatchRequest) -> tuple[ResponseFuture, Attempt]:
+        """Return the future that takes over *request*, and its attempt; *request* is unchanged until then."""
+        future = future_of(request)
+        plan = request.compiled.result_plan
+        attempt = Attempt(request.host, request.pool, request.connection, 0, None, 0, plan)
+        attempt.stream = request.stream
+        self.watch(future, request.index)
         return future, attempt
 
     # ---- when a peer is silent
 
     def _on_silent(self, slot: int) -> None:
         """Send an in-flight request whose peer is silent to another host, if there is one and this is safe. Runs on the
-        I/O thread. Once the stream is given up no response is delivered, so the thread that harvests does not access
-        the request."""
-        flight = self._flight(slot)
-        if flight is None or not flight.compiled.prepared.is_idempotent:
+        I/O thread. Once the stream is given up no response is delivered, so the thread that takes outcomes does not
+        access the request."""
+        request = self._request(slot)
+        if request is None or not request.compiled.prepared.is_idempotent:
             return
         if not any(host.is_up and not host.is_suspect for host in self.session._pool_set.pools):
             return
-        future = future_of(flight)
+        future = future_of(request)
         future._execution.sending.unsure = True  # it was sent
-        if flight.connection.orphan(flight.stream, self, slot):  # else the response has arrived meanwhile
-            self.watch(future, flight.index)
+        if request.connection.orphan(request.stream, self, slot):  # else the response has arrived meanwhile
+            self.watch(future, request.index)
             self._forget(slot)
             try:
                 future._execution.sending.send(future, 0)
@@ -217,15 +220,15 @@ class Volley(Flights):
         self._finish()
 
 
-def future_of(flight: Flight) -> ResponseFuture:
-    """Return a ResponseFuture in the state after *flight* as its first attempt."""
-    compiled: CompiledExecute = flight.compiled
+def future_of(request: BatchRequest) -> ResponseFuture:
+    """Return a ResponseFuture in the state after *request* as its first attempt."""
+    compiled: CompiledExecute = request.compiled
     timeout = compiled.profile.request_timeout
-    future = compiled.future(flight.session, flight.frame, flight.token, flight.values, timeout)
-    future._start_time = flight.started
-    future.attempted_hosts.append(flight.host)
-    future._picked = Place(flight.host)
-    future.coordinator_host = flight.host
+    future = compiled.future(request.session, request.frame, request.token, request.values, timeout)
+    future._start_time = request.started
+    future.attempted_hosts.append(request.host)
+    future._picked = Target(request.host)
+    future.coordinator_host = request.host
     return future
 
 
@@ -248,25 +251,25 @@ def plain_session(session: Any) -> Session | None:
     return None
 
 
-def volley_of(session: Any) -> Volley | Calls:
+def batch_of(session: Any) -> ConcurrentBatch | ForeignBatch:
     """Return the sender of statements for *session*."""
     plain = plain_session(session)
     if plain is not None:
-        return Volley(plain)
+        return ConcurrentBatch(plain)
     if issubclass(type(session), Session):  # not isinstance: a mock claims to be an instance
-        return Volley(session, one_by_one=True)
-    return Calls()
+        return ConcurrentBatch(session, one_by_one=True)
+    return ForeignBatch()
 
 
-class Calls:
-    """Replacement of :class:`Volley` for sessions of another class: it adds callbacks to their futures."""
+class ForeignBatch:
+    """Replacement of :class:`ConcurrentBatch` for sessions of another class: it adds callbacks to their futures."""
 
     in_flight = 0
-    """In-flight requests of a batch: none."""
+    """Requests in flight of a batch: none."""
 
     def __init__(self) -> None:
         self._ended: deque[tuple[int, bool, Any]] = deque()
-        self._bell = Bell()
+        self._event = AutoResetEvent()
         self._on_io_thread: Callable[[], bool] | None = None
 
     def profile(self, key: Any, own: dict[str, Any]) -> Any:
@@ -275,7 +278,7 @@ class Calls:
     def fill(
         self, pairs: Iterator[tuple[Any, Any]], count: int, index: int, profile: Any, start: Start
     ) -> tuple[int, bool]:
-        """See :meth:`Volley.fill`."""
+        """See :meth:`ConcurrentBatch.fill`."""
         for number in range(index, index + count):
             try:
                 statement, values = next(pairs)
@@ -299,11 +302,11 @@ class Calls:
     def _succeeded(self, rows: Any, future: Any, index: int) -> None:
         future.clear_callbacks()
         self._ended.append((index, True, ResultSet(future, rows)))
-        self._bell.ring()
+        self._event.set()
 
     def _failed(self, error: BaseException, index: int) -> None:
         self._ended.append((index, False, error))
-        self._bell.ring()
+        self._event.set()
 
     def did_not_start(self, index: int, error: BaseException) -> None:
         """Record the *error* of request *index*, which could not be made."""
@@ -315,7 +318,7 @@ class Calls:
         if not self._ended and self._on_io_thread is not None and self._on_io_thread():
             raise DriverException("cannot wait for requests on the driver's I/O thread (in a callback)")
         while not self._ended:
-            self._bell.wait(_LOOK)
+            self._event.wait(_LOOK)
         while self._ended:
             index, success, value = self._ended.popleft()
             if success or failed is None:
@@ -374,7 +377,8 @@ execute_concurrent.__module__ = execute_concurrent_with_args.__module__ = "cassa
 
 
 class _BlockingRun:
-    """One call of execute_concurrent. Runs on the calling thread, except for the methods that Volley documents."""
+    """One call of execute_concurrent. Runs on the calling thread, except for the methods that ConcurrentBatch
+    documents."""
 
     def __init__(
         self,
@@ -394,7 +398,7 @@ class _BlockingRun:
         self._profile = execution_profile
         self._own = own
         self._process = process.here()
-        self._volley = volley_of(session)
+        self._batch = batch_of(session)
         self._sent = 0
         self._in_flight = 0
         self._exhausted = False
@@ -407,13 +411,13 @@ class _BlockingRun:
                 self._collect(results)
                 self._fill(None)
         finally:
-            self._volley.abandon()
+            self._batch.abandon()
         found: list[ExecutionResult] = results.all(self._sent)
         return found
 
     def in_order(self, window: int) -> Iterator[ExecutionResult]:
         self._fill(window)
-        self._volley.send()
+        self._batch.send()
         return self._in_order(window)
 
     def _in_order(self, window: int) -> Iterator[ExecutionResult]:
@@ -428,7 +432,7 @@ class _BlockingRun:
                 position += 1
                 self._fill(position + window)
         finally:
-            self._volley.abandon()
+            self._batch.abandon()
 
     def _fill(self, limit: int | None) -> None:
         """Start requests until *concurrency* are in flight, the statements are used up, or *limit* have been sent."""
@@ -438,9 +442,9 @@ class _BlockingRun:
             room = min(room, limit - self._sent)
         if room <= 0 or self._exhausted:
             return
-        profile = self._volley.profile(self._profile, self._own)
+        profile = self._batch.profile(self._profile, self._own)
         before = self._sent
-        self._sent, ended = self._volley.fill(self._statements, room, before, profile, self._start)
+        self._sent, ended = self._batch.fill(self._statements, room, before, profile, self._start)
         self._in_flight += self._sent - before
         self._exhausted |= ended
 
@@ -452,12 +456,12 @@ class _BlockingRun:
             try:
                 future = self._session.execute_async(statement, values, execution_profile=self._profile, **self._own)
                 process.stay(self._process, error_of(future))
-                self._volley.watch(future, index)
+                self._batch.watch(future, index)
                 return True
             except Exception as raised:
                 error = raised
                 process.stay(self._process, error)
-        self._volley.did_not_start(index, error)
+        self._batch.did_not_start(index, error)
         self._exhausted |= self._fail_fast
         return not self._fail_fast
 
@@ -465,7 +469,7 @@ class _BlockingRun:
         """Wait until a request has ended, and add the outcomes that are there."""
         process.stay(self._process)
         before = len(results)
-        self._volley.collect(results, _raise if self._fail_fast else None, self._most)
+        self._batch.collect(results, _raise if self._fail_fast else None, self._most)
         self._in_flight -= len(results) - before
 
 

@@ -1,18 +1,18 @@
 """Concurrent execution of statements on an asyncio loop (cassandra.concurrent).
 
 L5. The awaiting or iterating task draws the statements and keeps up to *concurrency* requests in flight. Prepared
-statements are sent as a batch (:class:`_LoopVolley`), whose outcomes the loop takes; each other one, and each one that
-the batch cannot send, has a ``Single`` that receives the outcome. None has a task, and the waiting task is woken at
-most once per turn of the loop. Only an asynchronous source of statements has a task, as results must be delivered while
-the source is awaited. Everything runs on the loop's thread, so there are no locks; other threads pass outcomes there by
-``aio.resolve``.
+statements are sent as a batch (:class:`_LoopBatch`), whose outcomes the loop takes; each other one, and each one that
+the batch cannot send, has a ``FutureObserver`` that receives the outcome. None has a task, and the waiting task is
+woken at most once per turn of the loop. Only an asynchronous source of statements has a task, as results must be
+delivered while the source is awaited. Everything runs on the loop's thread, so there are no locks; other threads pass
+outcomes there by ``aio.resolve``.
 
 The handler of a signal may raise on that thread, between any two bytecodes. If it interrupts the task, the task ends
 with the exception. If it interrupts the loop's call for outcomes (``_on_outcome``), the exception leaves the loop, and,
 if the loop is run again, the call is repeated for the remaining outcomes. This is safe: results and failures are
-recorded natively, in the step that also takes the outcome (``transport_parts/batch.pxi``), a :class:`Single` gets its
-outcome in one native step, and waking twice is harmless. No coroutine is made that an interruption could leave without
-having begun, as Python would warn of it: only generators and native waiters are awaited here.
+recorded natively, in the step that also takes the outcome (``transport_parts/batch.pxi``), a :class:`FutureObserver`
+gets its outcome in one native step, and waking twice is harmless. No coroutine is made that an interruption could leave
+without having begun, as Python would warn of it: only generators and native waiters are awaited here.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
 from cassandra._base.objects import public
-from cassandra._core.transport import Results, Single
+from cassandra._core.transport import FutureObserver, Results
 from cassandra._session import aio
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, OF_PROFILE, of_caller
 
-from .concurrent import WINDOW, ExecutionResult, Volley, error_of, plain_session
+from .concurrent import WINDOW, ConcurrentBatch, ExecutionResult, error_of, plain_session
 from .result import ResultSet
 
 if TYPE_CHECKING:
     import asyncio
 
-    from cassandra._core.transport import Lane
+    from cassandra._core.transport import FastPath
     from cassandra._session.profiles import ResolvedProfile
     from cassandra._session.session import Session
 
@@ -140,8 +140,9 @@ async def _with(statement: Any, parameters: AsyncIterable[Any]) -> AsyncGenerato
         yield statement, item
 
 
-class _LoopVolley(Volley):
-    """Batch of the prepared statements of a run. Requests that continue as a ResponseFuture get a ``Single``."""
+class _LoopBatch(ConcurrentBatch):
+    """Batch of the prepared statements of a run. Requests that continue as a ResponseFuture get a
+    ``FutureObserver``."""
 
     def __init__(self, session: Session, run: _AsyncRun) -> None:
         plain = plain_session(session)
@@ -155,11 +156,11 @@ class _LoopVolley(Volley):
         if self._finished:  # abandoned: drop the outcomes queued for the loop by then
             self._take_all()
             return
-        self.harvest(self._run.results, self._run.fail if self._run.fail_fast else None)
+        self.take_outcomes(self._run.results, self._run.fail if self._run.fail_fast else None)
         self._run.wake()
 
-    def _lane(self, statement: Any, profile: ResolvedProfile) -> Lane | None:
-        return super()._lane(statement, profile) if self._flies else None
+    def _fast_path(self, statement: Any, profile: ResolvedProfile) -> FastPath | None:
+        return super()._fast_path(statement, profile) if self._flies else None
 
     def watch(self, future: ResponseFuture, index: int) -> None:
         self._run.watch(future, index)
@@ -192,7 +193,7 @@ class _AsyncRun:
         self._exhausted = False
         self._waiting: list[Any] = []
         self._statements: Iterator[tuple[Any, Any]] = iter(())
-        self._volley = _LoopVolley(session, self)
+        self._batch = _LoopBatch(session, self)
         self._source: AsyncIterable[tuple[Any, Any]] | None = None
         self._feeder: asyncio.Task[None] | None = None  # the task of the source
         if isinstance(statements, AsyncIterable):
@@ -204,7 +205,7 @@ class _AsyncRun:
 
     def _room(self) -> int:
         """Return the number of requests that may be sent now."""
-        room = self._concurrency - len(self._volley.singles) - self._at_once - self._volley.in_flight
+        room = self._concurrency - len(self._batch.observers) - self._at_once - self._batch.in_flight
         return room if self._limit is None else min(room, self._limit - self._sent)
 
     def _fill(self) -> None:
@@ -212,10 +213,10 @@ class _AsyncRun:
         room = self._room()
         if self._exhausted or self._source is not None or room <= 0:
             return
-        profile = self._volley.profile(self._profile, self._own)
-        self._sent, ended = self._volley.fill(self._statements, room, self._sent, profile, self._start)
+        profile = self._batch.profile(self._profile, self._own)
+        self._sent, ended = self._batch.fill(self._statements, room, self._sent, profile, self._start)
         self._exhausted |= ended
-        self._volley.send()
+        self._batch.send()
 
     async def _feed(self, source: AsyncIterable[tuple[Any, Any]]) -> None:
         """As :meth:`_fill`, from an asynchronous source, as a task."""
@@ -257,12 +258,12 @@ class _AsyncRun:
 
     def watch(self, future: ResponseFuture, index: int) -> bool:
         """Receive the outcome of *future*, which is request *index*. Return True if it is there already."""
-        singles = self._volley.singles
-        single = singles[index] = Single(self._volley, self.loop, index, future)
+        observers = self._batch.observers
+        single = observers[index] = FutureObserver(self._batch, self.loop, index, future)
         outcome = future._join(self.loop, single)
         if outcome is None:
-            return index not in singles  # on some loops it may have arrived meanwhile
-        del singles[index]
+            return index not in observers  # on some loops it may have arrived meanwhile
+        del observers[index]
         self.record(index, future, outcome)
         return True
 
@@ -351,15 +352,15 @@ class _AsyncRun:
         self._fill()
         if self._error is not None:
             raise self._error
-        volley = self._volley
-        return not self._exhausted or bool(volley.singles or self._at_once or volley.in_flight)
+        batch = self._batch
+        return not self._exhausted or bool(batch.observers or self._at_once or batch.in_flight)
 
     def _stop(self) -> None:
         """Give up the remaining requests."""
         self._exhausted = True
-        for single in list(self._volley.singles.values()):
+        for single in list(self._batch.observers.values()):
             single.future._leave(single)
-        self._volley.abandon()
+        self._batch.abandon()
         feeder = self._feeder
         if feeder is not None and not feeder.done():
             feeder.cancel()

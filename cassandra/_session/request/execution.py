@@ -43,7 +43,7 @@ from cassandra._base.errors import ConnectionException, DriverException, NoHostA
 from cassandra._base.logs import get_logger, log_server_warnings
 from cassandra._base.server_errors import ErrorMessage, PreparedQueryNotFound
 from cassandra._core.codec import is_plain_rows
-from cassandra._core.routing import Place
+from cassandra._core.routing import Target
 from cassandra._core.transport import Attempt, Failure, Frame, RequestHooks, replaced
 from cassandra._session import aio
 from cassandra._session.statements.prepared import BoundStatement
@@ -54,7 +54,7 @@ from cassandra._wire.rows import apply_factory, rows_and_page
 from .admission import wait_for_connection, wait_for_room
 from .completion import agree, follow, hand_over, sent_elsewhere
 from .notes import learn_tablet, with_version_block
-from .result import NOTHING, Beside, Came, beside, has_extras
+from .result import NOTHING, Extras, PageInfo, extras_of, has_extras
 from .retry import (
     IGNORE,
     NOT_SENT,
@@ -265,22 +265,22 @@ class QueryPlan:
 
     __slots__ = ("_given", "_picked", "_rest", "only", "router")
 
-    def __init__(self, router: Router, only: Host | None = None, picked: Place | None = None) -> None:
+    def __init__(self, router: Router, only: Host | None = None, picked: Target | None = None) -> None:
         self.router = router
         self.only = only
         self._picked = picked
-        self._rest: Iterator[Place] | None = None
+        self._rest: Iterator[Target] | None = None
         self._given: Iterator[Host] | None = None
 
     def next(
         self, state: ClusterState, keyspace: str | None, token: int | None, query: Any, level: int | None = None
-    ) -> Place | None:
+    ) -> Target | None:
         """Return the next target; None at the end. Keyspace, token, statement and consistency level are those that the
         request is routed by."""
         if self._given is not None:
             hosts = self._given
-            places = (self.router.at(state, keyspace, token, query, host) for host in hosts)
-            return next((place for place in places if place is not None), None)
+            targets = (self.router.at(state, keyspace, token, query, host) for host in hosts)
+            return next((target for target in targets if target is not None), None)
         if self._rest is not None:
             return _next_of(self._rest)
         if self.only is not None:
@@ -301,9 +301,9 @@ class QueryPlan:
         self._picked = self._rest = self._given = None
 
 
-def _next_of(places: Iterator[Place]) -> Place | None:
+def _next_of(targets: Iterator[Target]) -> Target | None:
     try:
-        return next(places, None)
+        return next(targets, None)
     except ValueError as error:
         if str(error) == "generator already executing":  # by another thread
             return None
@@ -336,7 +336,7 @@ class Sending:
 
     # ---- along the plan
 
-    def next_place(self, request: ResponseFuture) -> Place | None:
+    def next_place(self, request: ResponseFuture) -> Target | None:
         """Return the next target, or None at the end of the plan."""
         session, content = request.session, self.content
         state, keyspace = session.cluster.metadata.state, self._keyspace(request)
@@ -355,8 +355,8 @@ class Sending:
         if self.content.is_use and hand_over(request, page):
             return True
         closed = session.is_shutdown
-        while not closed and (place := self.next_place(request)) is not None:
-            if request._is_over(page) or self.send_to(request, place, page):
+        while not closed and (target := self.next_place(request)) is not None:
+            if request._is_over(page) or self.send_to(request, target, page):
                 return True
         if alone and not request._attempts:
             if not closed and any(way(request, page) for way in (wait_for_room, sent_elsewhere, wait_for_connection)):
@@ -369,15 +369,15 @@ class Sending:
             request._fail(page, error)
         return False
 
-    def send_to(self, request: ResponseFuture, place: Place, page: int) -> bool:
-        """Make an attempt at *place*. Return False if nothing was sent."""
-        host = place.host
+    def send_to(self, request: ResponseFuture, target: Target, page: int) -> bool:
+        """Make an attempt at *target*. Return False if nothing was sent."""
+        host = target.host
         pool = request.session._pools.get(host)
         if pool is None:
             self.errors[host] = ConnectionException(NO_POOL, host.endpoint)
             return False
         try:
-            connection = pool.pick(self.content.token, place.shard)
+            connection = pool.pick(self.content.token, target.shard)
         except NOT_SENT as error:
             self.errors[host] = error
             return False
@@ -525,8 +525,8 @@ class Sending:
 def hosts_of(request: ResponseFuture) -> Iterator[Host]:
     """Yield the hosts that will be tried next, best first; consuming them removes them from the plan."""
     sending = request._execution.sending
-    while (place := sending.next_place(request)) is not None:
-        yield place.host
+    while (target := sending.next_place(request)) is not None:
+        yield target.host
 
 
 # ---- outcomes of attempts
@@ -558,8 +558,8 @@ class Execution(RequestHooks):
     def send(self, request: ResponseFuture, page: int) -> None:
         self.sending.send(request, page)
 
-    def send_to(self, request: ResponseFuture, place: Place, page: int) -> bool:
-        return self.sending.send_to(request, place, page)
+    def send_to(self, request: ResponseFuture, target: Target, page: int) -> bool:
+        return self.sending.send_to(request, target, page)
 
     def look(self, request: ResponseFuture) -> None:
         self.sending.look(request)
@@ -575,8 +575,8 @@ class Execution(RequestHooks):
 
     # ---- outcomes
 
-    def read_plain(self, request: ResponseFuture, attempt: Attempt, frame: Frame) -> tuple[Any, Came] | None:
-        """Return the rows of a result and its ``Came`` if it needs no further step; else None.
+    def read_plain(self, request: ResponseFuture, attempt: Attempt, frame: Frame) -> tuple[Any, PageInfo] | None:
+        """Return the rows of a result and its ``PageInfo`` if it needs no further step; else None.
 
         Changes nothing: it runs on callers' threads, which the handler of a signal may interrupt anywhere."""
         if attempt.reprepares is not None:
@@ -673,11 +673,11 @@ class Execution(RequestHooks):
         if kind == ResultKind.ROWS:
             self._set_rows(request, attempt, message)
         elif kind == ResultKind.VOID or kind == ResultKind.PREPARED:
-            request._conclude(attempt.page, None if kind == ResultKind.VOID else message, None, beside(message))
+            request._conclude(attempt.page, None if kind == ResultKind.VOID else message, None, extras_of(message))
         elif kind == ResultKind.SET_KEYSPACE:
-            follow(request, attempt, message.new_keyspace or "", beside(message))
+            follow(request, attempt, message.new_keyspace or "", extras_of(message))
         elif kind == ResultKind.SCHEMA_CHANGE:
-            agree(request, attempt, message.schema_change_event, beside(message))
+            agree(request, attempt, message.schema_change_event, extras_of(message))
         else:
             request._fail(attempt.page, DriverException(f"unknown kind of RESULT: {kind!r}"))
 
@@ -696,10 +696,10 @@ class Execution(RequestHooks):
                 self.content.use_snapshot(self.content.prepared)
         elif attempt.plan is not None and attempt.plan is not message.plan:
             self._described(message)
-        rows, came = self._rows(request, message)
-        request._conclude(attempt.page, rows, None, came)
+        rows, page_info = self._rows(request, message)
+        request._conclude(attempt.page, rows, None, page_info)
 
-    def _rows(self, request: ResponseFuture, message: ResultMessage) -> tuple[Any, Came]:
+    def _rows(self, request: ResponseFuture, message: ResultMessage) -> tuple[Any, PageInfo]:
         names = types = kept = None
         if message.page is not None:
             rows, kept = rows_and_page(message.page, request.row_factory, bool(request._callbacks))
@@ -708,7 +708,7 @@ class Execution(RequestHooks):
             rows = apply_factory(request.row_factory, names, message.parsed_rows)
         extras = None
         if names is not None or has_extras(message):
-            extras = Beside(message.warnings, message.custom_payload, names, types)
+            extras = Extras(message.warnings, message.custom_payload, names, types)
         return rows, (message.plan, message.paging_state, extras, kept)
 
     def _described(self, message: ResultMessage) -> None:
@@ -746,9 +746,9 @@ class Execution(RequestHooks):
         if request._metrics is not None:
             request._metrics.on_error(error, decision)
         if decision is None or decision.action not in (RETRY, RETRY_NEXT_HOST, IGNORE):
-            request._conclude(attempt.page, None, self.sending.error_of(request, attempt, error), beside(error))
+            request._conclude(attempt.page, None, self.sending.error_of(request, attempt, error), extras_of(error))
         elif decision.action == IGNORE:
-            request._conclude(attempt.page, None, None, beside(error))
+            request._conclude(attempt.page, None, None, extras_of(error))
         else:
             self.sending.errors[attempt.host] = self.sending.error_of(request, attempt, error)
             self._retry(request, attempt, decision)
@@ -765,8 +765,8 @@ class Execution(RequestHooks):
         same_host = decision.action == RETRY
 
         def send(request: ResponseFuture, page: int) -> None:
-            place = Place(attempt.host, attempt.connection.shard)
-            if not (same_host and self.sending.send_to(request, place, page)):
+            target = Target(attempt.host, attempt.connection.shard)
+            if not (same_host and self.sending.send_to(request, target, page)):
                 self.sending.send(request, page)
 
         if decision.delay > 0:

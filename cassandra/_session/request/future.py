@@ -15,7 +15,7 @@ from time import monotonic
 from types import MethodType, coroutine
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.aliases import Borrower
+from cassandra._base.aliases import ObservedAliases
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import (
     DriverException,
@@ -27,14 +27,14 @@ from cassandra._base.errors import (
     repeated_paging_state,
 )
 from cassandra._base.objects import not_copied, public
-from cassandra._core.codec import UnmadeRows
+from cassandra._core.codec import LazyRows
 from cassandra._core.transport import Request, set_result_type
 from cassandra._session.statements.statement import SimpleStatement, shortened
 
 from ..statements.prepared import BoundStatement
 from .execution import Content, Execution, QueryPlan, Sending, closed_text, hosts_of
-from .observers import meter_of
-from .result import Beside, Came, OfRows, Outcome, ResultSet, Row, described
+from .observers import recorder_of
+from .result import Extras, OfRows, Outcome, PageInfo, ResultSet, Row, described
 from .trace import QueryTrace
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 @public("cassandra.cluster")
-class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
+class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
     """The pending response of :meth:`Session.execute_async`: wait with :meth:`result`, add callbacks, or ``await`` it.
 
     Callbacks run on the driver's I/O thread, for every kind of outcome, and must not block; :meth:`result` does not
@@ -67,7 +67,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
     _compiled: CompiledExecute | None
     _execution: Execution
     is_schema_agreed: bool = True
-    _coming: Came | None = None  # data of a page that is being ended, while the ending hook is called
+    _coming: PageInfo | None = None  # data of a page that is being ended, while the ending hook is called
 
     def __init__(
         self,
@@ -99,16 +99,16 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
             None if handler is session._default_protocol_handler else handler,
         )
         router = session._router_of(load_balancer or session.cluster.load_balancing_policy)
-        meter = meter_of(router)
-        if meter is not None:
-            self._measured_by(meter)
+        latency_recorder = recorder_of(router)
+        if latency_recorder is not None:
+            self._set_latency_recorder(latency_recorder)
         self._execution = Execution(Sending(content, QueryPlan(router, host), speculative_execution_plan), retry_policy)
 
     # ---- waiting
 
     def _wait_for_result(self) -> Any:
         """Return the raw final result (rows of the current page, None, or a message), or raise the final exception."""
-        return _opened(_result_of(self._settle())[0])
+        return _opened(_result_of(self._wait_for_outcome())[0])
 
     def result(self) -> ResultSet[Row]:
         """Wait and return a :class:`ResultSet`, or raise the error of the request, which is
@@ -123,7 +123,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
     @coroutine
     def _wait_async(self) -> Generator[Any, None, Any]:
         """As :meth:`_wait_for_result`, without blocking the running loop."""
-        return _opened(_awaited((yield from self._settle_async()))[0])
+        return _opened(_awaited((yield from self._await_outcome()))[0])
 
     if TYPE_CHECKING:
 
@@ -224,17 +224,17 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
 
     def _wait_for_page(self, page: int) -> Outcome:
         """Return the outcome of *page*, or raise its exception."""
-        return _result_of(_must_be(page, self._settle()))
+        return _result_of(_must_be(page, self._wait_for_outcome()))
 
     @coroutine
     def _wait_for_page_async(self, page: int) -> Generator[Any, None, Outcome]:
-        return _awaited(_must_be(page, (yield from self._settle_async())))
+        return _awaited(_must_be(page, (yield from self._await_outcome())))
 
     def _send_page(self, page: int, paging_state: bytes | None, before: Outcome) -> None:
         """Send the request for *page*, at *paging_state*; an exception raised here fails the page. The page fails as
         well if the response *before* has returned the paging state that it was requested with."""
-        came = None if before[1] is not None else before[2][1]
-        is_repeated = came is not None and paging_state == came == self.message.paging_state
+        page_info = None if before[1] is not None else before[2][1]
+        is_repeated = page_info is not None and paging_state == page_info == self.message.paging_state
         self._execution.begin_page(self, paging_state)
         if is_repeated:
             self._fail(page, repeated_paging_state(self.coordinator_host or "The server"))
@@ -304,7 +304,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
     @property
     def request_encoded_size(self) -> int | None:
         """Bytes of the request as sent; None before."""
-        if self._is_ordinary or self._execution.content.size is None:
+        if self._is_on_fast_path or self._execution.content.size is None:
             return len(self._frame) if self._frame is not None and self.attempted_hosts else None
         return self._execution.content.size
 
@@ -319,36 +319,36 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
         return None if self._outcome is None else self._outcome[1]
 
     @property
-    def _beside(self) -> Beside | None:
+    def _extras(self) -> Extras | None:
         return None if self._outcome is None else self._outcome[2][2]
 
     @property
     def _traces(self) -> tuple[QueryTrace, ...]:
-        return () if self._is_ordinary else self._execution.traces
+        return () if self._is_on_fast_path else self._execution.traces
 
     @property
     def warnings(self) -> list[str] | None:
         """Warnings that the server sent with the response; waits for it."""
-        self._settle()
+        self._wait_for_outcome()
         return self._warnings
 
     @property
     def _warnings(self) -> list[str] | None:
-        return None if self._beside is None else self._beside.warnings
+        return None if self._extras is None else self._extras.warnings
 
     @property
     def custom_payload(self) -> Mapping[str, bytes | None] | None:
         """The custom payload that the server sent with the response; waits for it."""
-        self._settle()
+        self._wait_for_outcome()
         return self._custom_payload
 
     @property
     def _custom_payload(self) -> Mapping[str, bytes | None] | None:
-        return None if self._beside is None else self._beside.custom_payload
+        return None if self._extras is None else self._extras.custom_payload
 
     def get_query_trace_ids(self) -> list[Any]:
         """Return the ids of the traces of all attempts and pages; wait for the response."""
-        self._settle()
+        self._wait_for_outcome()
         return [trace.trace_id for trace in self._traces]
 
     def get_query_trace(
@@ -364,7 +364,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
         self, max_wait_per: float | None = None, query_cl: int = ConsistencyLevel.LOCAL_ONE
     ) -> list[QueryTrace]:
         """Return the traces of all pages and attempts; wait for the response."""
-        self._settle()
+        self._wait_for_outcome()
         return [self._populated(trace, max_wait_per, query_cl) for trace in self._traces]
 
     def _populated(self, trace: QueryTrace, max_wait: float | None, query_cl: int) -> QueryTrace:
@@ -378,12 +378,12 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
         """Show only the number of rows and values: they may be large or confidential."""
         result, error, _, _ = self._outcome or (None, None, None, None)
         if self._outcome is None:
-            came = "(no result yet)"
+            page_info = "(no result yet)"
         else:
-            came = repr(error) if error is not None else described(result)
+            page_info = repr(error) if error is not None else described(result)
         return (
             f"<ResponseFuture: query={self._asked()} request_id={self._last_stream} "
-            f"result={came} exception={error!r} coordinator_host={self.coordinator_host}>"
+            f"result={page_info} exception={error!r} coordinator_host={self.coordinator_host}>"
         )
 
     __str__ = __repr__
@@ -391,7 +391,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
     def _asked(self) -> str:
         query: Any = None
         prepared: PreparedStatement | None
-        if self._is_ordinary and self._compiled is not None:
+        if self._is_on_fast_path and self._compiled is not None:
             prepared = self._compiled.prepared
         else:
             query, prepared = self._execution.content.shown, self.prepared_statement
@@ -410,7 +410,7 @@ _START_FETCHING: Any = ResponseFuture.start_fetching_next_page
 
 
 def _opened(rows: Any) -> Any:
-    return rows.rows() if isinstance(rows, UnmadeRows) else rows
+    return rows.rows() if isinstance(rows, LazyRows) else rows
 
 
 def _result_of(outcome: Outcome) -> Outcome:

@@ -4,9 +4,9 @@ L5. A session whose cluster has a ``request_tracker`` or a ``slow_request_thresh
 of its requests is processed in Python, as with request init listeners; other sessions have no cost. Exceptions of a
 tracker are logged and have no other effect.
 
-Requests of a latency aware policy have its latency recorder (``meter``), which is called with the duration of each
-attempt, from sending to the arrival of the response, independently of the time at which the response is processed.
-Other requests have no cost.
+Requests of a latency aware policy have its latency recorder (``latency_recorder``), which is called with the duration
+of each attempt, from sending to the arrival of the response, independently of the time at which the response is
+processed. Other requests have no cost.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 log = get_logger("cassandra.cluster")
 slow_log = get_logger("cassandra.slow")
 
-#: Latency recorder, ``meter(host, seconds, answered)``; *answered* is False for an error, and for no response in time.
-Meter = Callable[[Any, float, bool], None]
+#: Latency recorder, ``latency_recorder(host, seconds, answered)``; *answered* is False for an error, and for no
+#: response in time.
+LatencyRecorder = Callable[[Any, float, bool], None]
 
 
 @public("cassandra.metrics")
@@ -148,9 +149,9 @@ def measured(router: Router, session: Session) -> Router:
     return router
 
 
-def meter_of(router: Router) -> Meter | None:
+def recorder_of(router: Router) -> LatencyRecorder | None:
     """Return the latency recorder for requests by *router*, or None."""
     if isinstance(router, PickingRouter) and router.latency_aware is not None:
-        meter: Meter = router.latency_aware._measured
-        return meter
+        latency_recorder: LatencyRecorder = router.latency_aware._measured
+        return latency_recorder
     return None

@@ -2,9 +2,9 @@
 
 L5. A :class:`CompiledExecute` belongs to one prepared statement, one session's settings and one resolved profile. It is
 kept on the statement, in a cache that is replaced as a whole when a setting of the statement changes; a session's
-*scope* is an object that is replaced when a setting of the session changes. The compiling thread takes both before it
-reads a setting, so that an object compiled from old settings is never found under new ones. No lock: attributes are
-replaced, and compiling twice is harmless.
+*settings_epoch* is an object that is replaced when a setting of the session changes. The compiling thread takes both
+before it reads a setting, so that an object compiled from old settings is never found under new ones. No lock:
+attributes are replaced, and compiling twice is harmless.
 
 Only frequent kinds of requests are compiled. For all others (custom payloads, tracing, a user's protocol handler,
 speculative execution …) the result is ``None``, and the request is built from a message.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._core.codec import ExecuteTemplate
 from cassandra._core.routing import CompiledCache
-from cassandra._core.transport import Lane, RequestSource
+from cassandra._core.transport import FastPath, RequestSource
 from cassandra._net.features import dialect_of
 from cassandra._routing.policies import NoSpeculativeExecutionPolicy
 from cassandra._routing.policies.router import PickingRouter
@@ -30,13 +30,13 @@ from cassandra._wire.messages.requests import NO_METADATA, ExecuteMessage
 from .execution import METADATA_IDS, USE, Content, Execution, QueryPlan, Sending
 from .future import ResponseFuture
 from .notes import version_block_of
-from .observers import meter_of
+from .observers import recorder_of
 from .retry import NOT_SENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cassandra._core.routing import Place
+    from cassandra._core.routing import Target
     from cassandra._routing.metadata import ClusterState
     from cassandra._session.profiles import ResolvedProfile
     from cassandra._session.session import Session
@@ -50,20 +50,20 @@ class CompiledExecute(RequestSource):
 
     __slots__ = (
         "_cache",
-        "_lane",
+        "_fast_path",
         "_message",
         "_route",
         "clock",
         "dialect",
         "keyspace",
-        "meter",
+        "latency_recorder",
         "picking",
         "prepared",
         "profile",
         "result_plan",
         "retry_policy",
         "router",
-        "scope",
+        "settings_epoch",
         "template",
         "timestamps",
         "version_block",
@@ -72,14 +72,14 @@ class CompiledExecute(RequestSource):
     def __init__(
         self,
         session: Session,
-        scope: object,
+        settings_epoch: object,
         cache: CompiledCache,
         prepared: PreparedStatement,
         profile: ResolvedProfile,
         with_timestamp: bool = False,
     ) -> None:
         self._cache = cache
-        self.scope = scope
+        self.settings_epoch = settings_epoch
         self.prepared = prepared
         self.profile = profile
         plan, metadata_id = prepared._snapshot
@@ -124,19 +124,19 @@ class CompiledExecute(RequestSource):
         self.retry_policy = prepared.retry_policy or profile.retry_policy
         self.router = session._router_of(profile.load_balancing_policy or session.cluster.load_balancing_policy)
         self.picking = self.router if type(self.router) is PickingRouter else None
-        self.meter = meter_of(self.router)
+        self.latency_recorder = recorder_of(self.router)
         self._route: tuple[Any, Any, Any] = (None, None, None)
-        self._lane: Lane | None = None
+        self._fast_path: FastPath | None = None
 
     @property
     def levels(self) -> tuple[int, int | None]:
         """Consistency and serial consistency."""
         return self._message[:2]
 
-    def route(self, state: ClusterState, keyspace: str | None) -> Callable[[int | None], Place | None] | None:
+    def route(self, state: ClusterState, keyspace: str | None) -> Callable[[int | None], Target | None] | None:
         """Return a function from the token of a request to its first target; None if the target does not depend on the
         token alone."""
-        route: Callable[[int | None], Place | None] | None
+        route: Callable[[int | None], Target | None] | None
         of, within, route = self._route
         if of is not state or within != keyspace:
             route, ring = None, state.topology.ring
@@ -147,27 +147,27 @@ class CompiledExecute(RequestSource):
             self._route = (state, keyspace, route)
         return route
 
-    def lane(self, session: Session) -> Lane | None:
+    def fast_path(self, session: Session) -> FastPath | None:
         """Return the fast path of requests to their connections, for the current settings and cluster state; None if
         each request needs its own plan."""
-        lane = self._lane
-        if lane is None or not lane.holds(session):
+        fast_path = self._fast_path
+        if fast_path is None or not fast_path.holds(session):
             state = session.cluster.metadata.state
             route = self.route(state, session.keyspace)
             heard = session._listeners or session._tracking
             direct = not (heard or session.is_shutdown or session._draining)
-            lane = None
+            fast_path = None
             if route is not None:
-                lane = self._new_lane(session, state, route, direct)
-            self._lane = lane
-        self._cache.lane = lane
-        return lane
+                fast_path = self._new_fast_path(session, state, route, direct)
+            self._fast_path = fast_path
+        self._cache.fast_path = fast_path
+        return fast_path
 
-    def _new_lane(self, session: Session, state: ClusterState, route: Any, direct: bool) -> Lane:
+    def _new_fast_path(self, session: Session, state: ClusterState, route: Any, direct: bool) -> FastPath:
         profile, cluster = self.profile, session.cluster
         default = _default_of(session, profile)
         key, source, version = (None, None, 0) if default is None else default
-        return Lane(
+        return FastPath(
             compiled=self,
             prepared=self.prepared,
             profile=profile,
@@ -175,7 +175,7 @@ class CompiledExecute(RequestSource):
             default_key=key,
             default_profile=source,
             default_version=version,
-            scope=self.scope,
+            settings_epoch=self.settings_epoch,
             metadata=cluster.metadata,
             state=state,
             metrics=cluster.metrics,
@@ -194,7 +194,7 @@ class CompiledExecute(RequestSource):
             not_sent=NOT_SENT,
             unset=NOT_SET,
             own_options=of_call,
-            meter=self.meter,
+            latency_recorder=self.latency_recorder,
         )
 
     def message(self, frame: bytes, token: int | None) -> ExecuteMessage:
@@ -236,8 +236,8 @@ class CompiledExecute(RequestSource):
         future._compiled = self
         future._frame = frame
         future._values = values
-        if self.meter is not None:
-            future._measured_by(self.meter)
+        if self.latency_recorder is not None:
+            future._set_latency_recorder(self.latency_recorder)
         return future
 
     def launch(self, session: Session, request: ResponseFuture) -> bool:
@@ -245,10 +245,10 @@ class CompiledExecute(RequestSource):
         nothing was sent."""
         if session.is_shutdown or request._tracking is not None or request._outcome is not None:
             return False
-        if not request._is_ordinary:  # a listener has read its message, and may have changed it
+        if not request._is_on_fast_path:  # a listener has read its message, and may have changed it
             return False
-        lane = self.lane(session)
-        return lane is not None and lane.try_launch(request)
+        fast_path = self.fast_path(session)
+        return fast_path is not None and fast_path.try_launch(request)
 
     def execution(self, request: ResponseFuture) -> Execution:
         """Return a new slow path for *request*."""
@@ -276,23 +276,23 @@ def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> Comp
         return None
     cache: CompiledCache = prepared._compiled
     compiled: CompiledExecute | None = cache.last
-    scope = session._scope
+    settings_epoch = session._settings_epoch
     if (
         compiled is not None
         and compiled.prepared is prepared  # not so in a copy that shares the cache
-        and compiled.scope is scope
+        and compiled.settings_epoch is settings_epoch
         and compiled.profile is profile
     ):
         return compiled
-    key = (id(scope), id(profile))  # the cache entry keeps both alive
+    key = (id(settings_epoch), id(profile))  # the cache entry keeps both alive
     compiled = cache.others.get(key)
     if compiled is None or compiled.prepared is not prepared:
         encryption = session._encryption
         if encryption is not None and not encryption.allows(prepared, query is not prepared):
             return None
-        if not _is_ordinary(session, prepared, profile):
+        if not _is_on_fast_path(session, prepared, profile):
             return None
-        compiled = CompiledExecute(session, scope, cache, prepared, profile)
+        compiled = CompiledExecute(session, settings_epoch, cache, prepared, profile)
         if len(cache.others) >= KEPT:
             cache.others.clear()
         cache.others[key] = compiled
@@ -321,7 +321,7 @@ def _prepared_of(query: Any) -> PreparedStatement | None:
     return prepared if same else None
 
 
-def _is_ordinary(session: Session, prepared: PreparedStatement, profile: ResolvedProfile) -> bool:
+def _is_on_fast_path(session: Session, prepared: PreparedStatement, profile: ResolvedProfile) -> bool:
     timeout = profile.request_timeout
     speculates = prepared.is_idempotent and type(profile.speculative_execution_policy) is not (
         NoSpeculativeExecutionPolicy

@@ -9,7 +9,7 @@ result becomes idle again when it turns to the page, or when the page has failed
 there is at most one page ahead. Until then the page is an outcome of the future: bytes. Dropping a result cancels
 nothing: the requested page arrives, and is freed with the future.
 
-``Outcome`` and ``Came`` are the types that native and Python code exchange for a page and the retained parts of its
+``Outcome`` and ``PageInfo`` are the types that native and Python code exchange for a page and the retained parts of its
 response.
 
 Classes that have rows take the type of a row as a parameter, for type checkers: ``ResultSet[Product]``. The parameter
@@ -29,7 +29,7 @@ from cassandra._base.errors import DriverException, OperationTimedOut, Unsupport
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import not_copied, public
 from cassandra._base.server_errors import ErrorMessage
-from cassandra._core.codec import ResultPlan, UnmadeRows
+from cassandra._core.codec import LazyRows, ResultPlan
 from cassandra._core.transport import Answer, RowsOfPages
 from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.statements.statement import SimpleStatement
@@ -39,7 +39,7 @@ from cassandra._wire.rows import column_types, dict_factory, named_tuple_factory
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    from cassandra._core.transport import Flight
+    from cassandra._core.transport import BatchRequest
 
     from .columns import ArrowStream
     from .future import ResponseFuture
@@ -74,7 +74,7 @@ RowFactory = Callable[[list[str], list[Any]], Sequence[Row]] | None
 # ---- outcome of a page
 
 
-class Beside:
+class Extras:
     """The parts of a response that plain rows do not have."""
 
     __slots__ = ("column_names", "column_types", "custom_payload", "warnings")
@@ -93,13 +93,13 @@ class Beside:
 
 
 #: The retained parts of a response: the plan that decoded its rows, the paging state of the next page, the rest, and
-#: the page itself for ``kept_page``, as it may be read as columns. Not the message.
-Came = tuple[ResultPlan | None, bytes | None, Beside | None, Any]
-#: Outcome of a page: its rows (or UnmadeRows, None, or a PREPARED message), the exception, the retained parts of the
+#: the page itself for ``retained_page``, as it may be read as columns. Not the message.
+PageInfo = tuple[ResultPlan | None, bytes | None, Extras | None, Any]
+#: Outcome of a page: its rows (or LazyRows, None, or a PREPARED message), the exception, the retained parts of the
 #: response, the number of the page.
-Outcome = tuple[Any, BaseException | None, Came, int]
+Outcome = tuple[Any, BaseException | None, PageInfo, int]
 
-NOTHING: Came = (None, None, None, None)
+NOTHING: PageInfo = (None, None, None, None)
 
 
 def has_extras(answer: Any) -> bool:
@@ -107,12 +107,12 @@ def has_extras(answer: Any) -> bool:
     return answer.warnings is not None or answer.custom_payload is not None or answer.trace_id is not None
 
 
-def beside(answer: Any) -> Came:
+def extras_of(answer: Any) -> PageInfo:
     """Return the retained parts of a response without rows; ``NOTHING`` for an error that is not a response."""
     if not isinstance(answer, (ResultMessage, ErrorMessage)):
         return NOTHING
     warnings, payload = answer.warnings, answer.custom_payload
-    return NOTHING if warnings is None and payload is None else (None, None, Beside(warnings, payload), None)
+    return NOTHING if warnings is None and payload is None else (None, None, Extras(warnings, payload), None)
 
 
 # ---- the result
@@ -136,7 +136,7 @@ class ResultSet(Answer, OfRows[Row]):
 
     response_future: ResponseFuture[Row]
     _plan: ResultPlan | None
-    _beside: Beside | None
+    _extras: Extras | None
 
     batch_regex = re.compile(r"^\s*BEGIN\s+[a-zA-Z]*\s*BATCH", re.IGNORECASE | re.ASCII)
 
@@ -148,23 +148,23 @@ class ResultSet(Answer, OfRows[Row]):
         self.response_future = response_future
         self._set_current_rows(initial_response)
 
-    def _future_of(self, flight: Flight) -> ResponseFuture[Row]:
+    def _future_of(self, request: BatchRequest) -> ResponseFuture[Row]:
         """Return a future for a result that was made without one."""
         from .concurrent import future_of  # which makes results, and imports this module
 
-        future = future_of(flight)
-        future._outcome = (self._unopened, None, (self._plan, self._paging_state, self._beside, self._kept), 0)
+        future = future_of(request)
+        future._outcome = (self._unopened, None, (self._plan, self._paging_state, self._extras, self._kept), 0)
         future._finish()
         return future
 
-    def _came_with(self, came: Came) -> None:
+    def _set_page_info(self, page_info: PageInfo) -> None:
         """Keep the data of the current page here: the future may be at a later page."""
-        self._plan, self._paging_state, self._beside, self._kept = came
+        self._plan, self._paging_state, self._extras, self._kept = page_info
 
     def _set_current_rows(self, result: Any) -> None:
         """Turn to the page that the future has now: for subclasses with their own paging."""
         outcome = self.response_future._outcome
-        self._came_with(NOTHING if outcome is None else outcome[2])
+        self._set_page_info(NOTHING if outcome is None else outcome[2])
         self._turn_to_rows(result)
 
     def _turn_to_rows(self, result: Any) -> None:
@@ -183,8 +183,8 @@ class ResultSet(Answer, OfRows[Row]):
         """Names of the columns; None for a result without rows."""
         if self._given_names is not None:
             return self._given_names
-        if self._beside is not None and self._beside.column_names is not None:
-            return self._beside.column_names
+        if self._extras is not None and self._extras.column_names is not None:
+            return self._extras.column_names
         return None if self._plan is None else list(self._plan.names)
 
     @column_names.setter
@@ -194,8 +194,8 @@ class ResultSet(Answer, OfRows[Row]):
     @property
     def column_types(self) -> list[Any] | None:
         """Types (classes of ``cassandra.cqltypes``) of the columns; None for a result without rows."""
-        if self._beside is not None and self._beside.column_types is not None:
-            return self._beside.column_types
+        if self._extras is not None and self._extras.column_types is not None:
+            return self._extras.column_types
         return None if self._plan is None else column_types(self._plan)
 
     # ---- pages
@@ -298,7 +298,7 @@ class ResultSet(Answer, OfRows[Row]):
         or after it."""
         rows, page_iter = _as_rows(outcome[0]), self._page_iter
         if page_iter is not None:
-            if isinstance(rows, UnmadeRows):
+            if isinstance(rows, LazyRows):
                 rows = rows.rows()
             page_iter = iter(rows or ())
         self._turn(rows, outcome[2], page_iter)
@@ -605,7 +605,7 @@ def described(result: Any) -> str:
 
 def _as_rows(result: Any) -> Any:
     """Return ``current_rows`` for the raw result of a request."""
-    if isinstance(result, (list, UnmadeRows)):
+    if isinstance(result, (list, LazyRows)):
         return result
     if not isinstance(result, Mapping):
         try:

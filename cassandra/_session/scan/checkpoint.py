@@ -9,9 +9,9 @@ accumulators. An accumulator is kept as its pickle, which each resumed fold unpi
 fold is pickled only when the checkpoint is used, which is rare. A file has a title line, a line with the digest of the
 rest, a line of JSON with everything but the accumulators, and the pickles of these. Reading a file unpickles nothing.
 
-A :class:`Tally` counts the scan events of one reading, and reports the progress (``_session/progress.py``). It belongs
-to the thread or task that takes the events, except the list of completed ranges: that only grows, so that a checkpoint,
-by any thread or by a signal handler at any point, reads it without a lock.
+A :class:`ProgressRecorder` counts the scan events of one reading, and reports the progress (``_session/progress.py``).
+It belongs to the thread or task that takes the events, except the list of completed ranges: that only grows, so that a
+checkpoint, by any thread or by a signal handler at any point, reads it without a lock.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from cassandra._base.objects import public
 from cassandra._routing.token_ranges import TokenRange
 from cassandra._session import progress
 
-from .reading import BATCH, DONE, Piece
+from .reading import BATCH, DONE, ScanEvent
 
 if TYPE_CHECKING:
     from cassandra._core.columns import RecordBatch
@@ -322,7 +322,7 @@ class _Bar(progress.Bar):
         self.update(100 * report.fraction, report.rows, report.rate)
 
 
-class Tally:
+class ProgressRecorder:
     """Progress over *ranges*. The part covered by *resume* counts for the fraction, but not for the rate of this
     run."""
 
@@ -350,14 +350,14 @@ class Tally:
         self._began = monotonic()
         self._progress = progress.Progress(told, self.report, lambda: _Bar(what["table"], 100.0, in_percent=True))
 
-    def take(self, piece: Piece) -> None:
-        """Count *piece*, which was processed."""
-        number, one = piece.number, piece.token_range
-        if piece.kind == BATCH and piece.batch is not None:
-            self._open[number] = self._open.get(number, 0) + self._rows_of(piece.batch)
+    def take(self, event: ScanEvent) -> None:
+        """Count *event*, which was processed."""
+        number, one = event.number, event.token_range
+        if event.kind == BATCH and event.batch is not None:
+            self._open[number] = self._open.get(number, 0) + self._rows_of(event.batch)
         else:
             rows = self._open.pop(number, 0)
-            if piece.kind == DONE:
+            if event.kind == DONE:
                 span = one.start, one.end
                 self._finished.append((span, rows))
                 self._done.add(span)

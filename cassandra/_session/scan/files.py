@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .reading import BATCH, DONE, Piece
+from .reading import BATCH, DONE, ScanEvent
 
 UNFINISHED = ".part"
 SAMPLE = 1024  # rows
@@ -85,20 +85,20 @@ class ParquetFiles:
         self._open: dict[int, _File] = {}
         self._written: dict[int, Path] = {}
 
-    def add(self, piece: Piece) -> None:
-        if piece.kind == BATCH:
-            batch = self._arrow.record_batch(piece.batch)
-            if piece.number not in self._open:
-                self._open[piece.number] = self._begun(piece.number, batch)
-            self._open[piece.number].writer.write_batch(batch)
-        elif piece.number in self._open:
-            one = self._open[piece.number]
-            if piece.kind == DONE:
+    def add(self, event: ScanEvent) -> None:
+        if event.kind == BATCH:
+            batch = self._arrow.record_batch(event.batch)
+            if event.number not in self._open:
+                self._open[event.number] = self._begun(event.number, batch)
+            self._open[event.number].writer.write_batch(batch)
+        elif event.number in self._open:
+            one = self._open[event.number]
+            if event.kind == DONE:
                 one.close()
-                self._written[piece.number] = one.path.replace(one.path.with_suffix(""))
+                self._written[event.number] = one.path.replace(one.path.with_suffix(""))
             else:
                 one.discard()
-            del self._open[piece.number]
+            del self._open[event.number]
 
     def _begun(self, number: int, batch: Any) -> _File:
         options = {"write_batch_size": _at_a_time(batch)} | self._options

@@ -6,8 +6,8 @@ dropped when the range restarts. So each row is in the result once, independent 
 Threads and owners:
 
 * The *consumer*, the thread or task that folds, takes the scan events of the reading. It streams them into their
-  range's accumulator itself, or, with workers, submits that to a worker pool (:class:`Crew`) with a queue per range: no
-  two operations on one range run concurrently.
+  range's accumulator itself, or, with workers, submits that to a worker pool (:class:`FoldWorkers`) with a queue per
+  range: no two operations on one range run concurrently.
 * ``combine`` and ``finish`` always run in the pool, under the lock of the totals. Signal handlers run on the main
   thread, where their exceptions (Ctrl-C) could leave a half-combined accumulator, and no state to resume from. A range
   that is interrupted while it is streamed is only read again.
@@ -39,21 +39,21 @@ from cassandra._base.server_errors import SyntaxException
 from cassandra._routing.token_ranges import FULL_RING, TokenRange
 from cassandra._session import aio
 
-from .checkpoint import Checkpoint, CheckpointError, Coverage, Kept, Part, Span, Tally, description, shown
+from .checkpoint import Checkpoint, CheckpointError, Coverage, Kept, Part, ProgressRecorder, Span, description, shown
 from .expressions import Masks
 from .plan import Explanation
 from .pushdown import pushdown_of, refused
-from .reading import BATCH, DONE, Piece, Reading
+from .reading import BATCH, DONE, Reading, ScanEvent
 from .reducers import MapReducer, StopScan, fold_batch
 
 if TYPE_CHECKING:
     from cassandra._core.columns import ColumnPlan, RecordBatch
 
-    from .pages import Question
+    from .pages import PageTemplate
     from .plan import ScanPlan
     from .scan import Scan
 
-    _Planned = tuple[ScanPlan, ScanPlan, tuple[Question, Question]]
+    _Planned = tuple[ScanPlan, ScanPlan, tuple[PageTemplate, PageTemplate]]
 
 Job = Callable[[], object]
 Combine = Callable[[Any, Any], Any]
@@ -67,7 +67,7 @@ _REFUSED = (InvalidRequest, SyntaxException, UnsupportedOperation)
 # ---- the worker pool
 
 
-class Chain:
+class RangeQueue:
     """Queue of jobs that run in order."""
 
     __slots__ = ("is_busy", "jobs")
@@ -77,23 +77,23 @@ class Chain:
         self.is_busy = False  # a thread runs its jobs, or it is in the ready queue
 
 
-class Crew:
+class FoldWorkers:
     """Worker pool: up to *threads* concurrent driver threads, until :meth:`close`. *room* is the limit of unfinished
     jobs.
 
-    Work is submitted to *per-range queues* (:class:`Chain`): the jobs of one queue run in order, one at a time; jobs of
-    different queues run concurrently.
+    Work is submitted to *per-range queues* (:class:`RangeQueue`): the jobs of one queue run in order, one at a time;
+    jobs of different queues run concurrently.
 
     Threads and owners: the *consumer*, one caller's thread or task, submits jobs, and leaves no more waiting than
-    *room* permits. It appends to a queue, and the queue to ``_told`` (``deque.append`` is atomic), and starts a driver
-    thread unless one is certain to read ``_told`` later; it acquires no lock, so a signal handler that interrupts it
-    anywhere leaves no lock held. ``_given`` belongs to it. Everything else changes on driver threads, under the lock,
-    which is held briefly and not while a job runs. A consumer that is interrupted between the steps closes the pool, as
-    its fold has failed.
+    *room* permits. It appends to a queue, and the queue to ``_filled`` (``deque.append`` is atomic), and starts a
+    driver thread unless one is certain to read ``_filled`` later; it acquires no lock, so a signal handler that
+    interrupts it anywhere leaves no lock held. ``_given`` belongs to it. Everything else changes on driver threads,
+    under the lock, which is held briefly and not while a job runs. A consumer that is interrupted between the steps
+    closes the pool, as its fold has failed.
 
     No job is lost: the consumer appends first and then reads ``_looking`` and ``_running``. A thread that was started
-    to look clears ``_looking`` first and then reads ``_told``; one that ends subtracts itself from ``_running`` first
-    and then reads ``_told`` again.
+    to look clears ``_looking`` first and then reads ``_filled``; one that ends subtracts itself from ``_running`` first
+    and then reads ``_filled`` again.
 
     ``error`` is the first exception of a job: no job starts after it, and :meth:`check` raises it.
     """
@@ -103,24 +103,24 @@ class Crew:
         self.on_change: Callable[[], object] | None = None  # called on a pool thread after each job
         self._size = threads
         self._room = room
-        self._lock = driver_lock("Crew")
+        self._lock = driver_lock("FoldWorkers")
         self._ended = threading.Condition(self._lock)  # for close()
-        self._told: deque[Chain] = deque()  # queues that got a job
-        self._ready: deque[Chain] = deque()  # queues with jobs that no thread has taken
+        self._filled: deque[RangeQueue] = deque()  # queues that got a job
+        self._ready: deque[RangeQueue] = deque()  # queues with jobs that no thread has taken
         self._looking = False  # a thread was started that has not read _told yet
         self._running = 0  # number of threads that run jobs
         self._given = 0
         self._done = 0
         self._closed = False
-        self._bell = process.Bell()  # for the consumer
+        self._event = process.AutoResetEvent()  # for the consumer
         self._process = process.here()
 
-    def give(self, chain: Chain, job: Job) -> None:
-        """Submit *job*, to run after the other jobs of *chain*."""
+    def give(self, queue: RangeQueue, job: Job) -> None:
+        """Submit *job*, to run after the other jobs of *queue*."""
         process.stay(self._process)  # a forked child has none of the threads
         self._given += 1
-        chain.jobs.append(job)
-        self._told.append(chain)
+        queue.jobs.append(job)
+        self._filled.append(queue)
         if not self._looking and self._running < self._size:
             self._looking = True
             threads.start(self._look)
@@ -143,7 +143,7 @@ class Crew:
     def wait(self, condition: Callable[[], bool]) -> None:
         """Wait until *condition* is true; it is checked after each job."""
         while not condition():
-            self._bell.wait()
+            self._event.wait()
 
     def close(self) -> None:
         """Start no more jobs, and wait for the running ones."""
@@ -166,7 +166,7 @@ class Crew:
     def _begins(self) -> bool:
         """Return True if this thread is to run jobs."""
         with self._lock:
-            self._take_told()
+            self._take_filled()
             begins = self._may_go_on and self._running < self._size
             self._running += begins
         return begins
@@ -175,25 +175,25 @@ class Crew:
     def _may_go_on(self) -> bool:
         return bool(self._ready) and not self._closed and self.error is None
 
-    def _take_told(self) -> None:
-        while self._told:
-            chain = self._told.popleft()
-            if not chain.is_busy and chain.jobs:
-                chain.is_busy = True
-                self._ready.append(chain)
+    def _take_filled(self) -> None:
+        while self._filled:
+            queue = self._filled.popleft()
+            if not queue.is_busy and queue.jobs:
+                queue.is_busy = True
+                self._ready.append(queue)
 
     def _work(self) -> None:
         while True:
             with self._lock:
-                self._take_told()
+                self._take_filled()
                 if not self._may_go_on:
                     self._running -= 1
                     self._ended.notify_all()
                     return
-                chain = self._ready.popleft()
-                job = chain.jobs.popleft()
-                wants_company = bool(self._ready) and self._running < self._size and not self._looking
-            if wants_company:
+                queue = self._ready.popleft()
+                job = queue.jobs.popleft()
+                wants_another = bool(self._ready) and self._running < self._size and not self._looking
+            if wants_another:
                 self._start_another()
             try:
                 job()
@@ -203,11 +203,11 @@ class Crew:
             del job
             with self._lock:
                 self._done += 1
-                if chain.jobs:
-                    self._ready.append(chain)
+                if queue.jobs:
+                    self._ready.append(queue)
                 else:
-                    chain.is_busy = False
-            self._bell.ring()
+                    queue.is_busy = False
+            self._event.set()
             changed = self.on_change
             if changed is not None:
                 changed()
@@ -341,11 +341,11 @@ def sorted_nodes(nodes: dict[tuple[int, int], Any]) -> list[tuple[tuple[int, int
 class _Range:
     """A range being read. Its accumulator belongs to the thread that runs its queue."""
 
-    __slots__ = ("acc", "chain", "rows", "tokens", "void")
+    __slots__ = ("acc", "queue", "rows", "tokens", "void")
 
-    def __init__(self, tokens: TokenRange, chain: Chain) -> None:
+    def __init__(self, tokens: TokenRange, queue: RangeQueue) -> None:
         self.tokens = tokens
-        self.chain = chain
+        self.queue = queue
         self.acc = NOTHING
         self.rows = 0
         self.void = False  # True if rows are missing in the accumulator
@@ -393,7 +393,7 @@ class Fold:
         self._last: tuple[Span, Any] | None = None  # range and accumulator of StopScan
         self._result: Any = None
         self.totals, self.ranges = self._begun(ranges, deterministic, resume)
-        self._crew = Crew(workers or 1, (workers or 1) * (QUEUED + 1))
+        self._workers = FoldWorkers(workers or 1, (workers or 1) * (QUEUED + 1))
 
     def _begun(
         self, ranges: Sequence[TokenRange], deterministic: bool, resume: Checkpoint | None
@@ -426,29 +426,29 @@ class Fold:
 
     # ---- scan events
 
-    def take(self, piece: Piece) -> None:
-        """Fold *piece*, or submit it. Exceptions of the reducer are raised by this or a later call."""
+    def take(self, event: ScanEvent) -> None:
+        """Fold *event*, or submit it. Exceptions of the reducer are raised by this or a later call."""
         process.stay(self._process)
-        self._crew.check()
-        one = self._open.get(piece.number)
+        self._workers.check()
+        one = self._open.get(event.number)
         if one is None:
-            one = self._open[piece.number] = _Range(piece.token_range, Chain())
-        batch = piece.batch
-        if piece.kind == BATCH and batch is not None:
+            one = self._open[event.number] = _Range(event.token_range, RangeQueue())
+        batch = event.batch
+        if event.kind == BATCH and batch is not None:
             self._do(one, lambda: self._stream(one, batch))
-        elif piece.kind == DONE:
-            del self._open[piece.number]
-            self._crew.give(one.chain, lambda: self._add(one))
+        elif event.kind == DONE:
+            del self._open[event.number]
+            self._workers.give(one.queue, lambda: self._add(one))
         else:  # the range restarts, or was abandoned
             one.void = True
-            self._open[piece.number] = _Range(piece.token_range, one.chain)
-        self._crew.check()
+            self._open[event.number] = _Range(event.token_range, one.queue)
+        self._workers.check()
 
     def _do(self, one: _Range, job: Callable[[], None]) -> None:
         if self._streams:
             job()
         else:
-            self._crew.give(one.chain, job)
+            self._workers.give(one.queue, job)
 
     def _stream(self, one: _Range, batch: RecordBatch) -> None:
         if self.stopped or one.void:
@@ -484,31 +484,31 @@ class Fold:
 
     def wait(self) -> None:
         """Wait until another scan event may be taken."""
-        if not self._crew.has_room:
-            self._crew.wait(lambda: self._crew.has_room)
+        if not self._workers.has_room:
+            self._workers.wait(lambda: self._workers.has_room)
 
     async def wait_async(self) -> None:
-        await self._until(lambda: self._crew.has_room)
+        await self._until(lambda: self._workers.has_room)
 
     def result(self, schema: ColumnPlan | None) -> Any:
         """Return the result, after all events were taken, or after a stop. *schema*: of the rows, if there were
         none."""
-        self._crew.wait(lambda: self._crew.is_idle)
+        self._workers.wait(lambda: self._workers.is_idle)
         self._conclude_by_crew(schema)
-        self._crew.wait(lambda: self._crew.is_idle)
-        self._crew.check()
+        self._workers.wait(lambda: self._workers.is_idle)
+        self._workers.check()
         return self._result
 
     async def result_async(self, schema: ColumnPlan | None) -> Any:
-        await self._until(lambda: self._crew.is_idle)
+        await self._until(lambda: self._workers.is_idle)
         self._conclude_by_crew(schema)
-        await self._until(lambda: self._crew.is_idle)
-        self._crew.check()
+        await self._until(lambda: self._workers.is_idle)
+        self._workers.check()
         return self._result
 
     def _conclude_by_crew(self, schema: ColumnPlan | None) -> None:
-        self._crew.check()
-        self._crew.give(Chain(), lambda: self._conclude(schema))
+        self._workers.check()
+        self._workers.give(RangeQueue(), lambda: self._conclude(schema))
 
     def _conclude(self, schema: ColumnPlan | None) -> None:
         with self._lock:
@@ -526,14 +526,14 @@ class Fold:
         loop = aio.running_loop()
         while not condition():
             changed = aio.new_awaiting(loop)
-            self._crew.on_change = partial(aio.resolve, changed, None)
+            self._workers.on_change = partial(aio.resolve, changed, None)
             if not condition():
                 await changed
-        self._crew.on_change = None
+        self._workers.on_change = None
 
     def close(self) -> None:
         """Stop folding. Waits for running jobs."""
-        self._crew.close()
+        self._workers.close()
         self._over = True
 
     # ---- checkpoints
@@ -598,7 +598,7 @@ def checkpoint_of(error: BaseException) -> Checkpoint | None:
 # ---- folding a scan
 
 
-class Wish:
+class FoldOptions:
     """Options of ``scan.fold``."""
 
     def __init__(
@@ -646,52 +646,54 @@ def one_of(name: str, here: Any, there: Any) -> Any:
     return there if here is None else here
 
 
-def planned(scan: Scan, wish: Wish) -> _Planned:
-    """Return the plan of the rows, and the plan and page templates to send. If the servers refuse the push-down, *wish*
-    is changed."""
-    plan, questions = scan._plan()
-    while wish.pushdown.selected is not None:
+def planned(scan: Scan, fold_options: FoldOptions) -> _Planned:
+    """Return the plan of the rows, and the plan and page templates to send. If the servers refuse the push-down,
+    *fold_options* is changed."""
+    plan, templates = scan._plan()
+    while fold_options.pushdown.selected is not None:
         try:
-            pushed, aggregates = wish.pushdown.scan(scan)._plan(plan.ranges)
+            pushed, aggregates = fold_options.pushdown.scan(scan)._plan(plan.ranges)
             return plan, pushed, aggregates
         except _REFUSED as error:
-            wish.pushdown = refused(f"the server refuses it: {error}", scan._options.pushdown)
-    return plan, plan, questions
+            fold_options.pushdown = refused(f"the server refuses it: {error}", scan._options.pushdown)
+    return plan, plan, templates
 
 
-async def planned_async(scan: Scan, wish: Wish) -> _Planned:
+async def planned_async(scan: Scan, fold_options: FoldOptions) -> _Planned:
     """As :func:`planned`, without blocking the running loop."""
-    plan, questions = await scan._plan_async()
-    while wish.pushdown.selected is not None:
+    plan, templates = await scan._plan_async()
+    while fold_options.pushdown.selected is not None:
         try:
-            pushed, aggregates = await wish.pushdown.scan(scan)._plan_async(plan.ranges)
+            pushed, aggregates = await fold_options.pushdown.scan(scan)._plan_async(plan.ranges)
             return plan, pushed, aggregates
         except _REFUSED as error:
-            wish.pushdown = refused(f"the server refuses it: {error}", scan._options.pushdown)
-    return plan, plan, questions
+            fold_options.pushdown = refused(f"the server refuses it: {error}", scan._options.pushdown)
+    return plan, plan, templates
 
 
 class _Run:
     """One fold, from the plan to the result."""
 
-    def __init__(self, scan: Scan, wish: Wish, found: _Planned, finishes: bool = True) -> None:
-        plan, sent, questions = found
-        is_pushed = wish.pushdown.selected is not None
-        what, rows_of = wish.what(plan), wish.pushdown.rows_of
+    def __init__(self, scan: Scan, fold_options: FoldOptions, found: _Planned, finishes: bool = True) -> None:
+        plan, sent, templates = found
+        is_pushed = fold_options.pushdown.selected is not None
+        what, rows_of = fold_options.what(plan), fold_options.pushdown.rows_of
         self.fold = Fold(
-            wish.folds,
+            fold_options.folds,
             plan.ranges,
             what,
-            filter=wish.filter,
-            deterministic=wish.deterministic and not is_pushed,  # results of servers are the same in any order
-            workers=wish.workers,
-            resume=wish.resume,
+            filter=fold_options.filter,
+            deterministic=fold_options.deterministic and not is_pushed,  # results of servers are the same in any order
+            workers=fold_options.workers,
+            resume=fold_options.resume,
             rows_of=rows_of,
             finishes=finishes,
         )
         scan._last = self.fold  # source of scan.checkpoint()
-        self.reading = Reading(scan._session, sent.replace(ranges=tuple(self.fold.ranges)), questions, halves=is_pushed)
-        self.reading.tally = Tally(what, self.fold.ranges, scan._options.progress, wish.resume, rows_of)
+        self.reading = Reading(scan._session, sent.replace(ranges=tuple(self.fold.ranges)), templates, halves=is_pushed)
+        self.reading.recorder = ProgressRecorder(
+            what, self.fold.ranges, scan._options.progress, fold_options.resume, rows_of
+        )
         scan._failed = self.reading.failed
 
     def fail(self, error: BaseException) -> None:
@@ -703,22 +705,22 @@ class _Run:
         self.fold.close()
 
 
-def fold(scan: Scan, wish: Wish) -> Any:
+def fold(scan: Scan, fold_options: FoldOptions) -> Any:
     """See Scan.fold."""
-    return _folded(_Run(scan, wish, planned(scan, wish)))
+    return _folded(_Run(scan, fold_options, planned(scan, fold_options)))
 
 
-def fold_part(scan: Scan, wish: Wish, is_given_up: Callable[[], bool]) -> tuple[Any, int, bool]:
+def fold_part(scan: Scan, fold_options: FoldOptions, is_given_up: Callable[[], bool]) -> tuple[Any, int, bool]:
     """Return the accumulator of all rows, their number, and whether the reducer has stopped the fold. When
     *is_given_up* returns True, the result is not needed and the fold ends."""
-    run = _Run(scan, wish, planned(scan, wish), finishes=False)
+    run = _Run(scan, fold_options, planned(scan, fold_options), finishes=False)
     return _folded(run, is_given_up), run.fold.rows, run.fold.stopped
 
 
 def _folded(run: _Run, is_given_up: Callable[[], bool] = bool) -> Any:
     try:
-        for piece in run.reading:
-            run.fold.take(piece)
+        for event in run.reading:
+            run.fold.take(event)
             if run.fold.stopped or is_given_up():
                 break
             run.fold.wait()
@@ -731,12 +733,12 @@ def _folded(run: _Run, is_given_up: Callable[[], bool] = bool) -> Any:
         run.close()
 
 
-async def fold_async(scan: Scan, wish: Wish) -> Any:
+async def fold_async(scan: Scan, fold_options: FoldOptions) -> Any:
     """See Scan.fold_async."""
-    run = _Run(scan, wish, await planned_async(scan, wish))
+    run = _Run(scan, fold_options, await planned_async(scan, fold_options))
     try:
-        async for piece in run.reading.aiter():
-            run.fold.take(piece)
+        async for event in run.reading.aiter():
+            run.fold.take(event)
             if run.fold.stopped:
                 break
             await run.fold.wait_async()
@@ -753,13 +755,15 @@ def explain(scan: Scan, reducer: MapReducer | None, filter: Any) -> Explanation:
     """See Scan.explain."""
     options = scan._options
     filter = one_of("filter", filter, options.filter)
-    wish = None if reducer is None else Wish(scan, reducer, filter=None if options.filter is not None else filter)
-    if wish is None:
+    fold_options = (
+        None if reducer is None else FoldOptions(scan, reducer, filter=None if options.filter is not None else filter)
+    )
+    if fold_options is None:
         plan, _ = scan._plan()
         sent, what = plan, description(plan, filter)
     else:
-        plan, sent, _ = planned(scan, wish)
-        what = wish.what(plan)
+        plan, sent, _ = planned(scan, fold_options)
+        what = fold_options.what(plan)
     ranges = plan.ranges
     if options.resume is not None:
         options.resume.check(what)
@@ -769,7 +773,7 @@ def explain(scan: Scan, reducer: MapReducer | None, filter: Any) -> Explanation:
         ranges,
         reducer=None if reducer is None else shown(reducer),
         filter=None if filter is None else shown(filter),
-        pushdown=None if wish is None else wish.pushdown.selected is not None,
-        why=None if wish is None else wish.pushdown.why,
+        pushdown=None if fold_options is None else fold_options.pushdown.selected is not None,
+        why=None if fold_options is None else fold_options.pushdown.why,
         done=0.0 if options.resume is None else options.resume.fraction,
     )

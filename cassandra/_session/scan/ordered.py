@@ -7,7 +7,7 @@ A :class:`Merging` makes batches in one order from pages of many sources, on the
 one consumer at a time, as a reading does, and requests pages while the consumer requests batches. States of a source:
 
   *new*      no page was requested
-  *asked*    a page is in flight, or *queued* to be sent, or *due*, to be sent again at a set time
+  *request*    a page is in flight, or *queued* to be sent, or *due*, to be sent again at a set time
   *here*     its next page has arrived, and the merge still has rows of the page before
   *over*     its last page was merged, or as many of its rows as the limit of the merge
 
@@ -44,7 +44,7 @@ from cassandra._session.statements.statement import FETCH_SIZE_UNSET, Sentinel
 from cassandra._wire.arrow import ColumnTypes, column_plan, decrypted
 from cassandra._wire.rows import decode_page
 
-from .pages import PATIENCE, REFUSED, Asked, Asking, Came, PageSize, Question
+from .pages import PATIENCE, REFUSED, PageFetcher, PageRequest, PageResponse, PageSize, PageTemplate
 from .plan import IN_FLIGHT_PER_SHARD, MOST_PARALLEL, shards_of, whole
 from .reading import ScanError, turn
 from .scan import BatchDelivery, Delivery, RowDelivery
@@ -84,10 +84,10 @@ class OrderPlan:
         "name",
         "order",
         "parallelism",
-        "question",
         "schema",
         "slice_rows",
         "target_rows",
+        "template",
         "timeout",
         "types",
     )
@@ -100,7 +100,7 @@ class OrderPlan:
     name: str
     order: RowOrder
     parallelism: int
-    question: Question
+    template: PageTemplate
     schema: ColumnPlan
     slice_rows: int
     target_rows: int
@@ -163,7 +163,7 @@ def plan_of(
         parallelism=min(MOST_PARALLEL, shards * IN_FLIGHT_PER_SHARD)
         if parallelism == "auto"
         else whole("parallelism", parallelism, MOST_PARALLEL),
-        question=Question(session, prepared, profile, PageSize(size)),
+        template=PageTemplate(session, prepared, profile, PageSize(size)),
         schema=schema,
         slice_rows=whole("slice_rows", slice_rows, MOST_ROWS),
         target_rows=whole("target_rows", target_rows, MOST_ROWS),
@@ -242,13 +242,13 @@ def _bound(prepared: PreparedStatement, number: int, key: Key) -> Bound:
 class Source:
     """A partition. *fed*: rows added to its merge; *again*: it is read again, without those rows."""
 
-    __slots__ = ("again", "asked", "bound", "fed", "here", "number", "over", "page", "queue", "restarts")
+    __slots__ = ("again", "bound", "fed", "here", "number", "over", "page", "queue", "request", "restarts")
 
     def __init__(self, number: int, bound: Bound) -> None:
         self.number = number
         self.bound = bound
-        self.asked: Asked | None = None
-        self.here: Came | None = None
+        self.request: PageRequest | None = None
+        self.here: PageResponse | None = None
         self.page = 0  # number of the requested or current page
         self.fed = self.restarts = 0
         self.again = self.over = False
@@ -322,18 +322,18 @@ class Merging:
         self._factory = factory
         self._pool = session.cluster.memory_pool
         self._budget = self._pool.max_bytes // 2
-        self._asking = Asking(session, plan.parallelism, plan.timeout)
+        self._fetcher = PageFetcher(session, plan.parallelism, plan.timeout)
         sources = [Source(number, bound) for number, bound in enumerate(plan.bounds)]
         self._new = deque(sources)
-        self._needed: deque[Asked] = deque()
-        self._ahead: deque[Asked] = deque()
-        self._due: list[tuple[float, int, Asked]] = []
+        self._needed: deque[PageRequest] = deque()
+        self._ahead: deque[PageRequest] = deque()
+        self._due: list[tuple[float, int, PageRequest]] = []
         self._dues = 0
         self._held = 0  # bytes of pages that are here
         self._left = plan.limit  # rows up to the limit
         self._described: tuple[Any, ColumnPlan] | None = None  # result plan and column plan of the page before
         self._level: Level | None = self._levels(sources)
-        self._pieces: deque[Any] = deque()
+        self._events: deque[Any] = deque()
         self._broken: Exception | None = None
         self.closed = False
 
@@ -348,31 +348,31 @@ class Merging:
     def next(self) -> Any:
         """Return the next batch, or list of rows; None at the end."""
         while True:
-            piece = self._ask()
-            if piece is not None or self.closed:
-                return piece
-            self._asking.wait(self._wait_time())
+            event = self._ask()
+            if event is not None or self.closed:
+                return event
+            self._fetcher.wait(self._wait_time())
 
     async def next_async(self) -> Any:
         """As :meth:`next`, without blocking the running loop, which gets a turn before each."""
-        self._asking.use_loop()
+        self._fetcher.use_loop()
         await turn()
         while True:
-            piece = self._ask()
-            if piece is not None or self.closed:
-                return piece
-            await self._asking.wait_async(self._wait_time())
+            event = self._ask()
+            if event is not None or self.closed:
+                return event
+            await self._fetcher.wait_async(self._wait_time())
 
     def close(self) -> None:
         """Give up the pages in flight, and drop pending batches. May be called again."""
         if not self.closed:
             self.closed = True
             self._stop()
-            self._pieces.clear()
+            self._events.clear()
 
     def _stop(self) -> None:
         """Stop requesting and reading pages."""
-        self._asking.close()
+        self._fetcher.close()
         for waiting in (self._new, self._needed, self._ahead, self._due):
             waiting.clear()
         self._level = None
@@ -385,10 +385,10 @@ class Merging:
         """Return the next batch or list of rows if there is one, after one step; else None."""
         if self._broken is not None:
             raise self._broken
-        if not self._pieces and not self.closed:
+        if not self._events and not self.closed:
             self._try_step()
-        if self._pieces:
-            return self._pieces.popleft()
+        if self._events:
+            return self._events.popleft()
         if self._level is None:
             self.close()
         return None
@@ -422,21 +422,21 @@ class Merging:
     def _step(self, level: Level) -> None:
         """Process outcomes, merge the pages that are here, request the pages needed, and return merged rows: a whole
         batch, or, instead of waiting, a part of one."""
-        asking = self._asking
-        asking.check()
-        for asked, outcome in asking.outcomes():
-            source = asked.owner
-            if source.asked is not asked:
+        fetcher = self._fetcher
+        fetcher.check()
+        for request, outcome in fetcher.outcomes():
+            source = request.owner
+            if source.request is not request:
                 continue
-            if type(outcome) is Came:
+            if type(outcome) is PageResponse:
                 source.here = outcome
                 self._held += outcome.page.nbytes
             else:
-                self._failed(source, asked, outcome)
+                self._failed(source, request, outcome)
         wanted = self.plan.target_rows if self._left is None else min(self.plan.target_rows, self._left)
         has_all = level.fill(wanted)
         pending = level.merge.pending
-        if not has_all and asking.has_news:  # the next step will add to the batch
+        if not has_all and fetcher.has_news:  # the next step will add to the batch
             self._send()
             return
         if self._left is not None:
@@ -445,25 +445,25 @@ class Merging:
         if not ends:
             self._send()
         while (taken := level.take()) is not None:
-            self._pieces.append(taken[0] if taken[1] is None else taken[1])
+            self._events.append(taken[0] if taken[1] is None else taken[1])
         if ends:
             self._stop()
 
     def feed(self, level: Level, index: int, source: Source) -> bool:
         """Add the next page of *source* to the merge, and request the one after it. If the page is not here, mark it as
         needed, and return False."""
-        came = source.here
-        if came is None:
+        response = source.here
+        if response is None:
             if source.over:
                 level.merge.end(index)
                 return True
             self._need(source)
             return False
         source.here = None
-        self._held -= came.page.nbytes
+        self._held -= response.page.nbytes
         self.pages += 1
         try:
-            batch, rows = self._decoded(source, came)
+            batch, rows = self._decoded(source, response)
             if source.again and len(batch):
                 known = level.merge.known(index, batch)
                 batch = batch.slice(known)
@@ -476,16 +476,18 @@ class Merging:
         source.page += 1
         source.fed += len(batch)
         enough = self.plan.limit is not None and source.fed >= self.plan.limit
-        if came.paging_state is None or enough:
+        if response.paging_state is None or enough:
             source.over = True
             level.merge.end(index)
         else:
-            source.asked = Asked(source, self.plan.question, source.bound, source.bound.token, came.paging_state)
-            self._queue(source.asked, AHEAD if len(batch) else NEEDED)
+            source.request = PageRequest(
+                source, self.plan.template, source.bound, source.bound.token, response.paging_state
+            )
+            self._queue(source.request, AHEAD if len(batch) else NEEDED)
         return source.over or len(batch) > 0
 
-    def _decoded(self, source: Source, came: Came) -> tuple[RecordBatch, list[Any] | None]:
-        page = came.page
+    def _decoded(self, source: Source, response: PageResponse) -> tuple[RecordBatch, list[Any] | None]:
+        page = response.page
         if self._described is None or self._described[0] is not page.plan:
             schema = column_plan(page.plan, self._pool, self.plan.types)
             if schema != self.plan.schema:
@@ -506,69 +508,69 @@ class Merging:
 
     def _need(self, source: Source) -> None:
         """Mark the next page of *source* as needed: the merge cannot continue without it."""
-        if source.queue == AHEAD and source.asked is not None:
-            self._queue(source.asked, NEEDED)
+        if source.queue == AHEAD and source.request is not None:
+            self._queue(source.request, NEEDED)
 
-    def _queue(self, asked: Asked, queue: int) -> None:
-        """Queue *asked* to be sent; a page may be in both queues, and is sent from the first one served."""
-        asked.owner.queue = queue
-        (self._needed if queue == NEEDED else self._ahead).append(asked)
+    def _queue(self, request: PageRequest, queue: int) -> None:
+        """Queue *request* to be sent; a page may be in both queues, and is sent from the first one served."""
+        request.owner.queue = queue
+        (self._needed if queue == NEEDED else self._ahead).append(request)
 
     def _send(self) -> None:
         now = monotonic()
         while self._due and self._due[0][0] <= now:
-            asked = heapq.heappop(self._due)[2]
-            if asked.owner.asked is asked:
+            request = heapq.heappop(self._due)[2]
+            if request.owner.request is request:
                 self.retries += 1
-                self._queue(asked, NEEDED)
+                self._queue(request, NEEDED)
         self._send_queued(self._needed)
-        while self._new and not self._needed and self._asking.in_flight < self.plan.parallelism:
+        while self._new and not self._needed and self._fetcher.in_flight < self.plan.parallelism:
             self._begin(self._new.popleft())
             self._send_queued(self._needed)
         if not self._new and not self._needed and self._held <= self._budget:
             self._send_queued(self._ahead)
-        self.most_in_flight = max(self.most_in_flight, self._asking.in_flight)
+        self.most_in_flight = max(self.most_in_flight, self._fetcher.in_flight)
 
     def _begin(self, source: Source) -> None:
         """Read *source* from its first row."""
-        source.asked = Asked(source, self.plan.question, source.bound, source.bound.token, None)
-        self._queue(source.asked, NEEDED)
+        source.request = PageRequest(source, self.plan.template, source.bound, source.bound.token, None)
+        self._queue(source.request, NEEDED)
 
-    def _send_queued(self, queue: deque[Asked]) -> None:
+    def _send_queued(self, queue: deque[PageRequest]) -> None:
         refusals = 0
         for _ in range(len(queue)):
-            if self._asking.in_flight >= self.plan.parallelism or refusals == REFUSALS:
+            if self._fetcher.in_flight >= self.plan.parallelism or refusals == REFUSALS:
                 return
-            asked = queue.popleft()
-            source = asked.owner
-            if source.asked is not asked or source.queue == SENT:
+            request = queue.popleft()
+            source = request.owner
+            if source.request is not request or source.queue == SENT:
                 continue
-            sent = self._asking.send(asked)
+            sent = self._fetcher.send(request)
             if sent is False:
-                queue.append(asked)
+                queue.append(request)
                 refusals += 1
                 continue
             source.queue = SENT
             if sent is not True:
-                self._failed(source, asked, sent)
+                self._failed(source, request, sent)
 
     # ---- errors
 
-    def _failed(self, source: Source, asked: Asked, outcome: object) -> None:
-        decision = asked.failed(outcome)
+    def _failed(self, source: Source, request: PageRequest, outcome: object) -> None:
+        decision = request.failed(outcome)
         refused = isinstance(decision.error, REFUSED)
-        if asked.host is not None:
-            asked.tried.add(asked.host)
+        if request.host is not None:
+            request.tried.add(request.host)
             if decision.is_congestion:
-                self._asking.windows[asked.host].congested(asked.sent)
+                self._fetcher.windows[request.host].congested(request.sent)
         now = monotonic()
-        if asked.failed_since is None:
-            asked.failed_since = now
-        if refused and asked.paging_state is not None and source.restarts < RESTARTS:
+        if request.failed_since is None:
+            request.failed_since = now
+        if refused and request.paging_state is not None and source.restarts < RESTARTS:
             self._read_again(source, decision.error)
-        elif decision.again and now - asked.failed_since < PATIENCE:
+        elif decision.again and now - request.failed_since < PATIENCE:
             self._dues += 1
-            heapq.heappush(self._due, (now + backoff(asked.failures), self._dues, asked))
+            heapq.heappush(self._due, (now + backoff(request.failures), self._dues, request))
         else:
             raise self._error(source, decision.error)
 
@@ -594,9 +596,9 @@ class Merging:
                 page=source.page,
             )
             error.key = plan.keys[source.number]
-            if (asked := source.asked) is not None:
-                since = None if asked.failed_since is None else monotonic() - asked.failed_since
-                annotate(error, host=asked.host, attempts=asked.attempts, elapsed=since)
+            if (request := source.request) is not None:
+                since = None if request.failed_since is None else monotonic() - request.failed_since
+                annotate(error, host=request.host, attempts=request.attempts, elapsed=since)
         error.__cause__ = cause
         return error
 

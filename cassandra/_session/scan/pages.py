@@ -1,12 +1,12 @@
 """Pages of a reading: their size, their requests and responses, and the page fetcher (L5).
 
-A :class:`Question` is the page template of a prepared statement, an :class:`Asked` a page request, a :class:`Came` a
-page response, a :class:`Range` the state of a range that is read.
+A :class:`PageTemplate` is the page template of a prepared statement, an :class:`PageRequest` a page request, a
+:class:`PageResponse` a page response, a :class:`Range` the state of a range that is read.
 
-The page fetcher (:class:`Asking`) chooses targets of page requests, limits those in flight to a host, and reads their
-outcomes. It is one native operation for all pages of a reading; the number of an attempt is that of a *slot*, which is
-used once. It belongs to the reader: one thread, or the thread of a task's loop. Outcomes stay in the operation until
-that thread takes them; no other thread processes them. Other threads access ``_arrived``, ``_silent`` and
+The page fetcher (:class:`PageFetcher`) chooses targets of page requests, limits those in flight to a host, and reads
+their outcomes. It is one native operation for all pages of a reading; the number of an attempt is that of a *slot*,
+which is used once. It belongs to the reader: one thread, or the thread of a task's loop. Outcomes stay in the operation
+until that thread takes them; no other thread processes them. Other threads access ``_arrived``, ``_silent`` and
 ``_concluded`` only: they append to them, and then end the wait.
 
 A host has a *window*, as for writes: a limit of pages in flight. It grows with responses, and is halved when the host
@@ -33,8 +33,8 @@ from cassandra._base.errors import (
 )
 from cassandra._base.logs import log_server_warnings
 from cassandra._base.server_errors import PreparedQueryNotFound, ProtocolException
-from cassandra._core.codec import kept_page
-from cassandra._core.routing import Place
+from cassandra._core.codec import retained_page
+from cassandra._core.routing import Target
 from cassandra._core.transport import NOTHING_ELSE, Attempt, Failure, Frame, HostWindow, Operation
 from cassandra._session import aio
 from cassandra._session.request.admission import within_limits
@@ -96,7 +96,7 @@ class PageSize:
         self._most = most or first
         self._width = 0.0  # bytes per row
 
-    def came(self, page: RowsPage) -> None:
+    def received(self, page: RowsPage) -> None:
         """Record the size of a received page."""
         if self._first != self._most and len(page):
             self._width = max(self._width, page.nbytes / len(page))
@@ -138,7 +138,7 @@ class BatchSize:
 # ---- requests and responses
 
 
-class Question:
+class PageTemplate:
     """Page template: the parts that all pages of one prepared statement in a reading share."""
 
     def __init__(
@@ -180,7 +180,7 @@ class Question:
         return message.encode(version, features=features), plan
 
 
-class Asked:
+class PageRequest:
     """Page request and its attempts. *bound*: the values of its range; *token*: routing token."""
 
     __slots__ = (
@@ -196,20 +196,20 @@ class Asked:
         "paging_state",
         "plan",
         "pool",
-        "question",
         "sent",
         "shard",
         "slot",
         "stream",
+        "template",
         "token",
         "tried",
     )
 
     def __init__(
-        self, owner: Any, question: Question, bound: Bound, token: int | None, paging_state: bytes | None
+        self, owner: Any, template: PageTemplate, bound: Bound, token: int | None, paging_state: bytes | None
     ) -> None:
         self.owner = owner
-        self.question = question
+        self.template = template
         self.bound = bound
         self.token = token
         self.paging_state = paging_state
@@ -235,7 +235,7 @@ class Asked:
         return decide_repeatable(outcome, self.few_times)
 
 
-class Came:
+class PageResponse:
     """Page response: its rows, and the paging state of the next page (None: it is the last page)."""
 
     __slots__ = ("page", "paging_state")
@@ -249,7 +249,6 @@ class Range:
     """A range of a plan, while it is read."""
 
     __slots__ = (
-        "asked",
         "builder",
         "described",
         "emitted",
@@ -257,6 +256,7 @@ class Range:
         "home",
         "number",
         "page",
+        "request",
         "restarts",
         "schema",
         "token_range",
@@ -271,8 +271,8 @@ class Range:
 
     def begin(self) -> None:
         """Reset to the beginning of the range."""
-        self.asked: Asked | None = None
-        self.here: Came | None = None
+        self.request: PageRequest | None = None
+        self.here: PageResponse | None = None
         self.builder: ColumnBuilder | None = None
         self.described: ResultPlan | None = None
         self.schema: ColumnPlan | None = None
@@ -280,15 +280,15 @@ class Range:
         self.emitted = False
 
 
-def statement_of(question: Question, token: int | None) -> Statement:
+def statement_of(template: PageTemplate, token: int | None) -> Statement:
     """Return a statement for users' policies, and for ``learn_tablet``."""
-    statement = Statement(keyspace=question.keyspace, table=question.table, is_idempotent=True)
+    statement = Statement(keyspace=template.keyspace, table=template.table, is_idempotent=True)
     statement.routing_token = token
     return statement
 
 
-def bound_statement(question: Question, bound: Bound) -> Any:
-    made = BoundStatement(question.prepared)
+def bound_statement(template: PageTemplate, bound: Bound) -> Any:
+    made = BoundStatement(template.prepared)
     made._bound = bound
     made.is_idempotent = True
     return made
@@ -297,7 +297,7 @@ def bound_statement(question: Question, bound: Bound) -> Any:
 # ---- the page fetcher
 
 
-class Asking(Operation):
+class PageFetcher(Operation):
     """Sends the page requests of one reading and takes their outcomes. *most*: limit of pages in flight to one
     host."""
 
@@ -309,21 +309,21 @@ class Asking(Operation):
         self._timeout = timeout
         self.windows: dict[Host, HostWindow] = {}
         self.busy: dict[tuple[Host, int | None], int] = {}  # pages in flight by host and shard
-        self._flying: dict[int, Asked] = {}
+        self._sent: dict[int, PageRequest] = {}
         self._slot = 0
         self._arrived: deque[tuple[int, Frame | Failure]] = deque()
         self._silent: deque[int] = deque()
-        self._concluded: deque[tuple[Asked, Any]] = deque()
-        self._alone: set[Asked] = set()
+        self._concluded: deque[tuple[PageRequest, Any]] = deque()
+        self._alone: set[PageRequest] = set()
         self._state: Any = None
-        self._routes: dict[int, Callable[[int | None], Place | None]] = {}
+        self._routes: dict[int, Callable[[int | None], Target | None]] = {}
         self._loop: Any = None
         self._waiter: Any = None
 
     @property
     def in_flight(self) -> int:
         """Number of pages whose outcome was not taken yet."""
-        return len(self._flying) + len(self._alone)
+        return len(self._sent) + len(self._alone)
 
     def check(self) -> None:
         """Raise ConnectionShutdown in a forked child, NoHostAvailable if the session has ended."""
@@ -333,82 +333,82 @@ class Asking(Operation):
 
     # ---- sending
 
-    def place_of(self, question: Question, token: int | None) -> Place | None:
+    def target_of(self, template: PageTemplate, token: int | None) -> Target | None:
         """Return the target of a first attempt; None if there is no host. Each call may return another replica, if the
         policy distributes requests over them."""
         state = self._session.cluster.metadata.state
         if state is not self._state:
             self._state, self._routes = state, {}
-        route = self._routes.get(id(question))
+        route = self._routes.get(id(template))
         if route is None:
-            route = self._routes[id(question)] = self._route_of(question)
+            route = self._routes[id(template)] = self._route_of(template)
         return route(token)
 
-    def _least_busy(self, asked: Asked) -> Place | None:
-        """Return the least busy of several targets for *asked*, by pages in flight."""
+    def _least_busy(self, request: PageRequest) -> Target | None:
+        """Return the least busy of several targets for *request*, by pages in flight."""
         best, least = None, 1 << 30
         for _ in range(DRAWS):
-            place = self.place_of(asked.question, asked.token)
-            if place is None:
+            target = self.target_of(request.template, request.token)
+            if target is None:
                 break
-            busy = self.busy.get((place.host, place.shard), 0)
+            busy = self.busy.get((target.host, target.shard), 0)
             if busy < least:
-                best, least = place, busy
+                best, least = target, busy
             if busy == 0:
                 break
         return best
 
-    def _route_of(self, question: Question) -> Callable[[int | None], Place | None]:
-        state, keyspace, table = self._state, question.keyspace, question.table
-        router, level = self._router(question), question.profile.consistency_level
+    def _route_of(self, template: PageTemplate) -> Callable[[int | None], Target | None]:
+        state, keyspace, table = self._state, template.keyspace, template.table
+        router, level = self._router(template), template.profile.consistency_level
         native = getattr(router, "route", None)  # of the driver's policies
         if native is not None:
-            found: Callable[[int | None], Place | None] = native(state, keyspace, table, None, level)
+            found: Callable[[int | None], Target | None] = native(state, keyspace, table, None, level)
             return found
-        return lambda token: router.start(state, keyspace, token, statement_of(question, token), level)[0]
+        return lambda token: router.start(state, keyspace, token, statement_of(template, token), level)[0]
 
-    def _router(self, question: Question) -> Any:
+    def _router(self, template: PageTemplate) -> Any:
         session = self._session
-        return session._router_of(question.profile.load_balancing_policy or session.cluster.load_balancing_policy)
+        return session._router_of(template.profile.load_balancing_policy or session.cluster.load_balancing_policy)
 
-    def send(self, asked: Asked) -> bool | Exception:
-        """Send *asked*. Return False, with nothing done, if there is no room now; return the error if no host takes
+    def send(self, request: PageRequest) -> bool | Exception:
+        """Send *request*. Return False, with nothing done, if there is no room now; return the error if no host takes
         it."""
-        if not asked.tried:
-            place = self._least_busy(asked)
-            if place is not None:
-                outcome = self._send_to(asked, place)
+        if not request.tried:
+            target = self._least_busy(request)
+            if target is not None:
+                outcome = self._send_to(request, target)
                 if not isinstance(outcome, Exception):
                     return outcome
-        return self._send_along(asked)
+        return self._send_along(request)
 
-    def _send_along(self, asked: Asked) -> bool | Exception:
-        """Send to the first host of the whole plan that takes *asked*; hosts that have failed for this page come
+    def _send_along(self, request: PageRequest) -> bool | Exception:
+        """Send to the first host of the whole plan that takes *request*; hosts that have failed for this page come
         last."""
-        question, full = asked.question, False
+        template, full = request.template, False
         errors: dict[Host, Exception] = {}
-        router, state = self._router(question), self._session.cluster.metadata.state
-        statement = statement_of(question, asked.token)
-        where = (state, question.keyspace, asked.token, statement)
-        first, rest = router.start(*where, question.profile.consistency_level)
+        router, state = self._router(template), self._session.cluster.metadata.state
+        statement = statement_of(template, request.token)
+        where = (state, template.keyspace, request.token, statement)
+        first, rest = router.start(*where, template.profile.consistency_level)
         if rest is None:
-            rest = router.fallback(*where, first, question.profile.consistency_level)
-        places = [place for place in (first, *rest) if place is not None]
-        places.sort(key=lambda place: place.host in asked.tried)  # stable: keeps the order of the plan otherwise
-        for place in places:
-            outcome = self._send_to(asked, place)
+            rest = router.fallback(*where, first, template.profile.consistency_level)
+        targets = [target for target in (first, *rest) if target is not None]
+        targets.sort(key=lambda target: target.host in request.tried)  # stable: keeps the order of the plan otherwise
+        for target in targets:
+            outcome = self._send_to(request, target)
             if outcome is True:
                 return True
             if outcome is False:
                 full = True
             else:
-                errors[place.host] = outcome
+                errors[target.host] = outcome
         if full:
             return False
         return NoHostAvailable("Unable to complete the operation against any hosts", errors)
 
-    def _send_to(self, asked: Asked, place: Place) -> bool | Exception:
-        host = place.host
+    def _send_to(self, request: PageRequest, target: Target) -> bool | Exception:
+        host = target.host
         window = self.windows.get(host)
         if window is None:
             window = self.windows[host] = HostWindow(self._most, self._most)
@@ -419,132 +419,134 @@ class Asking(Operation):
             return ConnectionException(NO_POOL, host.endpoint)
         slot = self._slot = (self._slot + 1) % NOTHING_ELSE
         try:
-            connection = pool.pick(asked.token, place.shard)
-            frame, asked.plan = asked.question.frame(connection, asked.bound, asked.paging_state, asked.token)
-            asked.slot, asked.sent, asked.page_size = slot, monotonic(), asked.question.page_size.rows
-            self._flying[slot] = asked
-            asked.stream = connection.submit(frame, self, slot, self._timeout, aio.may_wait(connection))
+            connection = pool.pick(request.token, target.shard)
+            frame, request.plan = request.template.frame(connection, request.bound, request.paging_state, request.token)
+            request.slot, request.sent, request.page_size = slot, monotonic(), request.template.page_size.rows
+            self._sent[slot] = request
+            request.stream = connection.submit(frame, self, slot, self._timeout, aio.may_wait(connection))
         except NOT_SENT as error:
-            self._flying.pop(slot, None)
+            self._sent.pop(slot, None)
             return error
         except BaseException:
-            self._flying.pop(slot, None)
+            self._sent.pop(slot, None)
             raise
-        asked.host, asked.pool, asked.connection, asked.shard = host, pool, connection, place.shard
-        asked.attempts += 1
+        request.host, request.pool, request.connection, request.shard = host, pool, connection, target.shard
+        request.attempts += 1
         window.sent()
-        at = (host, place.shard)
+        at = (host, target.shard)
         self.busy[at] = self.busy.get(at, 0) + 1
         return True
 
     # ---- outcomes
 
-    def outcomes(self) -> Iterator[tuple[Asked, Any]]:
-        """Yield the pages that have ended since the last call, each with a :class:`Came`, or its error."""
+    def outcomes(self) -> Iterator[tuple[PageRequest, Any]]:
+        """Yield the pages that have ended since the last call, each with a :class:`PageResponse`, or its error."""
         self._take_into(self._arrived)
         while self._arrived:
             slot, outcome = self._arrived.popleft()
-            asked = self._flying.pop(slot, None)
-            if asked is not None:
-                found = self._read(asked, outcome)
-                self._landed(asked, isinstance(found, Came))
+            request = self._sent.pop(slot, None)
+            if request is not None:
+                found = self._read(request, outcome)
+                self._landed(request, isinstance(found, PageResponse))
                 if found is not None:
-                    yield asked, found
+                    yield request, found
         while self._silent:
-            asked = self._flying.get(self._silent.popleft())
-            if asked is not None and asked.connection.orphan(asked.stream, self, asked.slot):
-                del self._flying[asked.slot]
-                self._landed(asked, False)
-                yield asked, ConnectionException(f"{asked.host} does not respond", asked.connection.endpoint)
+            request = self._sent.get(self._silent.popleft())
+            if request is not None and request.connection.orphan(request.stream, self, request.slot):
+                del self._sent[request.slot]
+                self._landed(request, False)
+                yield request, ConnectionException(f"{request.host} does not respond", request.connection.endpoint)
         while self._concluded:
-            asked, found = self._concluded.popleft()
-            if asked in self._alone:
-                self._alone.remove(asked)
-                yield asked, found
+            request, found = self._concluded.popleft()
+            if request in self._alone:
+                self._alone.remove(request)
+                yield request, found
 
-    def _landed(self, asked: Asked, with_page: bool) -> None:
-        assert asked.host is not None
-        window = self.windows[asked.host]
+    def _landed(self, request: PageRequest, with_page: bool) -> None:
+        assert request.host is not None
+        window = self.windows[request.host]
         if with_page:
             window.answered()
         else:
             window.gone()
-        at = (asked.host, asked.shard)
+        at = (request.host, request.shard)
         left = self.busy[at] - 1
         if left:
             self.busy[at] = left
         else:
             del self.busy[at]
 
-    def _read(self, asked: Asked, outcome: Frame | Failure) -> Any:
-        """Return the outcome as :meth:`outcomes` yields it; None if *asked* continues as a request of its own."""
-        assert asked.host is not None
+    def _read(self, request: PageRequest, outcome: Frame | Failure) -> Any:
+        """Return the outcome as :meth:`outcomes` yields it; None if *request* continues as a request of its own."""
+        assert request.host is not None
         if isinstance(outcome, Failure):
             if not is_timeout(outcome):
-                return connection_error(outcome, asked.host)
-            told = {str(asked.host.endpoint): f"No response to a page of a scan within {self._timeout} s"}
-            return OperationTimedOut(told, asked.host, self._timeout, asked.connection.in_flight)
+                return connection_error(outcome, request.host)
+            told = {str(request.host.endpoint): f"No response to a page of a scan within {self._timeout} s"}
+            return OperationTimedOut(told, request.host, self._timeout, request.connection.in_flight)
         try:
-            message = asked.connection.decode(outcome, asked.plan)
+            message = request.connection.decode(outcome, request.plan)
         except Exception as broken:
             return broken
         if message.warnings:
             log_server_warnings(message.warnings)
-            asked.question.page_size.too_much()  # a large page may be the reason
+            request.template.page_size.too_much()  # a large page may be the reason
         if isinstance(message, PreparedQueryNotFound):
-            self._go_on_alone(asked, outcome)
+            self._go_on_alone(request, outcome)
             return None
         if not isinstance(message, ResultMessage):
             return message
         if message.custom_payload is not None:
-            where = statement_of(asked.question, asked.token)
-            learn_tablet(self._session, asked.connection.features, where, message.custom_payload)
+            where = statement_of(request.template, request.token)
+            learn_tablet(self._session, request.connection.features, where, message.custom_payload)
         if message.kind != ResultKind.ROWS or message.page is None:
-            return ConnectionException(f"Got no rows in response to a page of a scan: {message!r}", asked.host.endpoint)
-        self._described(asked, message)
-        return _came(asked, message.page, message.paging_state)
+            return ConnectionException(
+                f"Got no rows in response to a page of a scan: {message!r}", request.host.endpoint
+            )
+        self._described(request, message)
+        return _response_of(request, message.page, message.paging_state)
 
-    def _described(self, asked: Asked, message: Any) -> None:
+    def _described(self, request: PageRequest, message: Any) -> None:
         """Adopt the metadata in the response for later requests."""
-        prepared = asked.question.prepared
+        prepared = request.template.prepared
         if message.metadata_changed:
             prepared.update_result_metadata(message.plan, message.result_metadata_id)
-        elif message.plan is not asked.plan and prepared.result_metadata_id is None:
+        elif message.plan is not request.plan and prepared.result_metadata_id is None:
             prepared.update_result_metadata(message.plan, None)
 
     # ---- pages that continue as requests of their own
 
-    def _go_on_alone(self, asked: Asked, outcome: Frame) -> None:
+    def _go_on_alone(self, request: PageRequest, outcome: Frame) -> None:
         """Continue from *outcome*, UNPREPARED, as a request, which prepares the statement again."""
-        question, session = asked.question, self._session
-        message, plan = question.message(asked.bound, asked.paging_state)
+        template, session = request.template, self._session
+        message, plan = template.message(request.bound, request.paging_state)
         future: Any = ResponseFuture(
             session,
             message,
-            bound_statement(question, asked.bound),
+            bound_statement(template, request.bound),
             self._timeout,
             None,
-            question.prepared,
-            question.profile.retry_policy,
-            question.profile.row_factory,
-            question.profile.load_balancing_policy,
+            template.prepared,
+            template.profile.retry_policy,
+            template.profile.row_factory,
+            template.profile.load_balancing_policy,
             bound_result_metadata=plan,
-            routing_token=asked.token,
+            routing_token=request.token,
         )
-        self._alone.add(asked)
-        future.add_callbacks(self._succeeded, self._failed, (future, asked), None, (asked,))
-        assert asked.host is not None
-        future.attempted_hosts.append(asked.host)
-        future._hand_over(Attempt(asked.host, asked.pool, asked.connection, 0, None, 0, asked.plan), outcome)
+        self._alone.add(request)
+        future.add_callbacks(self._succeeded, self._failed, (future, request), None, (request,))
+        assert request.host is not None
+        future.attempted_hosts.append(request.host)
+        future._hand_over(Attempt(request.host, request.pool, request.connection, 0, None, 0, request.plan), outcome)
 
-    def _succeeded(self, _: Any, future: Any, asked: Asked) -> None:
+    def _succeeded(self, _: Any, future: Any, request: PageRequest) -> None:
         plan, paging_state, _, kept = future._outcome[2]
         future.clear_callbacks()
-        self._concluded.append((asked, _came(asked, kept_page(plan, kept), paging_state)))
+        self._concluded.append((request, _response_of(request, retained_page(plan, kept), paging_state)))
         self.nudge()
 
-    def _failed(self, error: BaseException, asked: Asked) -> None:
-        self._concluded.append((asked, error))
+    def _failed(self, error: BaseException, request: PageRequest) -> None:
+        self._concluded.append((request, error))
         self.nudge()
 
     # ---- other threads
@@ -610,25 +612,25 @@ class Asking(Operation):
 
     # ---- the end
 
-    def forget(self, asked: Asked) -> None:
-        """Give *asked* up, in any state."""
-        self._alone.discard(asked)
-        if self._flying.pop(asked.slot, None) is not None:
-            self._landed(asked, False)
-            asked.connection.orphan(asked.stream, self, asked.slot)
+    def forget(self, request: PageRequest) -> None:
+        """Give *request* up, in any state."""
+        self._alone.discard(request)
+        if self._sent.pop(request.slot, None) is not None:
+            self._landed(request, False)
+            request.connection.orphan(request.stream, self, request.slot)
 
     def close(self) -> None:
         """Give up all pages in flight."""
         self._finish()
-        flying, self._flying = self._flying, {}
-        for asked in flying.values():
-            asked.connection.orphan(asked.stream, self, asked.slot)
+        left, self._sent = self._sent, {}
+        for request in left.values():
+            request.connection.orphan(request.stream, self, request.slot)
         self._alone.clear()
         self._arrived.clear()
         self._concluded.clear()
 
 
-def _came(asked: Asked, page: RowsPage, paging_state: bytes | None) -> Came | DriverException:
-    if paging_state is not None and paging_state == asked.paging_state:
-        return repeated_paging_state(asked.host)
-    return Came(page, paging_state)
+def _response_of(request: PageRequest, page: RowsPage, paging_state: bytes | None) -> PageResponse | DriverException:
+    if paging_state is not None and paging_state == request.paging_state:
+        return repeated_paging_state(request.host)
+    return PageResponse(page, paging_state)

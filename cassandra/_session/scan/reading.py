@@ -1,8 +1,8 @@
 """Reading: the ranges of a plan, turned into scan events on the thread of the consumer (L5).
 
 A :class:`Reading` belongs to one consumer at a time. It requests pages only while the consumer requests scan events
-(:class:`Piece`, a value): a slow consumer stops the requests, and at most one page per open range is buffered. Pages
-are decoded here, on the consumer's thread, while the next ones are in flight.
+(:class:`ScanEvent`, a value): a slow consumer stops the requests, and at most one page per open range is buffered.
+Pages are decoded here, on the consumer's thread, while the next ones are in flight.
 
 States of a range:
 
@@ -17,8 +17,8 @@ home is opened. So each shard has as many open ranges as any other, as long as i
 idle.
 
 A range may restart when the server refuses to continue from its paging state, or when its columns have changed. A page
-request is an ``Asked``; one that is not the current one of its range any more is ignored. An *ordered* reading takes
-only the pages of the first open range; the others wait with their first page.
+request is an ``PageRequest``; one that is not the current one of its range any more is ignored. An *ordered* reading
+takes only the pages of the first open range; the others wait with their first page.
 
 States of the reading: *going*, then *over* (all ranges are over), *broken* (each further call raises the error again)
 or closed.
@@ -46,7 +46,7 @@ from cassandra._wire.arrow import column_plan, decrypted
 from cassandra._wire.rows import decode_page
 
 from .expressions import Masks
-from .pages import PATIENCE, REFUSED, TOO_LARGE, Asked, Asking, BatchSize, Came, Range
+from .pages import PATIENCE, REFUSED, TOO_LARGE, BatchSize, PageFetcher, PageRequest, PageResponse, Range
 
 if TYPE_CHECKING:
     from cassandra._core.codec import RowsPage
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from cassandra._routing.token_ranges import TokenRange
     from cassandra._session.session import Session
 
-    from .checkpoint import Tally
-    from .pages import Question
+    from .checkpoint import ProgressRecorder
+    from .pages import PageTemplate
     from .plan import ScanPlan
 
 # Kinds of scan events.
@@ -74,7 +74,7 @@ LEAST_HALVED = 1 << 40  # tokens: a smaller range has too few rows for halving t
 # ---- scan events
 
 
-class Piece:
+class ScanEvent:
     """A scan event of the range with this *number* in ``plan.ranges``. *batch*: for ``BATCH``; *error*: the reason of a
     restart or failure."""
 
@@ -96,7 +96,7 @@ class Piece:
 
     def __repr__(self) -> str:
         what = "" if self.batch is None else f" of {len(self.batch)} rows"
-        return f"<Piece {self.number}: {self.kind}{what}>"
+        return f"<ScanEvent {self.number}: {self.kind}{what}>"
 
 
 @public("cassandra.scan")
@@ -184,7 +184,7 @@ class Pending:
 
 
 class Reading:
-    """Scan events of the ranges of *plan*. *questions*: the page templates for ranges with a lower bound, and for the
+    """Scan events of the ranges of *plan*. *templates*: the page templates for ranges with a lower bound, and for the
     first range. *ordered*: read range after range, in the order of the plan; else in any order. *rows*: the events have
     lists of rows made by this factory, one for each page. *filter*: only rows that match it are returned. *halves*:
     ranges that time out are divided in two, which have numbers of their own."""
@@ -193,7 +193,7 @@ class Reading:
         self,
         session: Session,
         plan: ScanPlan,
-        questions: tuple[Question, Question],
+        templates: tuple[PageTemplate, PageTemplate],
         *,
         ordered: bool = False,
         rows: Callable[..., Any] | None = None,
@@ -206,29 +206,29 @@ class Reading:
         self._numbers = itertools.count(len(plan.ranges))  # for halves
         self._rows = rows
         self.schema: ColumnPlan | None = plan.schema
-        self.tally: Tally | None = None  # progress; gets each event when the next one is requested
+        self.recorder: ProgressRecorder | None = None  # progress; gets each event when the next one is requested
         self.failed: list[tuple[TokenRange, Exception]] = []
         self.retries = 0
         self.pages = 0
         self.most_in_flight = 0
         self._session = session
-        self._questions = questions
+        self._templates = templates
         self._pool = session.cluster.memory_pool
         self._budget = self._pool.max_bytes // 2
         self._ordered = ordered
-        self._asking = Asking(session, plan.parallelism, plan.timeout)
+        self._fetcher = PageFetcher(session, plan.parallelism, plan.timeout)
         pending = (Range(number, one) for number, one in enumerate(plan.ranges))
-        self._pending = Pending(pending, None if ordered else partial(_home_of, self._asking, questions))
+        self._pending = Pending(pending, None if ordered else partial(_home_of, self._fetcher, templates))
         self._open: dict[int, Range] = {}
-        self._ready: deque[Asked] = deque()
-        self._due: list[tuple[float, int, Asked]] = []
+        self._ready: deque[PageRequest] = deque()
+        self._due: list[tuple[float, int, PageRequest]] = []
         self._dues = 0
         self._here: deque[Range] = deque()
         self._held = 0  # bytes of pages that are here
         self._built = 0  # bytes of batches that are being built
         self._batch_size = BatchSize(plan.target_rows, min(MOST_BYTES, self._budget // plan.parallelism) // 2)
-        self._pieces: deque[Piece] = deque()
-        self._given: Piece | None = None  # the event returned last
+        self._events: deque[ScanEvent] = deque()
+        self._given: ScanEvent | None = None  # the event returned last
         self._broken: Exception | None = None
         self.closed = False
 
@@ -237,44 +237,44 @@ class Reading:
     def __iter__(self) -> Reading:
         return self
 
-    def __next__(self) -> Piece:
+    def __next__(self) -> ScanEvent:
         self._count()
         while True:
-            piece = self._ask()
-            if piece is not None:
-                return piece
+            event = self._ask()
+            if event is not None:
+                return event
             if self.is_over:
                 raise StopIteration
-            if not self._pieces and self._next_here() is None:
-                self._asking.wait(self._wait_time())
+            if not self._events and self._next_here() is None:
+                self._fetcher.wait(self._wait_time())
 
-    def aiter(self) -> AsyncPieces:
+    def aiter(self) -> AsyncScanEvents:
         """Return the iterator for ``async for``."""
-        return AsyncPieces(self)
+        return AsyncScanEvents(self)
 
-    async def next_async(self) -> Piece | None:
+    async def next_async(self) -> ScanEvent | None:
         """Return the next event without blocking the running loop; None at the end. The loop gets a turn before each
         event."""
-        self._asking.use_loop()
+        self._fetcher.use_loop()
         self._count()
         await turn()
         while True:
-            piece = self._ask()
-            if piece is not None or self.is_over:
-                return piece
-            if not self._pieces and self._next_here() is None:
-                await self._asking.wait_async(self._wait_time())
+            event = self._ask()
+            if event is not None or self.is_over:
+                return event
+            if not self._events and self._next_here() is None:
+                await self._fetcher.wait_async(self._wait_time())
 
     @property
     def is_over(self) -> bool:
         """True if all events were returned."""
-        return self.closed or not (self._pieces or self._open or self._pending)
+        return self.closed or not (self._events or self._open or self._pending)
 
-    def _ask(self) -> Piece | None:
+    def _ask(self) -> ScanEvent | None:
         """Return the next event if there is one, after one step; else None."""
         if self._broken is not None:
             raise self._broken
-        if not self._pieces and not self.is_over:
+        if not self._events and not self.is_over:
             try:
                 self._step()
             except ConnectionShutdown:
@@ -287,21 +287,21 @@ class Reading:
                 self.close()
                 self._broken = self._error(None, DriverException(f"it was interrupted by {error!r}"))
                 raise
-        if not self._pieces:
+        if not self._events:
             return None
-        self._given = self._pieces.popleft()
+        self._given = self._events.popleft()
         return self._given
 
     def _count(self) -> None:
         """Count the event that was returned last: the consumer has processed it."""
         given, self._given = self._given, None
-        if self.tally is None:
+        if self.recorder is None:
             return
         try:
             if given is not None:
-                self.tally.take(given)
+                self.recorder.take(given)
             if self.is_over and not self.closed:
-                self.tally.end(True)
+                self.recorder.end(True)
         except BaseException:
             self.close()
             raise
@@ -318,13 +318,13 @@ class Reading:
         """Give up the pages in flight, and drop pending events. May be called again."""
         if not self.closed:
             self.closed = True
-            self._asking.close()
-            for waiting in (self._pending, self._ready, self._here, self._pieces):
+            self._fetcher.close()
+            for waiting in (self._pending, self._ready, self._here, self._events):
                 waiting.clear()
             self._open.clear()
             self._due.clear()
-            if self.tally is not None:
-                self.tally.end(False)
+            if self.recorder is not None:
+                self.recorder.end(False)
 
     def __enter__(self) -> Reading:
         return self
@@ -340,18 +340,18 @@ class Reading:
 
     def _step(self) -> None:
         """Process outcomes, send requests while there is room, and make events from one page."""
-        asking = self._asking
-        asking.check()
-        for asked, outcome in asking.outcomes():
-            one = asked.owner
-            if one.asked is not asked:
+        fetcher = self._fetcher
+        fetcher.check()
+        for request, outcome in fetcher.outcomes():
+            one = request.owner
+            if one.request is not request:
                 continue
-            if type(outcome) is Came:
+            if type(outcome) is PageResponse:
                 one.here = outcome
                 self._held += outcome.page.nbytes
                 self._here.append(one)
             else:
-                self._failed(one, asked, outcome)
+                self._failed(one, request, outcome)
         self._send()
         one = self._next_here()
         if one is not None:
@@ -372,85 +372,85 @@ class Reading:
         if self._due:
             now = monotonic()
             while self._due and self._due[0][0] <= now:
-                asked = heapq.heappop(self._due)[2]
-                if asked.owner.asked is asked:
+                request = heapq.heappop(self._due)[2]
+                if request.owner.request is request:
                     self.retries += 1
-                    self._ready.append(asked)
+                    self._ready.append(request)
         if self._is_full:
             return
         for _ in range(len(self._ready)):
-            asked = self._ready.popleft()
-            if asked.owner.asked is asked:
-                self._send_one(asked)
+            request = self._ready.popleft()
+            if request.owner.request is request:
+                self._send_one(request)
         while self._pending and not self._ready and len(self._open) < self.plan.parallelism:
             self._open_one()
-        self.most_in_flight = max(self.most_in_flight, self._asking.in_flight)
+        self.most_in_flight = max(self.most_in_flight, self._fetcher.in_flight)
 
     @property
     def _is_full(self) -> bool:
         """True if the memory budget is used up, so that no page is requested; False if the reading could not continue
         without a request."""
-        return self._held + self._built > self._budget and bool(self._next_here() or self._asking.in_flight)
+        return self._held + self._built > self._budget and bool(self._next_here() or self._fetcher.in_flight)
 
-    def _send_one(self, asked: Asked) -> None:
-        sent = self._asking.send(asked)
+    def _send_one(self, request: PageRequest) -> None:
+        sent = self._fetcher.send(request)
         if sent is False:
-            self._ready.append(asked)
+            self._ready.append(request)
         elif sent is not True:
-            self._failed(asked.owner, asked, sent)
+            self._failed(request.owner, request, sent)
 
     def _open_one(self) -> None:
         one = self._pending.next()
         self._open[one.number] = one
-        one.asked = self._first(one)
-        self._send_one(one.asked)
+        one.request = self._first(one)
+        self._send_one(one.request)
 
-    def _first(self, one: Range) -> Asked:
+    def _first(self, one: Range) -> PageRequest:
         """Return the request for the first page of a range."""
-        bounds, question = one.token_range, _question_of(one, self._questions)
-        prepared = question.prepared
+        bounds, template = one.token_range, _template_of(one, self._templates)
+        prepared = template.prepared
         tokens = (bounds.start, bounds.end) if len(prepared._bind_plan) > len(self.plan.values) + 1 else (bounds.end,)
         bound = prepared._bind_plan.bind((*self.plan.values, *tokens), prepared.protocol_version)
-        return Asked(one, question, bound, bounds.end, None)
+        return PageRequest(one, template, bound, bounds.end, None)
 
     # ---- errors
 
-    def _failed(self, one: Range, asked: Asked, outcome: object) -> None:
-        decision, page_size = asked.failed(outcome), asked.question.page_size
+    def _failed(self, one: Range, request: PageRequest, outcome: object) -> None:
+        decision, page_size = request.failed(outcome), request.template.page_size
         refused = isinstance(decision.error, REFUSED)
-        if refused and page_size.has_grown(asked.page_size):
+        if refused and page_size.has_grown(request.page_size):
             page_size.too_much()  # a limit of the server (guardrails of Cassandra) may be below the page size
-            self._ready.append(asked)
+            self._ready.append(request)
             return
-        if asked.host is not None:
-            asked.tried.add(asked.host)
+        if request.host is not None:
+            request.tried.add(request.host)
             if decision.is_congestion:
-                self._asking.windows[asked.host].congested(asked.sent)
+                self._fetcher.windows[request.host].congested(request.sent)
         if isinstance(decision.error, TOO_LARGE):
             page_size.too_much()
         if self._halves and isinstance(decision.error, TOO_LARGE) and one.token_range.size > LEAST_HALVED:
             self._halve(one)
             return
         now = monotonic()
-        if asked.failed_since is None:
-            asked.failed_since = now
-        if refused and asked.paging_state is not None and one.restarts < RESTARTS:
+        if request.failed_since is None:
+            request.failed_since = now
+        if refused and request.paging_state is not None and one.restarts < RESTARTS:
             self._restart(one, decision.error)
-        elif decision.again and now - asked.failed_since < PATIENCE:
+        elif decision.again and now - request.failed_since < PATIENCE:
             self._dues += 1
-            heapq.heappush(self._due, (now + backoff(asked.failures), self._dues, asked))
+            heapq.heappush(self._due, (now + backoff(request.failures), self._dues, request))
         else:
             self._give_up(one, decision.error)
 
     def _restart(self, one: Range, error: Exception) -> None:
         """Restart the range from its first page."""
         if one.emitted:
-            self._pieces.append(Piece(one.number, one.token_range, RESTARTED, error=error))
+            self._events.append(ScanEvent(one.number, one.token_range, RESTARTED, error=error))
         self._forget(one)
         one.restarts += 1
         one.begin()
-        one.asked = self._first(one)
-        self._ready.append(one.asked)
+        one.request = self._first(one)
+        self._ready.append(one.request)
 
     def _halve(self, one: Range) -> None:
         """Replace the range by its halves; none of its rows were returned."""
@@ -460,14 +460,14 @@ class Reading:
 
     def _end(self, one: Range) -> None:
         """Remove the range from the open ones."""
-        one.asked = None
+        one.request = None
         if self._open.pop(one.number, None) is not None:
             self._pending.ended(one)
 
     def _forget(self, one: Range) -> None:
         """Drop the page request, the page and the unfinished batch of the range."""
-        if one.asked is not None:
-            self._asking.forget(one.asked)
+        if one.request is not None:
+            self._fetcher.forget(one.request)
         if one.here is not None:
             self._held -= one.here.page.nbytes
             self._here.remove(one)
@@ -481,7 +481,7 @@ class Reading:
         self._forget(one)
         self._end(one)
         self.failed.append((one.token_range, error))
-        self._pieces.append(Piece(one.number, one.token_range, FAILED, error=error))
+        self._events.append(ScanEvent(one.number, one.token_range, FAILED, error=error))
 
     def _error(self, one: Range | None, cause: Exception) -> ScanError:
         name = f"{self.plan.keyspace}.{self.plan.table}"
@@ -490,10 +490,10 @@ class Reading:
         else:
             where = f"page {one.page} of {one.token_range}"
             error = ScanError(f"The scan of {name} has failed: {where}: {cause}", one.token_range, one.page)
-            asked = one.asked
-            if asked is not None:
-                since = None if asked.failed_since is None else monotonic() - asked.failed_since
-                annotate(error, host=asked.host, attempts=asked.attempts, elapsed=since)
+            request = one.request
+            if request is not None:
+                since = None if request.failed_since is None else monotonic() - request.failed_since
+                annotate(error, host=request.host, attempts=request.attempts, elapsed=since)
         error.__cause__ = cause
         return error
 
@@ -501,15 +501,15 @@ class Reading:
 
     def _take(self, one: Range) -> None:
         """Make events from the page of *one* that is here, while the next one is in flight."""
-        came, asked = one.here, one.asked
-        assert came is not None and asked is not None
+        response, request = one.here, one.request
+        assert response is not None and request is not None
         self._here.remove(one)
         one.here = None
-        self._held -= came.page.nbytes
+        self._held -= response.page.nbytes
         self.pages += 1
-        asked.question.page_size.came(came.page)
-        last = came.paging_state is None
-        page = self._fitting(one, came.page)
+        request.template.page_size.received(response.page)
+        last = response.paging_state is None
+        page = self._fitting(one, response.page)
         if page is None:
             self._send()
             return
@@ -517,8 +517,8 @@ class Reading:
         if last:
             self._end(one)
         else:
-            one.asked = Asked(one, asked.question, asked.bound, asked.token, came.paging_state)
-            self._ready.append(one.asked)
+            one.request = PageRequest(one, request.template, request.bound, request.token, response.paging_state)
+            self._ready.append(one.request)
         self._send()
         try:
             if self._rows is None:
@@ -529,7 +529,7 @@ class Reading:
             self._give_up(one, error)
             return
         if last:
-            self._pieces.append(Piece(one.number, one.token_range, DONE))
+            self._events.append(ScanEvent(one.number, one.token_range, DONE))
 
     def _fitting(self, one: Range, page: RowsPage) -> RowsPage | None:
         """Return *page* if it has the columns of the range; else None, and the range restarts, or is given up."""
@@ -603,33 +603,33 @@ class Reading:
 
     def _give(self, one: Range, batch: Any) -> None:
         one.emitted = True
-        self._pieces.append(Piece(one.number, one.token_range, BATCH, batch))
+        self._events.append(ScanEvent(one.number, one.token_range, BATCH, batch))
 
 
-class AsyncPieces:
+class AsyncScanEvents:
     """Scan events of a reading, for one task."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
 
-    def __aiter__(self) -> AsyncPieces:
+    def __aiter__(self) -> AsyncScanEvents:
         return self
 
-    async def __anext__(self) -> Piece:
-        piece = await self._reading.next_async()
-        if piece is None:
+    async def __anext__(self) -> ScanEvent:
+        event = await self._reading.next_async()
+        if event is None:
             raise StopAsyncIteration
-        return piece
+        return event
 
 
-def _question_of(one: Range, questions: tuple[Question, Question]) -> Question:
-    return questions[0 if one.token_range.start != MIN_LONG else 1]
+def _template_of(one: Range, templates: tuple[PageTemplate, PageTemplate]) -> PageTemplate:
+    return templates[0 if one.token_range.start != MIN_LONG else 1]
 
 
-def _home_of(asking: Asking, questions: tuple[Question, Question], one: Range) -> object:
+def _home_of(fetcher: PageFetcher, templates: tuple[PageTemplate, PageTemplate], one: Range) -> object:
     """Return the shard that the first page of *one* would go to."""
-    place = asking.place_of(_question_of(one, questions), one.token_range.end)
-    return None if place is None else (place.host, place.shard)
+    target = fetcher.target_of(_template_of(one, templates), one.token_range.end)
+    return None if target is None else (target.host, target.shard)
 
 
 @coroutine

@@ -23,14 +23,14 @@ from cassandra._routing.tokens import MIN_LONG
 from cassandra._session.request.columns import ArrowBatches, SchemaChanged, to_arrow, to_polars
 from cassandra._wire.arrow import column_plan
 
-from .checkpoint import Checkpoint, CheckpointError, Tally, description
+from .checkpoint import Checkpoint, CheckpointError, ProgressRecorder, description
 from .expressions import predicate_of
 from .files import ParquetFiles
-from .fold import Wish, explain, fold, fold_async, left_over
-from .pages import PageSize, Question
-from .reading import BATCH, DONE, RESTARTED, Piece, Reading, ScanError
+from .fold import FoldOptions, explain, fold, fold_async, left_over
+from .pages import PageSize, PageTemplate
+from .reading import BATCH, DONE, RESTARTED, Reading, ScanError, ScanEvent
 from .reducers import FunctionReducer, MapReducer
-from .tasks import Importable, ScanTask, Terms, fold_by, tasks_of, to_dask, to_ray
+from .tasks import Importable, ScanTask, TaskOptions, fold_by, tasks_of, to_dask, to_ray
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -141,8 +141,8 @@ class Scan:
         with await self._reading_async() as reading:
             files = ParquetFiles(path, len(reading.plan.ranges), options)
             try:
-                async for piece in reading.aiter():
-                    files.add(piece)
+                async for event in reading.aiter():
+                    files.add(event)
             finally:
                 files.close()
             return files.paths()
@@ -150,8 +150,8 @@ class Scan:
     @staticmethod
     def _into(files: ParquetFiles, reading: Reading) -> list[Path]:
         try:
-            for piece in reading:
-                files.add(piece)
+            for event in reading:
+                files.add(event)
         finally:
             files.close()
         return files.paths()
@@ -159,15 +159,15 @@ class Scan:
     def _gathered(self) -> ArrowBatches:
         with self._reading() as reading:
             gathered = _Gathered(reading.plan)
-            for piece in reading:
-                gathered.add(piece)
+            for event in reading:
+                gathered.add(event)
         return gathered.batches()
 
     async def _gathered_async(self) -> ArrowBatches:
         with await self._reading_async() as reading:
             gathered = _Gathered(reading.plan)
-            async for piece in reading.aiter():
-                gathered.add(piece)
+            async for event in reading.aiter():
+                gathered.add(event)
         return gathered.batches()
 
     # ---- folds and tasks
@@ -212,10 +212,12 @@ class Scan:
 
         .. versionadded:: 4.0
         """
-        wish = Wish(self, reducer, filter=filter, deterministic=deterministic, workers=workers, resume=resume)
+        fold_options = FoldOptions(
+            self, reducer, filter=filter, deterministic=deterministic, workers=workers, resume=resume
+        )
         if executor is None:
-            return fold(self, wish)
-        return fold_by(self, wish, executor, Terms(connect, credentials, tasks))
+            return fold(self, fold_options)
+        return fold_by(self, fold_options, executor, TaskOptions(connect, credentials, tasks))
 
     async def fold_async(
         self,
@@ -231,8 +233,10 @@ class Scan:
 
         .. versionadded:: 4.0
         """
-        wish = Wish(self, reducer, filter=filter, deterministic=deterministic, workers=workers, resume=resume)
-        return await fold_async(self, wish)
+        fold_options = FoldOptions(
+            self, reducer, filter=filter, deterministic=deterministic, workers=workers, resume=resume
+        )
+        return await fold_async(self, fold_options)
 
     def open_map_reducer(
         self,
@@ -287,7 +291,7 @@ class Scan:
 
         .. versionadded:: 4.0
         """
-        return tasks_of(self, reducer, Terms(connect, credentials, tasks))
+        return tasks_of(self, reducer, TaskOptions(connect, credentials, tasks))
 
     def to_dask(
         self,
@@ -345,7 +349,7 @@ class Scan:
 
     # ---- preparing
 
-    def _plan(self, ranges: Iterable[TokenRange] | None = None) -> tuple[ScanPlan, tuple[Question, Question]]:
+    def _plan(self, ranges: Iterable[TokenRange] | None = None) -> tuple[ScanPlan, tuple[PageTemplate, PageTemplate]]:
         """Return the plan, from the current topology, and its prepared statements. *ranges* replaces the scan's
         ranges."""
         session = self._session
@@ -365,7 +369,7 @@ class Scan:
 
     async def _plan_async(
         self, ranges: Iterable[TokenRange] | None = None
-    ) -> tuple[ScanPlan, tuple[Question, Question]]:
+    ) -> tuple[ScanPlan, tuple[PageTemplate, PageTemplate]]:
         """As :meth:`_plan`, without blocking the running loop."""
         session = self._session
         session._check_open()
@@ -398,7 +402,7 @@ class Scan:
         first = any(one.start == MIN_LONG for one in plan.ranges)
         return [plan.cql, plan.first_cql] if first else [plan.cql]
 
-    def _planned(self, plan: ScanPlan) -> tuple[ScanPlan, tuple[Question, Question]]:
+    def _planned(self, plan: ScanPlan) -> tuple[ScanPlan, tuple[PageTemplate, PageTemplate]]:
         options, session = self._options, self._session
         prepared = self._statements[plan.cql]
         first = self._statements.get(plan.first_cql, prepared)
@@ -411,8 +415,8 @@ class Scan:
             if options.filter is not None:
                 predicate_of(options.filter, schema)  # raise errors of the filter early
         size = PageSize(plan.page_size, plan.largest_page)
-        general = Question(session, prepared, options.profile, size)
-        return plan, (general, general if first is prepared else Question(session, first, options.profile, size))
+        general = PageTemplate(session, prepared, options.profile, size)
+        return plan, (general, general if first is prepared else PageTemplate(session, first, options.profile, size))
 
     # ---- reading
 
@@ -425,8 +429,8 @@ class Scan:
     ) -> Reading:
         """Return the scan events of all ranges, or of *ranges*. Prepares the statements if needed, and blocks for that.
         *rows*: lists of rows made by this factory, instead of batches."""
-        plan, questions = self._plan(ranges)
-        return self._begun(plan, questions, ordered, rows)
+        plan, templates = self._plan(ranges)
+        return self._begun(plan, templates, ordered, rows)
 
     async def _reading_async(
         self,
@@ -436,19 +440,23 @@ class Scan:
         rows: Callable[..., Any] | None = None,
     ) -> Reading:
         """As :meth:`_reading`, without blocking the running loop."""
-        plan, questions = await self._plan_async(ranges)
-        return self._begun(plan, questions, ordered, rows)
+        plan, templates = await self._plan_async(ranges)
+        return self._begun(plan, templates, ordered, rows)
 
     def _begun(
-        self, plan: ScanPlan, questions: tuple[Question, Question], ordered: bool, rows: Callable[..., Any] | None
+        self,
+        plan: ScanPlan,
+        templates: tuple[PageTemplate, PageTemplate],
+        ordered: bool,
+        rows: Callable[..., Any] | None,
     ) -> Reading:
         resume, what = self._options.resume, description(plan, self._options.filter)
         if resume is not None:
             resume.check(what)
             plan = plan.replace(ranges=tuple(left_over(plan.ranges, resume)))
-        reading = Reading(self._session, plan, questions, ordered=ordered, rows=rows, filter=self._options.filter)
+        reading = Reading(self._session, plan, templates, ordered=ordered, rows=rows, filter=self._options.filter)
         self._failed = reading.failed
-        reading.tally = self._last = Tally(what, plan.ranges, self._options.progress, resume)
+        reading.recorder = self._last = ProgressRecorder(what, plan.ranges, self._options.progress, resume)
         return reading
 
 
@@ -465,15 +473,15 @@ class _Gathered:
         self._schema = plan.schema
         self._batches: dict[int, list[RecordBatch]] = {}
 
-    def add(self, piece: Piece) -> None:
-        if piece.kind == BATCH:
-            assert piece.batch is not None
-            self._schema = self._schema or piece.batch.plan
-            if piece.batch.plan != self._schema:
-                raise SchemaChanged(f"the columns have changed from {self._schema!r} to {piece.batch.plan!r}", None)
-            self._batches.setdefault(piece.number, []).append(piece.batch)
-        elif piece.kind != DONE:
-            self._batches.pop(piece.number, None)
+    def add(self, event: ScanEvent) -> None:
+        if event.kind == BATCH:
+            assert event.batch is not None
+            self._schema = self._schema or event.batch.plan
+            if event.batch.plan != self._schema:
+                raise SchemaChanged(f"the columns have changed from {self._schema!r} to {event.batch.plan!r}", None)
+            self._batches.setdefault(event.number, []).append(event.batch)
+        elif event.kind != DONE:
+            self._batches.pop(event.number, None)
 
     def batches(self) -> ArrowBatches:
         found = [batch for number in sorted(self._batches) for batch in self._batches[number]]
@@ -581,9 +589,9 @@ class _Read(Delivery):
             return None
         if self._reading is None:
             self._reading = self._scan._reading(ordered=self._ordered, rows=self._factory())
-        for piece in self._reading:
-            if self._is_given(piece):
-                return piece.batch
+        for event in self._reading:
+            if self._is_given(event):
+                return event.batch
         self.close()
         return None
 
@@ -592,26 +600,26 @@ class _Read(Delivery):
             return None
         if self._reading is None:
             self._reading = await self._scan._reading_async(ordered=self._ordered, rows=self._factory())
-        async for piece in self._reading.aiter():
-            if self._is_given(piece):
-                return piece.batch
+        async for event in self._reading.aiter():
+            if self._is_given(event):
+                return event.batch
         self.close()
         return None
 
-    def _is_given(self, piece: Piece) -> bool:
-        """True if *piece* is a batch to deliver. ScanError if a range restarts after batches were delivered."""
-        if piece.kind == BATCH:
-            self._given.add(piece.number)
+    def _is_given(self, event: ScanEvent) -> bool:
+        """True if *event* is a batch to deliver. ScanError if a range restarts after batches were delivered."""
+        if event.kind == BATCH:
+            self._given.add(event.number)
             return True
-        if piece.kind == RESTARTED and piece.number in self._given:
+        if event.kind == RESTARTED and event.number in self._given:
             self.close()
             raise ScanError(
-                f"The scan of {self._scan._options.name} cannot continue: {piece.token_range} must be read again, but "
-                f"some of its rows were already delivered: {piece.error}",
-                piece.token_range,
-            ) from piece.error
-        if piece.kind != RESTARTED:
-            self._given.discard(piece.number)
+                f"The scan of {self._scan._options.name} cannot continue: {event.token_range} must be read again, but "
+                f"some of its rows were already delivered: {event.error}",
+                event.token_range,
+            ) from event.error
+        if event.kind != RESTARTED:
+            self._given.discard(event.number)
         return False
 
     def close(self) -> None:

@@ -43,9 +43,9 @@ from cassandra._net.endpoint import DefaultEndPointFactory
 from cassandra._routing.token_ranges import TokenRange
 from cassandra._session.request.columns import ArrowBatches, load_library
 
-from .checkpoint import Tally, description, shown
-from .fold import Fold, Wish, fold_part, left_over, planned, with_checkpoint
-from .reading import BATCH, DONE, FAILED, Piece
+from .checkpoint import ProgressRecorder, description, shown
+from .fold import Fold, FoldOptions, fold_part, left_over, planned, with_checkpoint
+from .reading import BATCH, DONE, FAILED, ScanEvent
 from .reducers import MapReducer, StopScan
 
 if TYPE_CHECKING:
@@ -345,8 +345,8 @@ class ScanTask:
         assert self._reducer is not None
         with self._origin.session() as session:
             scan = self._scan(session)
-            wish = Wish(scan, self._reducer, deterministic=self._deterministic)
-            outcome = Outcome(*fold_part(scan, wish, lambda: self._given_up))
+            fold_options = FoldOptions(scan, self._reducer, deterministic=self._deterministic)
+            outcome = Outcome(*fold_part(scan, fold_options, lambda: self._given_up))
             if scan.failed_ranges:
                 outcome.skipped = _portable(scan.failed_ranges[0][1])
             return outcome
@@ -404,7 +404,7 @@ def parts_of(ranges: Iterable[TokenRange], count: int) -> list[list[TokenRange]]
     return parts
 
 
-class Terms:
+class TaskOptions:
     """Options for creating tasks: see Scan.tasks."""
 
     def __init__(self, connect: Importable | None, credentials: Importable | None, tasks: int | None) -> None:
@@ -415,7 +415,7 @@ class Terms:
         self.tasks = tasks or TASKS
 
 
-def tasks_of(scan: Scan, reducer: MapReducer | None, terms: Terms) -> list[ScanTask]:
+def tasks_of(scan: Scan, reducer: MapReducer | None, task_options: TaskOptions) -> list[ScanTask]:
     """See Scan.tasks."""
     options = scan._options
     plan, _ = scan._plan()
@@ -423,11 +423,11 @@ def tasks_of(scan: Scan, reducer: MapReducer | None, terms: Terms) -> list[ScanT
     if options.resume is not None:
         options.resume.check(description(plan, options.filter, reducer))
         ranges = left_over(plan.ranges, options.resume)
-    origin = Origin(scan._session, terms.connect, terms.credentials)
+    origin = Origin(scan._session, task_options.connect, task_options.credentials)
     asked = {**options.asked, "pushdown": "never"}  # accumulators are those of the reducer
     if "columns" in asked and asked["columns"] is None:
         asked["columns"] = plan.columns  # the current ones, also for a task that runs later
-    return [ScanTask(origin, asked, part, reducer) for part in parts_of(ranges, terms.tasks)]
+    return [ScanTask(origin, asked, part, reducer) for part in parts_of(ranges, task_options.tasks)]
 
 
 # ---- folds over an executor
@@ -503,7 +503,7 @@ class _Farm:
         self._attempts = [0] * len(tasks)
         self._going: dict[Any, tuple[int, Any]] = {}  # by future: number of the task, and its executor
         self._ended: deque[Any] = deque()
-        self._bell = process.Bell()
+        self._event = process.AutoResetEvent()
 
     def outcomes(self) -> Iterator[tuple[int, Outcome]]:
         waiting = deque(range(len(self._tasks)))
@@ -511,7 +511,7 @@ class _Farm:
             while waiting and not self._ended:
                 self._submit(waiting.popleft())
             while not self._ended:
-                self._bell.wait()
+                self._event.wait()
             future = self._ended.popleft()
             number, executor = self._going.pop(future)
             error = _error_of(future)
@@ -536,7 +536,7 @@ class _Farm:
 
     def _note(self, future: Any) -> None:
         self._ended.append(future)
-        self._bell.ring()
+        self._event.set()
 
     def _lost(self, number: int, executor: Any, error: BaseException) -> None:
         if isinstance(error, BrokenExecutor):  # broken by this or another task
@@ -559,20 +559,25 @@ def _error_of(future: Any) -> BaseException | None:
     return error
 
 
-def fold_by(scan: Scan, wish: Wish, executor: Any, terms: Terms) -> Any:
+def fold_by(scan: Scan, fold_options: FoldOptions, executor: Any, task_options: TaskOptions) -> Any:
     """See Scan.fold."""
-    if wish.workers is not None:
+    if fold_options.workers is not None:
         raise ValueError("workers= and executor= are mutually exclusive: an executor has its own workers")
-    plan, sent, _ = planned(scan, wish)
-    what = wish.what(plan)
-    pushdown = "never" if wish.pushdown.selected is None else "always"  # as decided in this process
-    spans = [TokenRange(part[0].start, part[-1].end) for part in parts_of(plan.ranges, terms.tasks)]
-    fold = Fold(_OfTasks(wish.folds), spans, what, deterministic=wish.deterministic, resume=wish.resume)
+    plan, sent, _ = planned(scan, fold_options)
+    what = fold_options.what(plan)
+    pushdown = "never" if fold_options.pushdown.selected is None else "always"  # as decided in this process
+    spans = [TokenRange(part[0].start, part[-1].end) for part in parts_of(plan.ranges, task_options.tasks)]
+    fold = Fold(
+        _OfTasks(fold_options.folds), spans, what, deterministic=fold_options.deterministic, resume=fold_options.resume
+    )
     scan._last, scan._failed = fold, []
-    origin = Origin(scan._session, terms.connect, terms.credentials)
-    asked = {**scan._options.asked, "filter": wish.filter, "pushdown": pushdown}
-    tasks = [ScanTask(origin, asked, _cut(plan.ranges, one), wish.reducer, wish.deterministic) for one in fold.ranges]
-    tally = Tally(what, fold.ranges, scan._options.progress, wish.resume)
+    origin = Origin(scan._session, task_options.connect, task_options.credentials)
+    asked = {**scan._options.asked, "filter": fold_options.filter, "pushdown": pushdown}
+    tasks = [
+        ScanTask(origin, asked, _cut(plan.ranges, one), fold_options.reducer, fold_options.deterministic)
+        for one in fold.ranges
+    ]
+    recorder = ProgressRecorder(what, fold.ranges, scan._options.progress, fold_options.resume)
     executors = _Executors(executor)
     farm = _Farm(executors, tasks)
     whole = False
@@ -585,9 +590,9 @@ def fold_by(scan: Scan, wish: Wish, executor: Any, terms: Terms) -> Any:
                 ends = FAILED
                 scan._failed.append((fold.ranges[number], outcome.skipped))
             for kind, batch in ((BATCH, outcome), (ends, None)):
-                piece = Piece(number, fold.ranges[number], kind, batch)  # type: ignore[arg-type]
-                fold.take(piece)
-                tally.take(piece)
+                event = ScanEvent(number, fold.ranges[number], kind, batch)  # type: ignore[arg-type]
+                fold.take(event)
+                recorder.take(event)
             if fold.stopped:
                 break
             fold.wait()
@@ -602,7 +607,7 @@ def fold_by(scan: Scan, wish: Wish, executor: Any, terms: Terms) -> Any:
         farm.close()
         executors.close()
         fold.close()
-        tally.end(whole)
+        recorder.end(whole)
 
 
 def _cut(ranges: Iterable[TokenRange], span: TokenRange) -> list[TokenRange]:

@@ -1,4 +1,5 @@
-"""End points, their factories, shard-aware ports, errors and pieces of ``cassandra.connection`` and ``cassandra.pool`` by hand."""
+"""End points, their factories, shard-aware ports, errors and pieces of ``cassandra.connection`` and ``cassandra.pool``
+by hand."""
 
 # mypy: ignore-errors
 # ruff: noqa

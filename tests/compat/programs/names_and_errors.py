@@ -1,4 +1,5 @@
-"""Constants and exceptions: cassandra, cassandra.protocol, cassandra.marshal, cassandra.type_codes, cassandra.murmur3."""
+"""Constants and exceptions: cassandra, cassandra.protocol, cassandra.marshal, cassandra.type_codes,
+cassandra.murmur3."""
 
 # mypy: ignore-errors
 

@@ -1,4 +1,5 @@
-"""What NumpyProtocolHandler makes of pages of every type. Runs with any driver; the output of scylla-driver is beside it."""
+"""What NumpyProtocolHandler makes of pages of every type. Runs with any driver; the output of scylla-driver is beside
+it."""
 
 # mypy: ignore-errors
 import datetime

@@ -1,4 +1,5 @@
-"""``cassandra.marshal``, corners of ``cassandra.encoder`` and of ``cassandra.util``, and the statements that are made of them."""
+"""``cassandra.marshal``, corners of ``cassandra.encoder`` and of ``cassandra.util``, and the statements that are made
+of them."""
 
 # mypy: ignore-errors
 # ruff: noqa

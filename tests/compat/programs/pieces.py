@@ -1,4 +1,5 @@
-"""Small modules by hand: concurrency over mocks, timestamps, segments, readers, deserializers, authentication, hashes."""
+"""Small modules by hand: concurrency over mocks, timestamps, segments, readers, deserializers, authentication,
+hashes."""
 
 # mypy: ignore-errors
 # ruff: noqa

@@ -1,4 +1,5 @@
-"""What programs keep of the schema, user types of any name, warnings, a cluster without tokens, batches at their limit."""
+"""What programs keep of the schema, user types of any name, warnings, a cluster without tokens, batches at their
+limit."""
 
 # mypy: ignore-errors
 # ruff: noqa

@@ -248,8 +248,8 @@ const int64_t kOdd[] = {0, 1, -1, -2, 2, 3, 7, 100, INT32_MAX, INT64_MAX, INT64_
 
 int64_t odd(Random& random) { return kOdd[random() % (sizeof kOdd / sizeof *kOdd)]; }
 
-// The numbers in the values, offsets, indexes or views, but for the last of text's offsets: nothing else says how long the
-// bytes are.
+// The numbers in the values, offsets, indexes or views, but for the last of text's offsets: nothing else says how long
+// the bytes are.
 void spoil_values(Random& random, Made& made) {
     const size_t which = made.format == "+vl" ? 1 + random() % 2 : 1;
     if (made.buffers.size() <= which || made.sizes[which] < 4) return;

@@ -219,8 +219,8 @@ TEST(a_fork_forsakes_arenas) {
     done(pool);
 }
 
-// What arenas have beyond the limit was never charged; what other threads are about to charge or to give back is counted
-// in one place and not yet in the other when the process forks.
+// What arenas have beyond the limit was never charged; what other threads are about to charge or to give back is
+// counted in one place and not yet in the other when the process forks.
 TEST(a_child_has_in_use_what_users_have) {
     Pool* pool = make(kMiB);
     const int64_t ref = commit(pool, 100, 5);

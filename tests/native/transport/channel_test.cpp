@@ -331,7 +331,7 @@ TEST(segments_on_the_wire) {
     };
     {
         RuntimeLock lock(runtime_mutex);
-        Ref<LoopQueue> queue;
+        Ref<CompletionQueue> queue;
         startup->core.set_eager(&queue);
     }
     submit(*channel, *startup, frame("startup", 0x01, 5));

@@ -4,7 +4,7 @@ namespace fixtures {
 
 void dispatch(Operation* operation) {
     auto* request = static_cast<Request*>(operation->self);
-    Ref<LoopQueue> queue;
+    Ref<CompletionQueue> queue;
     while (request->core.begin_dispatch(false) == Operation::Begun::Here) {
         if (request->on_outcome) {
             request->on_outcome(*request);
@@ -18,7 +18,7 @@ void dispatch(Operation* operation) {
         if (next == Next::Enqueue) {
             bool notify = false;
             if (queue->push(operation, &notify)) {
-                if (notify) queue->ring();
+                if (notify) queue->signal();
                 return;
             }
         }

@@ -121,7 +121,7 @@ public:
             } while (waited == Waited::Interrupted || waited == Waited::NeedsRuntime);
             RuntimeLock runtime(runtime_mutex);
             int references = 0;
-            Ref<LoopQueue> queue;
+            Ref<CompletionQueue> queue;
             const Next next = core.leave_wait(waited != Waited::Ready, &references, &queue);
             while (references-- > 0) release();
             CHECK(next == Next::Nothing || (next == Next::Dispatch && waited != Waited::Ready));
@@ -182,8 +182,8 @@ struct FlipFilter {
     bool fail_receive = false;
     bool lends = false;
     int ended = 0;
-    // Called at the end of filter_receive and filter_send, on interruptible threads: the handler of a signal. What it settles
-    // is complete by then.
+    // Called at the end of filter_receive and filter_send, on interruptible threads: the handler of a signal. What it
+    // settles is complete by then.
     std::function<void()> handler;
     Buffer received, sent;
     bool settled = false;

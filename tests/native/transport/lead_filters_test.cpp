@@ -42,7 +42,7 @@ TEST(callers_lead_where_input_needs_the_runtime) {
     warm_up(client, *beside);
 }
 
-// The thread that handlers interrupt filters without the role: they may do what they like, and wait for anybody.
+// The thread that handlers interrupt filters without ownership: they may do what they like, and wait for anybody.
 TEST(handlers_in_a_filter) {
     Server server(flipped_echo);
     FlipFilter filter;
@@ -90,7 +90,7 @@ Request* waiting(Channel& channel) {
     return request;
 }
 
-void send_unsent(Client& client) {
+void flush(Client& client) {
     RuntimeLock lock(runtime_mutex);
     client.reactor->send_with_runtime();
 }
@@ -124,14 +124,14 @@ TEST(a_handler_sends_what_waits_for_the_thread_that_it_interrupted) {
             runtime_mutex.without([&] {
                 for (const auto& channel : channels) {
                     Request* const request = waiting(*channel);
-                    send_unsent(client);
+                    flush(client);
                     CHECK(answered(request));
                 }
             });
         };
     }
     Request* const requests[] = {waiting(*channels[0]), waiting(*channels[1])};
-    send_unsent(client);
+    flush(client);
     CHECK(handled);
     for (Request* const request : requests) CHECK(answered(request));
     interrupted_threads = false;

@@ -1,4 +1,4 @@
-// Threads that poll for their own answers: who has the role when, and that nothing is forgotten when it passes on.
+// Threads that poll for their own answers: who has ownership when, and that nothing is forgotten when it passes on.
 #include <csignal>
 #include <iterator>
 #include <pthread.h>
@@ -80,7 +80,7 @@ TEST(callbacks_are_called_after_the_leader_left) {
             self.core.finish();
             called = true;
         };
-        Ref<LoopQueue> queue;
+        Ref<CompletionQueue> queue;
         CHECK(eager->core.set_eager(&queue) == Next::Nothing);
         if (round % 2) {
             warm_up(client, *channel);
@@ -122,7 +122,7 @@ TEST(timers_and_calls_run_on_the_io_thread_while_a_caller_leads) {
         Leader leader(client, *channel, "hold");
         std::atomic<int> calls{0};
         const auto count = [&] {
-            CHECK(std::this_thread::get_id() == io && client.reactor->on_role());
+            CHECK(std::this_thread::get_id() == io && client.reactor->is_owner());
             ++calls;
         };
         const Nanos due = monotonic_now() + kMillisecond;
@@ -193,7 +193,7 @@ TEST(a_leader_whose_request_ends_elsewhere) {
                 RuntimeLock lock(runtime_mutex);
                 leader.request->retain();
             }
-            Ref<LoopQueue> queue;
+            Ref<CompletionQueue> queue;
             CHECK(leader.request->core.deliver(std::move(outcome), &queue) == Next::Nothing);
         }
         leader.join();
@@ -239,7 +239,7 @@ TEST(signals_come_through) {
             }
             interrupted = true;
             int references = 0;
-            Ref<LoopQueue> queue;
+            Ref<CompletionQueue> queue;
             CHECK(request->core.leave_wait(true, &references, &queue) == Next::Nothing && references == 0);
         });
         CHECK(testing::eventually([&] {  // it may be on its way to the wait still
@@ -253,14 +253,14 @@ TEST(signals_come_through) {
     CHECK(ask(*channel, "go"));
 }
 
-// One caller alone comes to poll; several, who would only pass the role to and fro, leave that to the I/O thread.
+// One caller alone comes to poll; several, who would only pass ownership to and fro, leave that to the I/O thread.
 TEST(only_who_is_alone_is_wanted) {
-    Role role;
-    const auto asked = [&role](int sleepers) {
-        role.ask();
-        role.sleepers = sleepers;
-        const bool wanted = role.wanted();
-        role.sleepers = 0;
+    Ownership ownership;
+    const auto asked = [&ownership](int sleepers) {
+        ownership.ask();
+        ownership.sleepers = sleepers;
+        const bool wanted = ownership.wanted();
+        ownership.sleepers = 0;
         return wanted;
     };
     const auto alone = [&] {  // how often one must ask; again where this thread was held up meanwhile
@@ -269,15 +269,16 @@ TEST(only_who_is_alone_is_wanted) {
         return count;
     };
     CHECK(!asked(0));
-    CHECK(alone() >= Role::kAlone - 1);
+    CHECK(alone() >= Ownership::kAlone - 1);
     CHECK(testing::eventually([&] { return asked(0); }));  // and from then on
     CHECK(!asked(1));
     CHECK(!asked(0));
-    CHECK(alone() >= Role::kAlone - 1);
-    CHECK(!role.wanted());  // nobody asked
+    CHECK(alone() >= Ownership::kAlone - 1);
+    CHECK(!ownership.wanted());  // nobody asked
 }
 
-// The I/O thread is faster each time, so that the caller need not sleep; until it rests. Fewer sleeps than would do by themselves.
+// The I/O thread is faster each time, so that the caller need not sleep; until it rests. Fewer sleeps than would do by
+// themselves.
 TEST(who_takes_answers_again_and_again_is_left_to_poll) {
     Server server(echo);
     for (const char* backend : kBackends) {
@@ -286,10 +287,10 @@ TEST(who_takes_answers_again_and_again_is_left_to_poll) {
         auto channel = client.connected(server.port(), events);
         int sleeps = 0;
         bool led = false;
-        for (int round = 0; round < 10'000 && sleeps < Role::kAlone - 1 && !led; ++round) {
+        for (int round = 0; round < 10'000 && sleeps < Ownership::kAlone - 1 && !led; ++round) {
             auto* request = new Request;
             submit(*channel, *request, frame("x"));
-            const Nanos soon = monotonic_now() + Role::kGrace / 2;
+            const Nanos soon = monotonic_now() + Ownership::kGrace / 2;
             while (!request->core.ready() && monotonic_now() < soon) std::this_thread::yield();
             if (request->core.ready()) {
                 client.reactor->ask();
@@ -341,7 +342,7 @@ TEST(leaders_and_followers_at_random) {
                             self.core.finish();
                             ++called;
                         };
-                        Ref<LoopQueue> queue;
+                        Ref<CompletionQueue> queue;
                         eager->core.set_eager(&queue);
                         ++eager_ones;
                         submit(channel, *eager, frame(text));

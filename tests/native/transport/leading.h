@@ -1,4 +1,4 @@
-// Callers that poll for themselves, for the tests of who has the role.
+// Callers that poll for themselves, for the tests of who has ownership.
 #pragma once
 
 #include "fixtures.h"
@@ -68,7 +68,7 @@ inline std::thread::id io_thread(Client& client) {
     return id;
 }
 
-// A thread that polls for a request, until that has an outcome, it leaves, or it hands the role over.
+// A thread that polls for a request, until that has an outcome, it leaves, or it hands ownership over.
 class Leader {
 public:
     // *body* is for holding(). It retries until it is the thread that polls.

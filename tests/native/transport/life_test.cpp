@@ -205,11 +205,11 @@ TEST(timers_and_calls) {
         CHECK(testing::eventually([&] { return calls == 1; }));
         CHECK(fired >= start + 20 * kMillisecond);
         CHECK(client.reactor->call_soon(callback([&] {
-            CHECK(client.reactor->on_role());
+            CHECK(client.reactor->is_owner());
             CHECK(client.reactor->call_soon(callback([&] { ++calls; })));
         })));
         CHECK(testing::eventually([&] { return calls == 2; }));
-        CHECK(!client.reactor->on_role());
+        CHECK(!client.reactor->is_owner());
         Ref<Reactor> reactor = client.reactor;
         client.stop();
         CHECK(!reactor->call_soon(nullptr) && !reactor->add_timer(timer));

@@ -140,7 +140,7 @@ Outcome cold(uint32_t attempt = 0) {
 
 TEST(a_hot_outcome_waits_without_a_reference) {
     auto* request = new_request();
-    Ref<LoopQueue> queue;
+    Ref<CompletionQueue> queue;
     request->retain();
     CHECK(request->core.deliver(hot(), &queue) == Next::Drop);
     CHECK(request->core.left_drop_list() == 1);
@@ -153,7 +153,7 @@ TEST(a_hot_outcome_waits_without_a_reference) {
 
 TEST(a_cold_outcome_is_dispatched_once) {
     auto* request = new_request();
-    Ref<LoopQueue> queue;
+    Ref<CompletionQueue> queue;
     request->retain();
     CHECK(request->core.deliver(cold(1), &queue) == Next::Dispatch);
     request->retain();
@@ -166,7 +166,7 @@ TEST(a_cold_outcome_is_dispatched_once) {
 
 TEST(an_outcome_during_a_dispatch_is_dispatched_after_it) {
     auto* request = new_request();
-    Ref<LoopQueue> queue;
+    Ref<CompletionQueue> queue;
     int calls = 0;
     request->on_outcome = [&](Request& self) {
         if (++calls == 1) {
@@ -187,7 +187,7 @@ TEST(an_outcome_during_a_dispatch_is_dispatched_after_it) {
 
 TEST(a_waiter_that_leaves_hands_on) {
     auto* request = new_request();
-    Ref<LoopQueue> queue;
+    Ref<CompletionQueue> queue;
     int references = 0;
     CHECK(request->core.enter_wait());
     request->retain();
@@ -201,7 +201,7 @@ TEST(a_waiter_that_leaves_hands_on) {
 
 TEST(outcomes_are_taken_together) {
     auto* request = new_request();
-    Ref<LoopQueue> queue;
+    Ref<CompletionQueue> queue;
     Batch batch;
     std::atomic<int> sleepers{0};
     CHECK(!request->core.take_all(&batch));
@@ -243,13 +243,13 @@ TEST(finish_wakes_and_discards) {
         while (request->core.sleep(kNever) != Waited::Ready) {
         }
         int references;
-        Ref<LoopQueue> queue;
+        Ref<CompletionQueue> queue;
         request->core.leave_wait(false, &references, &queue);
     });
     testing::pause_ms(5);
     request->core.finish();
     waiter.join();
-    Ref<LoopQueue> queue;
+    Ref<CompletionQueue> queue;
     request->retain();
     CHECK(request->core.deliver(cold(), &queue) == Next::Drop);
     CHECK(request->core.left_drop_list() == 1 && !request->core.ready());
@@ -260,20 +260,20 @@ TEST(finish_wakes_and_discards) {
 
 TEST(eager_and_queued_delivery) {
     auto* request = new_request();
-    Ref<LoopQueue> target;
+    Ref<CompletionQueue> target;
     CHECK(request->core.set_eager(&target) == Next::Nothing);
     request->retain();
     CHECK(request->core.deliver(hot(), &target) == Next::Dispatch);
     dispatch(&request->core);
     CHECK(request->outcomes() == 1);
-    auto queue = Ref<LoopQueue>::adopt(new LoopQueue);
+    auto queue = Ref<CompletionQueue>::adopt(new CompletionQueue);
     CHECK(queue->open());
     CHECK(request->core.attach(queue, &target) == Next::Nothing);
     request->retain();
     CHECK(request->core.deliver(hot(), &target) == Next::Enqueue && target.get() == queue.get());
     bool notify = false;
     CHECK(queue->push(&request->core, &notify) && notify);
-    queue->ring();
+    queue->signal();
     pollfd waiting{queue->fd(), POLLIN, 0};
     CHECK(::poll(&waiting, 1, 0) == 1);
     std::vector<Operation*> operations;
@@ -307,7 +307,7 @@ TEST(operations_under_contention) {
         for (int t = 0; t < 2; ++t) {
             threads.emplace_back([&, t] {
                 for (int i = 0; i < kOutcomes / 2; ++i) {
-                    Ref<LoopQueue> queue;
+                    Ref<CompletionQueue> queue;
                     switch (request->core.deliver((i + t + round) % 2 ? hot() : cold(), &queue)) {
                         case Next::Drop:
                             drops.push(&request->core);
@@ -341,7 +341,7 @@ TEST(operations_under_contention) {
                     request->core.sleep(monotonic_now() + kMillisecond);
                     RuntimeLock lock(runtime_mutex);
                     int references;
-                    Ref<LoopQueue> queue;
+                    Ref<CompletionQueue> queue;
                     const bool abandoned = request->core.still_waiting() || round % 3 == 0;
                     const Next next = request->core.leave_wait(abandoned, &references, &queue);
                     while (references-- > 0) request->release();

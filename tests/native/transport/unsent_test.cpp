@@ -76,7 +76,7 @@ TEST(what_waits_is_sent_together) {
         requests.push_back(new Request);
         submit_later(*channel, *requests.back(), frame("x"));
     }
-    client.reactor->send_unsent();
+    client.reactor->flush();
     CHECK(testing::eventually([&] { return channel->bytes_sent() == 200 * 10; }));
     CHECK(reads <= 20);
     channel->close(Ref<Reason>::adopt(new Reason(Reason::Kind::Local, "enough")));
@@ -86,7 +86,7 @@ TEST(what_waits_is_sent_together) {
     }
 }
 
-// The I/O thread leaves the role to a caller who asked for it, and who then neither sends nor waits.
+// The I/O thread leaves ownership to a caller who asked for it, and who then neither sends nor waits.
 TEST(what_waits_is_sent_when_nobody_has_the_role) {
     Server server(echo);
     for (const char* backend : kBackends) {

@@ -10,85 +10,85 @@ from unittest import mock
 
 import pytest
 
-from cassandra._base.aliases import lend, share, tell_if_patched
+from cassandra._base.aliases import add_names, observe_patches, share
 
 
 @pytest.fixture
 def home() -> Iterator[Any]:
     module: Any = ModuleType("home_of_shared")
-    module.state, module.lent = 1, "lent"
+    module.state, module.compat = 1, "compat"
     sys.modules[module.__name__] = module
     yield module
     del sys.modules[module.__name__]
 
 
 @pytest.fixture
-def borrower(home: Any) -> Iterator[Any]:
+def owner(home: Any) -> Iterator[Any]:
     module: Any = ModuleType("borrower_of_shared")
     module.__all__ = ["state"]
     module.state = home.state
     sys.modules[module.__name__] = module
-    lend(module.__name__, {home.__name__: "lent"})
+    add_names(module.__name__, {home.__name__: "compat"})
     share(module.__name__, {home.__name__: "state other=state"})
     yield module
     del sys.modules[module.__name__]
 
 
-def test_it_is_read_as_it_is_now(home: Any, borrower: Any) -> None:
-    assert borrower.state == borrower.other == 1
+def test_it_is_read_as_it_is_now(home: Any, owner: Any) -> None:
+    assert owner.state == owner.other == 1
     home.state = 2
-    assert borrower.state == borrower.other == 2
+    assert owner.state == owner.other == 2
 
 
-def test_it_is_set_where_it_is_at_home(home: Any, borrower: Any) -> None:
-    borrower.other = 3
-    assert home.state == borrower.state == 3
-    borrower.more = 4
+def test_it_is_set_where_it_is_at_home(home: Any, owner: Any) -> None:
+    owner.other = 3
+    assert home.state == owner.state == 3
+    owner.more = 4
     assert not hasattr(home, "more")
-    assert borrower.more == 4
-    del borrower.more
-    assert not hasattr(borrower, "more")
+    assert owner.more == 4
+    del owner.more
+    assert not hasattr(owner, "more")
 
 
-def test_a_mock_takes_its_place_and_leaves(home: Any, borrower: Any) -> None:
+def test_a_mock_takes_its_place_and_leaves(home: Any, owner: Any) -> None:
     with mock.patch("borrower_of_shared.state") as replaced:
         assert home.state is replaced
-    assert home.state == borrower.state == 1
-    borrower.state = 5
-    del borrower.state
+    assert home.state == owner.state == 1
+    owner.state = 5
+    del owner.state
     assert home.state == 1
 
 
-def test_a_mock_brings_back_what_was_there_before_it(home: Any, borrower: Any) -> None:
+def test_a_mock_brings_back_what_was_there_before_it(home: Any, owner: Any) -> None:
     for value in range(100):
-        borrower.state = value
+        owner.state = value
     with mock.patch("borrower_of_shared.state", "outer"):
         with mock.patch("borrower_of_shared.other", "inner"):
             assert home.state == "inner"
         assert home.state == "outer"
-    assert home.state == borrower.state == 99
+    assert home.state == owner.state == 99
 
 
-def test_what_is_lent_still_is(borrower: Any) -> None:
-    assert borrower.lent == "lent"
+def test_what_is_lent_still_is(owner: Any) -> None:
+    assert owner.compat == "compat"
     with pytest.raises(AttributeError, match="'borrower_of_shared' has no attribute 'nothing'"):
-        _ = borrower.nothing
+        _ = owner.nothing
 
 
-def test_one_module_shares_and_tells(home: Any, borrower: Any) -> None:
+def test_one_module_shares_and_tells(home: Any, owner: Any) -> None:
     """And hears of what is set under either kind of name alone."""
     home.heard = heard = []
     home.tell = lambda *replaced: heard.append(replaced)
-    borrower.clock = "before"
-    tell_if_patched(borrower.__name__, "clock", home.__name__, "tell")
-    tell_if_patched(borrower.__name__, "later", home.__name__, "tell")
-    borrower.state = 6
-    borrower.clock = "before"
+    owner.clock = "before"
+    observe_patches(owner.__name__, "clock", home.__name__, "tell")
+    observe_patches(owner.__name__, "later", home.__name__, "tell")
+    owner.state = 6
+    owner.clock = "before"
     assert (home.state, heard) == (6, [])
     with mock.patch("borrower_of_shared.clock", "now"):
-        assert heard.pop() == (borrower, "clock", "before", "now")
-    assert heard.pop() == (borrower, "clock", "now", "before") and not heard
-    borrower.later = 1
-    assert heard == [(borrower, "later", None, 1)] and borrower.lent == "lent"
-    del borrower.state
+        assert heard.pop() == (owner, "clock", "before", "now")
+    assert heard.pop() == (owner, "clock", "now", "before") and not heard
+    owner.later = 1
+    assert heard == [(owner, "later", None, 1)] and owner.compat == "compat"
+    del owner.state
     assert home.state == 1

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cassandra._base import process, real
-from cassandra._base.process import Bell, Event, renew
+from cassandra._base.process import AutoResetEvent, Event, renew
 from cassandra.connection import ConnectionShutdown
 from tests.interrupts import interrupted_everywhere
 from tests.patience import PATIENCE
@@ -44,58 +44,58 @@ def ends(call: Callable[[], Any]) -> bool:
 
 
 def test_rung_before_and_while_somebody_waits() -> None:
-    bell = Bell()
-    bell.ring()
-    bell.ring()
-    assert bell.wait()
-    assert not bell.wait(0.0)  # two rings before a wait are one
-    thread = threading.Thread(target=bell.ring)
+    event = AutoResetEvent()
+    event.set()
+    event.set()
+    assert event.wait()
+    assert not event.wait(0.0)  # two rings before a wait are one
+    thread = threading.Thread(target=event.set)
     thread.start()
-    assert bell.wait(PATIENCE)
+    assert event.wait(PATIENCE)
     thread.join()
 
 
 @pytest.mark.parametrize("timeout", [-1.0, 0.0, 0.01])
 def test_not_rung(timeout: float) -> None:
-    assert not Bell().wait(timeout)
+    assert not AutoResetEvent().wait(timeout)
 
 
 def test_a_time_beyond_all_clocks() -> None:
-    bell = Bell()
-    bell.ring()
-    assert bell.wait(1e30)
+    event = AutoResetEvent()
+    event.set()
+    assert event.wait(1e30)
 
 
 def test_results() -> None:
     done: Future[int] = Future()
     done.set_result(1)
-    assert Bell().result(done) == 1
+    assert AutoResetEvent().result(done) == 1
     with pytest.raises(FutureTimeout):
-        Bell().result(Future[int](), 0.0)
+        AutoResetEvent().result(Future[int](), 0.0)
     failed: Future[int] = Future()
     failed.set_exception(KeyError("this"))
     with pytest.raises(KeyError, match="this"):
-        Bell().result(failed)
+        AutoResetEvent().result(failed)
     cancelled: Future[int] = Future()
     cancelled.cancel()
     with pytest.raises(CancelledError):
-        Bell().result(cancelled)
+        AutoResetEvent().result(cancelled)
 
 
 def test_a_child_does_not_wait_for_what_its_parent_has_begun() -> None:
-    bell, future, began_in = Bell(), Future[int](), process.current
-    in_child(lambda: ends(bell.wait))
-    in_child(lambda: ends(lambda: bell.result(future)))
+    event, future, began_in = AutoResetEvent(), Future[int](), process.current
+    in_child(lambda: ends(event.wait))
+    in_child(lambda: ends(lambda: event.result(future)))
     in_child(lambda: ends(lambda: process.stay(began_in)))
     process.stay(began_in)
-    assert not bell.wait(0.0)
+    assert not event.wait(0.0)
 
 
 def test_a_child_waits_for_its_own() -> None:
     def work() -> bool:
-        bell = Bell()
-        threading.Timer(0.01, bell.ring).start()
-        return bell.wait(PATIENCE)
+        event = AutoResetEvent()
+        threading.Timer(0.01, event.set).start()
+        return event.wait(PATIENCE)
 
     in_child(work)
 

@@ -22,7 +22,7 @@ from cassandra._core.codec import (
     RowsPage,
     TypeContext,
     encrypted_codec,
-    kept_page,
+    retained_page,
     split_page,
     tuple_codec,
     udt_codec,
@@ -104,7 +104,7 @@ def test_every_type_and_factory(
     rows, kept = split(page, factory)
     assert (kept is rows) == (name not in ONLY_BYTES)
     for _ in range(2):
-        again = kept_page(page.plan, kept)
+        again = retained_page(page.plan, kept)
         assert len(again) == 3 and bytes(memoryview(again)) == bytes(memoryview(page))
         assert same(columns_of(again, pool), direct)
     assert len(rows) == 3
@@ -116,7 +116,7 @@ def test_a_row_of_all_types(factory: Any, pool: MemoryPool) -> None:
     page = planned([(name, codec) for name, codec, _, _ in TYPES], [cells, [None] * len(cells)])
     _, kept = split(page, factory)
     assert isinstance(kept, bytes)
-    assert same(columns_of(kept_page(page.plan, kept), pool), columns_of(page, pool))
+    assert same(columns_of(retained_page(page.plan, kept), pool), columns_of(page, pool))
 
 
 @pytest.mark.parametrize("codec", [codec for name, codec, _, _ in TYPES if name not in ONLY_BYTES])
@@ -127,7 +127,7 @@ def test_values_of_no_bytes(codec: Codec, stands_for: str | None, pool: MemoryPo
     try:
         rows, kept = split(page, None)
         assert kept is rows
-        again = kept_page(page.plan, kept)
+        again = retained_page(page.plan, kept)
     finally:
         codec.empty_value = None
     assert same(columns_of(again, pool), columns_of(page, pool))
@@ -162,9 +162,9 @@ def test_odd_values(codec: Codec, data: bytes, pool: MemoryPool) -> None:
         direct = columns_of(page, pool)
     except DriverException as error:
         with pytest.raises(DriverException, match=str(error)):
-            columns_of(kept_page(page.plan, kept), pool)
+            columns_of(retained_page(page.plan, kept), pool)
         return
-    assert same(columns_of(kept_page(page.plan, kept), pool), direct)
+    assert same(columns_of(retained_page(page.plan, kept), pool), direct)
 
 
 def test_names_that_come_again(pool: MemoryPool) -> None:
@@ -172,7 +172,7 @@ def test_names_that_come_again(pool: MemoryPool) -> None:
     for factory in FACTORIES:
         rows, kept = split(page, factory)
         assert (kept is rows) == (factory in (tuple_factory, named_tuple_factory))
-        again = columns_of(kept_page(page.plan, kept), pool)
+        again = columns_of(retained_page(page.plan, kept), pool)
         assert [column.to_pylist() for column in again.columns] == [[1], [2]]
 
 
@@ -185,7 +185,7 @@ def test_rows_of_a_class(pool: MemoryPool) -> None:
     page = planned([("a", INT)], [[b"\0\0\0\1"]])
     rows, kept = split(page, class_row(Item))
     assert rows[0].a == 1 and isinstance(kept, bytes)
-    assert same(columns_of(kept_page(page.plan, kept), pool), columns_of(page, pool))
+    assert same(columns_of(retained_page(page.plan, kept), pool), columns_of(page, pool))
 
 
 def test_encrypted_columns_are_kept_as_they_are() -> None:
@@ -199,7 +199,7 @@ def test_encrypted_columns_are_kept_as_they_are() -> None:
     page = planned([("a", INT), ("c", encrypted_codec(BLOB, Cipher()))], [[b"\0\0\0\1", b"cba"]])
     rows, kept = split(page, None)
     assert rows == [(1, "abc")] and isinstance(kept, bytes)
-    assert bytes(memoryview(kept_page(page.plan, kept))) == bytes(memoryview(page))
+    assert bytes(memoryview(retained_page(page.plan, kept))) == bytes(memoryview(page))
 
 
 def test_user_types_and_tuples_made_by_a_program() -> None:
@@ -207,7 +207,7 @@ def test_user_types_and_tuples_made_by_a_program() -> None:
     page = planned([("u", made), ("t", tuple_codec([INT]))], [[b"\0\0\0\1x", b"\0\0\0\4\0\0\0\7"]])
     rows, kept = split(page, None)
     assert rows == [("in x", (7,))]
-    assert bytes(memoryview(kept_page(page.plan, kept))) == bytes(memoryview(page))
+    assert bytes(memoryview(retained_page(page.plan, kept))) == bytes(memoryview(page))
 
 
 def test_rows_that_a_program_has_changed(pool: MemoryPool) -> None:
@@ -217,7 +217,7 @@ def test_rows_that_a_program_has_changed(pool: MemoryPool) -> None:
     rows, kept = split(page, dict_factory)
     rows[0]["a"] = 7
     rows.pop()
-    assert columns_of(kept_page(page.plan, kept), pool).to_pydict() == {"a": [7], "b": ["x"]}
+    assert columns_of(retained_page(page.plan, kept), pool).to_pydict() == {"a": [7], "b": ["x"]}
     for change, why in (
         (lambda rows: rows[0].pop("b"), "KeyError: 'b'"),
         (lambda rows: rows[0].update(a="one"), "int needs an int, not str"),
@@ -228,14 +228,14 @@ def test_rows_that_a_program_has_changed(pool: MemoryPool) -> None:
         rows, kept = split(page, dict_factory)
         change(rows)
         with pytest.raises(RuntimeError, match=f"its rows were changed .*{why}"):
-            kept_page(page.plan, kept)
+            retained_page(page.plan, kept)
 
 
 def test_no_rows(pool: MemoryPool) -> None:
     page = planned([("a", INT)], [])
     _, kept = split(page, None)
-    assert len(kept_page(page.plan, kept)) == 0
-    assert columns_of(kept_page(page.plan, kept), pool).num_rows == 0
+    assert len(retained_page(page.plan, kept)) == 0
+    assert columns_of(retained_page(page.plan, kept), pool).num_rows == 0
 
 
 def test_of_answers_of_one_statement() -> None:
@@ -254,5 +254,5 @@ def test_of_answers_of_one_statement() -> None:
             assert plain is not None
             rows, paging_state, kept = plain
             assert paging_state is None and (kept is rows) == (count < 400) and len(rows) == count
-            page = kept_page(plan, kept)
+            page = retained_page(plan, kept)
             assert bytes(memoryview(page)) == body[-len(memoryview(page)) :] if count else not page.nbytes

@@ -10,14 +10,14 @@ import pytest
 from cassandra._base.errors import DriverException, ProtocolError
 from cassandra._core.codec import (
     Codec,
+    LazyRows,
     Result,
     ResultDecoder,
     ResultPlan,
     RowPlan,
     TypeContext,
-    UnmadeRows,
     custom_codec,
-    kept_page,
+    retained_page,
     udt_codec,
 )
 from cassandra._wire.rows import decode_page
@@ -47,12 +47,12 @@ def plain(
     if found is None:
         return None
     rows, paging_state, kept = found
-    if isinstance(rows, UnmadeRows):
+    if isinstance(rows, LazyRows):
         assert rows.rows() is rows.rows()
         rows = rows.rows()
     if rows is not None:
         assert plan is not None and kept is not None
-        assert kept_page(plan, kept).decode(RowPlan(plan, "tuple")) == rows
+        assert retained_page(plan, kept).decode(RowPlan(plan, "tuple")) == rows
     return rows, paging_state
 
 

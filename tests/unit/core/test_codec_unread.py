@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra._base.errors import DriverException, ProtocolError
-from cassandra._core.codec import Result, ResultDecoder, TypeContext, UnreadRows
+from cassandra._core.codec import RawRows, Result, ResultDecoder, TypeContext
 from cassandra._wire.rows import decode_page, dict_factory
 from tests.unit.core.codec_frames import GLOBAL, INT, MORE, TEXT, bytes_, encoded, int_, rows_body
 from tests.unit.core.test_codec_result import frame
@@ -18,8 +18,8 @@ COLUMNS = [("a", INT), ("b", TEXT)]
 ROWS: list[Any] = [(1, "x"), (None, "yy")]
 
 
-def unread(answer: Any) -> UnreadRows | None:
-    return ResultDecoder(Result, TypeContext()).unread(answer)
+def raw(answer: Any) -> RawRows | None:
+    return ResultDecoder(Result, TypeContext()).raw(answer)
 
 
 def rows_in(answer: Any) -> tuple[list[Any], bytes | None]:
@@ -32,7 +32,7 @@ def rows_in(answer: Any) -> tuple[list[Any], bytes | None]:
 def test_the_same_rows(rows: list[Any]) -> None:
     for flags, state in (GLOBAL, None), (GLOBAL | MORE, b"next"):
         answer = frame(rows_body(COLUMNS, encoded(COLUMNS, rows), flags, b"" if state is None else bytes_(state)))
-        found = unread(answer)
+        found = raw(answer)
         assert found is not None and found.paging_state == state
         for _ in range(2):
             assert (list(decode_page(found.page(), dict_factory)), found.paging_state) == rows_in(answer)
@@ -41,7 +41,7 @@ def test_the_same_rows(rows: list[Any]) -> None:
 def test_the_frame_is_let_go() -> None:
     body = bytearray(rows_body(COLUMNS, encoded(COLUMNS, ROWS)))
     answer = frame(body)
-    found = unread(answer)
+    found = raw(answer)
     assert found is not None
     del answer
     gc.collect()
@@ -51,20 +51,20 @@ def test_the_frame_is_let_go() -> None:
 
 def test_they_are_found_by_garbage_collection() -> None:
     """Types of programs may refer to whoever keeps the rows."""
-    assert gc.is_tracked(unread(frame(rows_body(COLUMNS, []))))
+    assert gc.is_tracked(raw(frame(rows_body(COLUMNS, []))))
 
 
 def test_what_is_no_rows_alone() -> None:
     body = rows_body(COLUMNS, encoded(COLUMNS, ROWS))
-    assert unread(frame(int_(1))) is None, "VOID"
-    assert unread(frame(body, opcode=0)) is None, "ERROR"
+    assert raw(frame(int_(1))) is None, "VOID"
+    assert raw(frame(body, opcode=0)) is None, "ERROR"
     for flag in 1, 2, 4, 8:
-        assert unread(frame(body, flags=flag)) is None
+        assert raw(frame(body, flags=flag)) is None
 
 
 def test_it_is_made_by_its_decoder_alone() -> None:
-    with pytest.raises(TypeError, match="unread"):
-        UnreadRows()
+    with pytest.raises(TypeError, match="raw"):
+        RawRows()
 
 
 def test_cut_off_or_damaged_anywhere() -> None:
@@ -79,7 +79,7 @@ def test_cut_off_or_damaged_anywhere() -> None:
     read = 0
     for body in bodies:
         try:
-            found = unread(frame(body))
+            found = raw(frame(body))
             if found is None:
                 continue
             page = found.page()

@@ -12,21 +12,21 @@ import pytest
 from cassandra._core.models import (
     ByNames,
     ConnectionFields,
+    FastRequest,
     Instance,
     InstanceLayout,
     Kind,
-    Plain,
+    Precomputed,
     ReadyStatements,
     RowUpdate,
     RowUpdates,
     Statements,
     Untouched,
-    WorkedOut,
     new_loaded,
 )
 from cassandra._core.routing import CompiledCache, SessionFields
 
-USUAL = InstanceLayout(["id", "a", "b", "c"], [None] * 4)
+UNMODIFIED = InstanceLayout(["id", "a", "b", "c"], [None] * 4)
 ROW = (1, 2, "three", 4.0)
 
 
@@ -52,7 +52,7 @@ class Session(SessionFields):
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        super().__setattr__("_scope", object())
+        super().__setattr__("_settings_epoch", object())
 
     def execute_async(self, statement: Any, values: Any) -> Any:
         return SimpleNamespace(how="execute_async", statement=statement, values=values)
@@ -65,18 +65,18 @@ def nowhere() -> ReadyStatements:
     return ReadyStatements(SESSIONS, "prepared", {}, "default", {"execute": len, "executed_by": len, "PREPARING": True})
 
 
-def update_of(given: Any, key: Any, others: Any, layout: InstanceLayout = USUAL) -> RowUpdate:
+def update_of(given: Any, key: Any, others: Any, layout: InstanceLayout = UNMODIFIED) -> RowUpdate:
     model = SimpleNamespace(__connection__=None)
     return RowUpdate(model, "shape", "ks", nowhere(), SESSIONS, layout, given, key, others)
 
 
-def rewrite(takes: Callable[[Any], bool] = never, layout: InstanceLayout = USUAL) -> RowUpdate:
+def rewrite(takes: Callable[[Any], bool] = never, layout: InstanceLayout = UNMODIFIED) -> RowUpdate:
     """Of ``a`` and ``b``, given in the other order."""
     return update_of([(str, 1, 2), (int, 0, 1)], [(int, 0)], [(float, 3, takes)], layout)
 
 
 def loaded(row: tuple[Any, ...] = ROW) -> Row:
-    return new_loaded(Row, USUAL, row, ())
+    return new_loaded(Row, UNMODIFIED, row, ())
 
 
 @pytest.fixture(params=["usual", "another"], ids=lambda param: f"layout-{param}")
@@ -147,10 +147,10 @@ def test_instances_of_which_there_is_more_to_do() -> None:
 
 
 def test_a_container_beside_the_values() -> None:
-    layout = InstanceLayout(USUAL.names, [None, None, None, Kind(list, str)])
+    layout = InstanceLayout(UNMODIFIED.names, [None, None, None, Kind(list, str)])
     update = update_of([(str, 1, 2), (int, 0, 1)], [(int, 0)], [], layout)
     given, row = {"b": "x", "a": 7}, (1, 2, "three", ["c"])
-    for loaded_as in (layout, InstanceLayout(USUAL.names, [None, None, None, Kind(list, str)])):
+    for loaded_as in (layout, InstanceLayout(UNMODIFIED.names, [None, None, None, Kind(list, str)])):
         one: Any = new_loaded(Row, loaded_as, row, ())
         assert update.bound(one, given) == ((7, "x", 1), (1, 7, "x", ["c"]))
         one._touched["c"] = ["c"]  # it was read
@@ -163,7 +163,7 @@ def test_an_instance_that_was_kept_is_as_loaded() -> None:
     one = loaded()
     one._set_all({"b": "x", "a": 7})
     assert rewrite().bound(one, {"b": "y", "a": 8}) is None
-    one._keep(USUAL, (1, 7, "x", 4.0))
+    one._keep(UNMODIFIED, (1, 7, "x", 4.0))
     assert rewrite().bound(one, {"b": "y", "a": 8}) == ((8, "y", 1), (1, 8, "y", 4.0))
     assert one._touched == {} and one._given == set()
 
@@ -241,8 +241,8 @@ def test_values_that_cannot_be_bound(error: type[Exception], monkeypatch: pytest
 
     monkeypatch.setattr(Session, "execute_async", refuse)
     statements, connection, _, settings = ready()
-    usual = Untouched(Session, ["execute_async"])
-    statements = ReadyStatements(usual, "prepared", {"default": connection}, "default", settings)
+    unmodified = Untouched(Session, ["execute_async"])
+    statements = ReadyStatements(unmodified, "prepared", {"default": connection}, "default", settings)
     assert statements.send(None, "shape", (1,)) is None
 
 
@@ -283,13 +283,13 @@ def test_it_is_worked_out_once() -> None:
     asked: list[Any] = []
     nothing = False
 
-    def work_out(of: Any, given: dict[str, Any]) -> Any:
+    def compute(of: Any, given: dict[str, Any]) -> Any:
         asked.append(tuple(given))
         known = model._shapes.setdefault("kind", ByNames(8))
-        found = None if nothing else Plain(of, "shape", settings["DEFAULT_KEYSPACE"], nowhere())
+        found = None if nothing else FastRequest(of, "shape", settings["DEFAULT_KEYSPACE"], nowhere())
         return worked.keep(known, given, found)
 
-    worked = WorkedOut("kind", settings, work_out)
+    worked = Precomputed("kind", settings, compute)
     first = worked.find(model, {"a": 1})
     assert first.keyspace == "ks" and worked.find(model, {"a": 2}) is first and asked == [("a",)]
     nothing = True

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._core.transport import Channel, LoopQueue, Operation, Reactor
+from cassandra._core.transport import Channel, CompletionQueue, Operation, Reactor
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection, ScriptedServer
 from tests.fakes.wire import Envelope
@@ -153,7 +153,7 @@ def test_sync_and_asyncio_on_one_channel(reactor: Reactor, server: ScriptedServe
             if outcome is not None:
                 self.future.set_result(outcome[1])
 
-    async def one(queue: LoopQueue, body: bytes) -> None:
+    async def one(queue: CompletionQueue, body: bytes) -> None:
         operation = Awaited(asyncio.get_running_loop())
         if body.endswith(b"0"):
             channel.submit(request(body), operation)
@@ -166,7 +166,7 @@ def test_sync_and_asyncio_on_one_channel(reactor: Reactor, server: ScriptedServe
 
     async def several(number: int) -> None:
         loop = asyncio.get_running_loop()
-        queue = LoopQueue()
+        queue = CompletionQueue()
         loop.add_reader(queue.fileno(), queue.drain)
         try:
             for turn in range(20):

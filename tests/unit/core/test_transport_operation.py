@@ -20,7 +20,7 @@ import cramjam
 import lz4.block
 import pytest
 
-from cassandra._core.transport import CANCELLED, CLOSED, Failure, Frame, LoopQueue, Operation, Reactor
+from cassandra._core.transport import CANCELLED, CLOSED, CompletionQueue, Failure, Frame, Operation, Reactor
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection, ScriptedServer
 from tests.fakes.wire import Envelope
@@ -193,7 +193,7 @@ def test_eager(reactor: Reactor, server: ScriptedServer) -> None:
 
 def test_loop_queue(reactor: Reactor, server: ScriptedServer) -> None:
     channel, _ = connect(reactor, server.address)
-    queue = LoopQueue()
+    queue = CompletionQueue()
     with selectors.DefaultSelector() as selector:
         selector.register(queue.fileno(), selectors.EVENT_READ)
         operations = [Recorder() for _ in range(20)]
@@ -225,7 +225,7 @@ def test_a_loop_queue_does_not_hold_up_its_loop() -> None:
                 done.append(outcome)
 
     done: list[object] = []
-    queue = LoopQueue()
+    queue = CompletionQueue()
     operations = [Slow() for _ in range(3)]
     with selectors.DefaultSelector() as selector:
         selector.register(queue.fileno(), selectors.EVENT_READ)
@@ -242,7 +242,7 @@ def test_a_loop_queue_does_not_hold_up_its_loop() -> None:
 
 def test_a_closed_queue_is_as_if_there_were_none(reactor: Reactor, server: ScriptedServer) -> None:
     channel, _ = connect(reactor, server.address)
-    queue = LoopQueue()
+    queue = CompletionQueue()
     waiting, late = Recorder(), Recorder()
     waiting._attach(queue)
     late._attach(queue)
@@ -259,7 +259,7 @@ def test_a_closed_queue_is_as_if_there_were_none(reactor: Reactor, server: Scrip
 
 def test_detach(reactor: Reactor, server: ScriptedServer) -> None:
     channel, _ = connect(reactor, server.address)
-    queue = LoopQueue()
+    queue = CompletionQueue()
     operation = Recorder()
     operation._attach(queue)
     operation._attach(None)
@@ -285,7 +285,7 @@ def test_asyncio(reactor: Reactor, server: ScriptedServer) -> None:
 
     async def main() -> list[bytes]:
         loop = asyncio.get_running_loop()
-        queue = LoopQueue()
+        queue = CompletionQueue()
         loop.add_reader(queue.fileno(), queue.drain)
 
         async def one(number: int) -> bytes:

@@ -17,7 +17,7 @@ from cassandra._core.transport import Reactor
 from cassandra._net import endpoint as endpoint_module
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint, UnixSocketEndPoint
-from cassandra._net.features import Aim, ShardAwarePortGenerator
+from cassandra._net.features import ShardAwarePortGenerator, ShardTarget
 from cassandra._net.opening import Opening
 from cassandra._net.options import ConnectionOptions
 from cassandra._wire.messages.requests import QueryMessage
@@ -363,7 +363,7 @@ def test_an_unknown_keyspace(reactor: Reactor) -> None:
 def test_an_aim_chooses_both_ports(reactor: Reactor, given: tuple[str, int] | None) -> None:
     """The address is the end point's, the port the shard-aware one; of a local address only the host counts."""
     with ScriptedServer() as plain, ScriptedServer() as aware:
-        connection = connect(reactor, plain, aim=Aim(5, 7, aware.port), local_address=given)
+        connection = connect(reactor, plain, shard_target=ShardTarget(5, 7, aware.port), local_address=given)
         assert connection.channel is not None
         assert connection.channel.getpeername() == aware.address
         assert connection.channel.getsockname()[1] % 7 == 5
@@ -372,7 +372,7 @@ def test_an_aim_chooses_both_ports(reactor: Reactor, given: tuple[str, int] | No
 
 
 def test_the_local_address_is_of_the_same_family() -> None:
-    opening: Any = SimpleNamespace(_options=ConnectionOptions(aim=Aim(0, 2, 1)), _local_port=50000)
+    opening: Any = SimpleNamespace(_options=ConnectionOptions(shard_target=ShardTarget(0, 2, 1)), _local_port=50000)
     assert Opening._local_address(opening, socket.AF_INET6) == ("::", 50000)
     assert Opening._local_address(opening, socket.AF_INET) == ("0.0.0.0", 50000)
     opening._options = ConnectionOptions(local_address=("127.0.0.1", 9))
@@ -392,5 +392,5 @@ def test_a_shard_aware_port_that_refuses_is_not_tried_from_every_local_port(
 
     monkeypatch.setattr(ShardAwarePortGenerator, "generate", noted)
     with ScriptedServer() as plain, pytest.raises(ConnectionRefusedError):
-        connect(reactor, plain, aim=Aim(0, 2, closed_port))
+        connect(reactor, plain, shard_target=ShardTarget(0, 2, closed_port))
     assert len(set(tried)) < 50, "only those that were taken, and the one that was free"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cassandra._base import errors
-from cassandra._core.transport import ORDINARY
+from cassandra._core.transport import NORMAL
 from cassandra._net import pool as pool_module
 from cassandra._net.connection import Connection
 from cassandra._net.exchange import Exchange
@@ -334,7 +334,7 @@ def test_whatever_happens_all_shards_are_covered_in_the_end(net: Net, seed: int)
 def submit(connection: Connection, outcomes: list[Any]) -> None:
     """A request as an application makes them: within the limits."""
     exchange = Exchange(outcomes.append)
-    exchange._right = ORDINARY
+    exchange._right = NORMAL
     connection.submit(QUERY.encode(connection.protocol_version, features=connection.features), exchange, 0, PATIENCE)
 
 
@@ -346,7 +346,7 @@ def test_full_ones_are_spared(net: Net) -> None:
     used: list[Connection] = []
     for _ in range(4):
         assert not pool.wait_for_room(), "not all are full"
-        pool.end_line()
+        pool.end_queue()
         connection = pool.pick(None, 2)
         assert connection not in used
         used.append(connection)

@@ -10,7 +10,7 @@ import pytest
 
 from cassandra._core.routing import ShardingInfo, ShardPicker
 from cassandra._net import features
-from cassandra._net.features import Aim, ShardAwarePortGenerator, parse_sharding
+from cassandra._net.features import ShardAwarePortGenerator, ShardTarget, parse_sharding
 from cassandra.c_shard_info import HAVE_INT128
 from cassandra.shard_info import INT64_MIN
 from cassandra.shard_info import ShardingInfo as PublicShardingInfo
@@ -158,6 +158,6 @@ def test_local_ports_start_anywhere() -> None:
 
 
 def test_an_aim_does_not_try_for_ever() -> None:
-    ports = list(Aim(1, 2, 19042).local_ports())
+    ports = list(ShardTarget(1, 2, 19042).local_ports())
     assert len(ports) == features.LOCAL_PORTS
     assert all(second - first in (2, -16382) for first, second in itertools.pairwise(ports))

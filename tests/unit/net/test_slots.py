@@ -81,27 +81,27 @@ def test_excess_is_bounded() -> None:
 
 def test_worn_ones_are_replaced_by_their_own_shard() -> None:
     slots = Slots()
-    worn, other = connection(0, 2), connection(1, 2)
-    slots.join(worn)
+    marked, other = connection(0, 2), connection(1, 2)
+    slots.join(marked)
     slots.join(other)
-    assert slots.wear(worn) and not slots.wear(worn) and not slots.wear(connection())
+    assert slots.mark(marked) and not slots.mark(marked) and not slots.mark(connection())
     assert slots.wanted() == [0] and slots.missing() == []
     assert slots.join(connection(1, 2)).joined is Joined.EXCESS, "another shard's"
     fresh = connection(0, 2)
     change = slots.join(fresh)
-    assert (change.joined, change.retired, len(change.spare)) == (Joined.TAKEN, (worn,), 1)
-    assert slots.taking == (fresh, other) and slots.retired == {worn} and slots.wanted() == []
-    assert not slots.lose(worn), "it took no requests any more"
+    assert (change.joined, change.retired, len(change.spare)) == (Joined.TAKEN, (marked,), 1)
+    assert slots.taking == (fresh, other) and slots.retired == {marked} and slots.wanted() == []
+    assert not slots.lose(marked), "it took no requests any more"
     assert not slots.retired
 
 
 def test_a_worn_one_may_be_lost() -> None:
     slots = Slots()
-    worn = connection(shards=None)
-    slots.join(worn)
-    slots.wear(worn)
+    marked = connection(shards=None)
+    slots.join(marked)
+    slots.mark(marked)
     assert slots.wanted() == [0]
-    assert slots.lose(worn)
+    assert slots.lose(marked)
     assert slots.wanted() == [ANY]
     slots.join(connection(shards=None))
     assert slots.wanted() == []
@@ -147,7 +147,7 @@ def test_clear() -> None:
     slots.join(came[0])
     slots.join(came[1])
     slots.join(came[2])
-    slots.wear(came[2])
+    slots.mark(came[2])
     slots.join(came[3])
     assert set(slots.clear()) == {came[0], came[2], came[3]}, "the excess one was given back before"
     assert slots.all == () and slots.picker is None

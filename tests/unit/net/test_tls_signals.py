@@ -107,8 +107,8 @@ def alarm() -> None:
 def is_raised_later(reactor: Reactor) -> None:
     """In the next call of the driver; once."""
     with pytest.raises(Alarm):
-        reactor.send_unsent()
-    reactor.send_unsent()
+        reactor.flush()
+    reactor.flush()
 
 
 TEXTS = {
@@ -183,7 +183,7 @@ def test_faults_are_faults(client: Client, peer: Peer, reactor: Reactor) -> None
     plaintext, _, error = client.receive(bytes(data))
     assert plaintext == b"one"
     assert str(error).startswith("translated: ") and isinstance(cast(BaseException, error).__cause__, ssl.SSLError)
-    reactor.send_unsent()
+    reactor.flush()
 
 
 def test_a_fault_that_a_handler_hides(client: Client, peer: Peer, reactor: Reactor) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cassandra._core.routing import Place
+from cassandra._core.routing import Target
 from cassandra._routing.host import Host
 from cassandra._routing.policies import Router, router_for
 from cassandra.metadata import Metadata
@@ -40,7 +40,7 @@ def first_of(router: Router, state: Any, keyspace: str | None, token: int | None
     return None if place is None else place.host
 
 
-def picks(route: Callable[[int | None], Place | None], *tokens: int | None) -> list[Host | None]:
+def picks(route: Callable[[int | None], Target | None], *tokens: int | None) -> list[Host | None]:
     return [None if (place := route(token)) is None else place.host for token in tokens]
 
 

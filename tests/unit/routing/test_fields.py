@@ -27,10 +27,10 @@ def test_kept_until_something_is_set() -> None:
     assert session.kept() is None
     session.keep("found")
     assert session.kept() is None, "there is no scope yet"
-    session._scope = object()
+    session._settings_epoch = object()
     session.keep("found")
     assert session.kept() == "found"
-    session._scope = object()
+    session._settings_epoch = object()
     assert session.kept() is None
     session.keep("again")
     session.keep(None)
@@ -77,9 +77,9 @@ def test_a_profile_counts_what_is_set() -> None:
 
 def test_what_is_compiled_is_not_copied() -> None:
     cache = CompiledCache()
-    cache.lane, cache.others[1, 2] = "lane", "compiled"
+    cache.fast_path, cache.others[1, 2] = "lane", "compiled"
     for made in (copy.copy(cache), copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
-        assert made.lane is None and made.others == {} and made.last is None and made.place is None
+        assert made.fast_path is None and made.others == {} and made.last is None and made.place is None
 
 
 def test_metadata_begins_with_nothing() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._core.routing import Meter, Place
+from cassandra._core.routing import LatencyAverage, Target
 from cassandra._routing.host import Host
 from cassandra._routing.policies import load_balancing, router_for
 from cassandra._routing.policies.router import PickingRouter
@@ -39,27 +39,27 @@ def scene(policy: Any, *racks: str) -> tuple[list[Host], Metadata, PickingRouter
 
 def picked(router: PickingRouter, metadata: Metadata, count: int, token: int | None = 5) -> Counter[Host]:
     pick = router.route(metadata.state, "ks", "t", None)
-    return Counter(place.host for _ in range(count) if (place := pick(token)) is not None)
+    return Counter(target.host for _ in range(count) if (target := pick(token)) is not None)
 
 
 class TestMeter:
     def test_a_first_measurement_counts_whole_and_others_a_fifth(self) -> None:
-        meter = Meter(1.0)
-        assert meter.read(5.0) == 0
-        meter.add(0.1, 5.0)
-        assert meter.read(5.0) == 0.1
-        meter.add(0.6, 6.0)
-        assert meter.read(6.0) == pytest.approx(0.2)
+        average = LatencyAverage(1.0)
+        assert average.read(5.0) == 0
+        average.add(0.1, 5.0)
+        assert average.read(5.0) == 0.1
+        average.add(0.6, 6.0)
+        assert average.read(6.0) == pytest.approx(0.2)
 
     def test_it_halves_while_nothing_is_measured(self) -> None:
-        meter = Meter(2.0)
-        meter.add(0.8, 10.0)
-        assert [meter.read(now) for now in (9.0, 10.0, 12.0, 14.0)] == pytest.approx([0.8, 0.8, 0.4, 0.2])
-        assert meter.read(1e6) == pytest.approx(0)
+        average = LatencyAverage(2.0)
+        average.add(0.8, 10.0)
+        assert [average.read(now) for now in (9.0, 10.0, 12.0, 14.0)] == pytest.approx([0.8, 0.8, 0.4, 0.2])
+        assert average.read(1e6) == pytest.approx(0)
 
     @pytest.mark.parametrize("wrong", [0, -1, float("nan")])
     def test_half_lives_are_above_0(self, wrong: float) -> None:
-        for make in (Meter, lambda half_life: LatencyAwarePolicy(RoundRobinPolicy(), half_life)):
+        for make in (LatencyAverage, lambda half_life: LatencyAwarePolicy(RoundRobinPolicy(), half_life)):
             with pytest.raises(ValueError, match="half_life"):
                 make(wrong)
 
@@ -149,7 +149,7 @@ def test_conditional_statements_keep_the_order() -> None:
     replicas = metadata.get_replicas("ks", b"k")
     policy._measured(replicas[0], 9.0, True)
     statement = Statement(b"k", "ks", lwt=True)
-    assert {router.start(metadata.state, "ks", None, statement)[0] for _ in range(20)} == {Place(replicas[0])}
+    assert {router.start(metadata.state, "ks", None, statement)[0] for _ in range(20)} == {Target(replicas[0])}
     assert len(hosts) == len(replicas)
 
 
@@ -168,7 +168,7 @@ def test_the_whole_plan_is_the_childs() -> None:
     first, _ = router.start(metadata.state, "ks", None, query)
     rest = router.fallback(metadata.state, "ks", None, query, first)
     assert first is not None
-    assert sorted([first.host, *(place.host for place in rest)]) == hosts
+    assert sorted([first.host, *(target.host for target in rest)]) == hosts
     assert sorted(policy.make_query_plan("ks", query)) == hosts
 
 
@@ -184,9 +184,9 @@ def test_a_users_policy_below_it_is_followed() -> None:
     assert not isinstance(router, PickingRouter)
     assert list(policy.make_query_plan()) == hosts[::-1]
     first, rest = router.start(Metadata().state, None, None, None)
-    assert first == Place(hosts[2])
+    assert first == Target(hosts[2])
     assert rest is not None
-    assert list(rest) == [Place(hosts[1]), Place(hosts[0])]
+    assert list(rest) == [Target(hosts[1]), Target(hosts[0])]
 
 
 def test_a_late_answer_of_a_host_that_left() -> None:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from cassandra._core.routing import Count, HostState, Place, RouteHosts, RoutePlan, RouteRing
+from cassandra._core.routing import Count, HostState, RouteHosts, RoutePlan, RouteRing, Target
 from cassandra._routing.host import Host
 from cassandra._routing.policies import router_for
 from cassandra._routing.policies.router import PickingRouter
@@ -63,14 +63,14 @@ class TestTablets:
         hosts, metadata = cluster_of()
         router = router_of(populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, metadata))
         pick = router.route(metadata.state, "ks", "t", None)
-        assert pick(-5) == Place(hosts[0])
+        assert pick(-5) == Target(hosts[0])
         add(metadata, [hosts[2], hosts[3]], last=0)
         found = Counter(pick(-5) for _ in range(200))
-        assert set(found) == {Place(hosts[2], 7), Place(hosts[3], 8)}
+        assert set(found) == {Target(hosts[2], 7), Target(hosts[3], 8)}
         assert min(found.values()) > 40
-        assert pick(5) == Place(hosts[0])  # behind the tablet
+        assert pick(5) == Target(hosts[0])  # behind the tablet
         metadata._tablets.drop_tablets("ks", "t")
-        assert pick(-5) == Place(hosts[0])
+        assert pick(-5) == Target(hosts[0])
 
     def test_places_are_the_same_objects(self) -> None:
         hosts, metadata = cluster_of()
@@ -79,14 +79,14 @@ class TestTablets:
         pick, other = (router.route(metadata.state, "ks", "t", None) for _ in range(2))
         assert pick(1) is pick(2) is other(3)
         metadata._tablets.add_tablet("ks", "t", Tablet(MIN, MAX, [(hosts[2].host_id, 65535)]))
-        assert pick(1) == Place(hosts[2], 65535)  # of unlikely shards they are made anew
+        assert pick(1) == Target(hosts[2], 65535)  # of unlikely shards they are made anew
 
     def test_only_of_the_statements_table(self) -> None:
         hosts, metadata = cluster_of()
         router = router_of(populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, metadata))
         add(metadata, hosts[2:3])
         for keyspace, table in (("ks", "u"), ("ks", None)):
-            assert router.route(metadata.state, keyspace, table, None)(-5) == Place(hosts[0])
+            assert router.route(metadata.state, keyspace, table, None)(-5) == Target(hosts[0])
 
     def test_dead_and_unknown_replicas_are_passed_over(self) -> None:
         hosts, metadata = cluster_of()
@@ -94,21 +94,21 @@ class TestTablets:
         pick = router_of(policy).route(metadata.state, "ks", "t", None)
         replicas = [(UUID(int=99), 1), (hosts[1].host_id, 2), (hosts[2].host_id, 3)]
         metadata._tablets.add_tablet("ks", "t", Tablet(MIN, MAX, replicas))
-        assert {pick(5) for _ in range(50)} == {Place(hosts[1], 2), Place(hosts[2], 3)}
+        assert {pick(5) for _ in range(50)} == {Target(hosts[1], 2), Target(hosts[2], 3)}
         hosts[1].set_down()
-        assert {pick(5) for _ in range(20)} == {Place(hosts[2], 3)}
+        assert {pick(5) for _ in range(20)} == {Target(hosts[2], 3)}
         hosts[2].is_up = None
         found = Counter(pick(5) for _ in range(8))
-        assert found == dict.fromkeys(map(Place, hosts), 2)  # the child's turn; it was told of nothing
+        assert found == dict.fromkeys(map(Target, hosts), 2)  # the child's turn; it was told of nothing
         hosts[1].set_up()
-        assert pick(5) == Place(hosts[1], 2)
+        assert pick(5) == Target(hosts[1], 2)
 
     def test_near_replicas_first(self) -> None:
         hosts, metadata = cluster_of(host2=("dc2", "r1"), host3=("dc1", "r2"))
         child = RackAwareRoundRobinPolicy("dc1", "r1", used_hosts_per_remote_dc=1)
         pick = router_of(populated(TokenAwarePolicy(child), hosts, metadata)).route(metadata.state, "ks", "t", None)
         add(metadata, [hosts[1], hosts[2], hosts[3]])
-        for near in (Place(hosts[3], 9), Place(hosts[2], 8), Place(hosts[1], 7)):
+        for near in (Target(hosts[3], 9), Target(hosts[2], 8), Target(hosts[1], 7)):
             assert {pick(5) for _ in range(20)} == {near}
             near.host.is_up = False
 
@@ -117,17 +117,17 @@ class TestTablets:
         child = RackAwareRoundRobinPolicy("dc1", "r1")
         pick = router_of(populated(TokenAwarePolicy(child), hosts, metadata)).route(metadata.state, "ks", "t", None)
         add(metadata, [hosts[1]])
-        assert {pick(5) for _ in range(9)} == {Place(host) for host in hosts if host is not hosts[1]}
+        assert {pick(5) for _ in range(9)} == {Target(host) for host in hosts if host is not hosts[1]}
 
     def test_conditional_statements_keep_the_order(self) -> None:
         hosts, metadata = cluster_of()
         router = router_of(populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, metadata))
         add(metadata, [hosts[3], hosts[1], hosts[2]])
         lwt = TableStatement(b"k", "ks", lwt=True)
-        assert {router.start(metadata.state, "ks", 5, lwt)[0] for _ in range(20)} == {Place(hosts[3], 7)}
+        assert {router.start(metadata.state, "ks", 5, lwt)[0] for _ in range(20)} == {Target(hosts[3], 7)}
         assert len({router.start(metadata.state, "ks", 5, TableStatement(b"k", "ks"))[0] for _ in range(60)}) == 3
         hosts[3].set_down()
-        assert {router.start(metadata.state, "ks", 5, lwt)[0] for _ in range(20)} == {Place(hosts[1], 8)}
+        assert {router.start(metadata.state, "ks", 5, lwt)[0] for _ in range(20)} == {Target(hosts[1], 8)}
 
     @pytest.mark.parametrize("prefers", [True, False])
     def test_leaders_come_first_where_there_are_any(self, prefers: bool) -> None:
@@ -138,12 +138,12 @@ class TestTablets:
         router = router_of(policy)
         add(metadata, [hosts[3], hosts[1], hosts[2]], version=5)
         query: Any = TableStatement(b"k", "ks")
-        near = {Place(hosts[1], 8), Place(hosts[2], 9)}
-        leader = {Place(hosts[3], 7)}
+        near = {Target(hosts[1], 8), Target(hosts[2], 9)}
+        leader = {Target(hosts[3], 7)}
         picked = {router.start(metadata.state, "ks", 5, query)[0] for _ in range(60)}
         assert picked == (leader if prefers else near)
         planned = {next(policy.make_query_plan("ks", query)) for _ in range(60)}
-        assert planned == {place.host for place in picked if place is not None}
+        assert planned == {target.host for target in picked if target is not None}
         hosts[3].set_down()
         assert {router.start(metadata.state, "ks", 5, query)[0] for _ in range(60)} == near
 
@@ -151,10 +151,10 @@ class TestTablets:
         hosts, metadata = cluster_of()
         router = router_of(populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, metadata))
         plan = router.plan(metadata.state, "ks", "t", False)
-        assert plan.locate(-5) == (Place(hosts[0]), None)
+        assert plan.locate(-5) == (Target(hosts[0]), None)
         add(metadata, hosts[2:3], version=77)
-        place, tablet = plan.locate(-5)
-        assert place == Place(hosts[2], 7)
+        target, tablet = plan.locate(-5)
+        assert target == Target(hosts[2], 7)
         assert tablet is not None
         assert (tablet.tablet_version, tablet.replicas) == (77, ((hosts[2].host_id, 7),))
         assert plan.locate(None)[1] is None
@@ -166,13 +166,13 @@ class TestTablets:
         query = TableStatement(b"k", "ks")
         router = router_of(policy)
         first, rest = router.start(metadata.state, "ks", 5, query)
-        assert (first, rest) == (Place(hosts[3], 7), None)
+        assert (first, rest) == (Target(hosts[3], 7), None)
         others = list(router.fallback(metadata.state, "ks", 5, query, first))
-        assert others[0] == Place(hosts[1], 8)
-        assert {place.host: place.shard for place in others[1:]} == {hosts[0]: None, hosts[2]: None}
+        assert others[0] == Target(hosts[1], 8)
+        assert {target.host: target.shard for target in others[1:]} == {hosts[0]: None, hosts[2]: None}
         assert list(policy.make_query_plan("ks", query))[:2] == [hosts[3], hosts[1]]
-        assert router.at(metadata.state, "ks", 5, query, hosts[1]) == Place(hosts[1], 8)
-        assert router.at(metadata.state, "ks", 5, query, hosts[0]) == Place(hosts[0])
+        assert router.at(metadata.state, "ks", 5, query, hosts[1]) == Target(hosts[1], 8)
+        assert router.at(metadata.state, "ks", 5, query, hosts[0]) == Target(hosts[0])
 
     def test_a_users_policy_gets_shards_too(self) -> None:
         class Backwards(RoundRobinPolicy):
@@ -184,9 +184,9 @@ class TestTablets:
         assert not isinstance(router, PickingRouter)
         add(metadata, [hosts[3], hosts[1]])
         first, rest = router.start(metadata.state, "ks", None, TableStatement(b"k", "ks"))
-        assert first == Place(hosts[3], 7)
+        assert first == Target(hosts[3], 7)
         assert rest is not None
-        assert list(rest) == [Place(hosts[2]), Place(hosts[1], 8), Place(hosts[0])]
+        assert list(rest) == [Target(hosts[2]), Target(hosts[1], 8), Target(hosts[0])]
 
     def test_a_token_that_is_none(self) -> None:
         with pytest.raises((TypeError, OverflowError)):
@@ -200,10 +200,10 @@ class TestChanges:
         hosts, metadata = cluster_of()
         policy = populated(RoundRobinPolicy(), hosts[:2], metadata)
         pick = router_of(policy).route(metadata.state, None, None, None)
-        assert {pick(None) for _ in range(4)} == {Place(hosts[0]), Place(hosts[1])}
+        assert {pick(None) for _ in range(4)} == {Target(hosts[0]), Target(hosts[1])}
         policy.on_add(hosts[2])
         policy.on_down(hosts[0])
-        assert {pick(None) for _ in range(4)} == {Place(hosts[1]), Place(hosts[2])}
+        assert {pick(None) for _ in range(4)} == {Target(hosts[1]), Target(hosts[2])}
         policy.on_remove(hosts[1])
         policy.on_remove(hosts[2])
         assert pick(None) is None
@@ -213,13 +213,13 @@ class TestChanges:
         router = router_of(populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, metadata))
         query = TableStatement(b"k", "ks")
         add(metadata, [hosts[2]])
-        assert router.start(metadata.state, "ks", -5, query)[0] == Place(hosts[2], 7)
+        assert router.start(metadata.state, "ks", -5, query)[0] == Target(hosts[2], 7)
         successor = make_host(9)
         successor.host_id = hosts[2].host_id  # the same node at another address
         metadata.replace_topology([*hosts[:2], successor, hosts[3]], metadata.partitioner, {hosts[1]: ["0"]})
-        assert router.start(metadata.state, "ks", -5, query)[0] == Place(successor, 7)
+        assert router.start(metadata.state, "ks", -5, query)[0] == Target(successor, 7)
         metadata._tablets.drop_tablets("ks")
-        assert router.start(metadata.state, "ks", -5, query)[0] == Place(hosts[1])
+        assert router.start(metadata.state, "ks", -5, query)[0] == Target(hosts[1])
 
     def test_a_predicate_is_asked_every_time(self) -> None:
         hosts, metadata = cluster_of()
@@ -228,11 +228,11 @@ class TestChanges:
         policy = DefaultLoadBalancingPolicy(TokenAwarePolicy(inner))
         pick = router_of(populated(policy, hosts, metadata)).route(metadata.state, "ks", "t", None)
         add(metadata, [hosts[2], hosts[3]])
-        assert {pick(5) for _ in range(30)} == {Place(hosts[3], 8)}
+        assert {pick(5) for _ in range(30)} == {Target(hosts[3], 8)}
         banned.add(hosts[3])
-        assert {pick(5) for _ in range(9)} == {Place(hosts[0]), Place(hosts[1])}
+        assert {pick(5) for _ in range(9)} == {Target(hosts[0]), Target(hosts[1])}
         banned.clear()
-        assert {pick(5) for _ in range(60)} == {Place(hosts[2], 7), Place(hosts[3], 8)}
+        assert {pick(5) for _ in range(60)} == {Target(hosts[2], 7), Target(hosts[3], 8)}
 
     def test_what_a_predicate_raises_is_raised(self) -> None:
         def predicate(host: Host) -> bool:
@@ -255,9 +255,9 @@ class TestChanges:
 
         def read(token: int) -> None:
             while not over.is_set():
-                place = router.route(metadata.state, "ks", "t", None)(token)
-                if place is None or place.shard not in shards[place.host]:
-                    wrong.append(place)
+                target = router.route(metadata.state, "ks", "t", None)(token)
+                if target is None or target.shard not in shards[target.host]:
+                    wrong.append(target)
 
         def write() -> None:
             for turn in range(1500):
@@ -296,12 +296,12 @@ class TestParts:
 
     def test_places(self) -> None:
         host = make_host(1)
-        place = Place(host, 3)
-        assert (place.host, place.shard) == (host, 3)
-        assert place == Place(host, 3) != Place(host)
-        assert place != 3
-        assert len({place, Place(host, 3), Place(host)}) == 2
-        assert repr(place) == f"<Place: {host!r} shard 3>"
+        target = Target(host, 3)
+        assert (target.host, target.shard) == (host, 3)
+        assert target == Target(host, 3) != Target(host)
+        assert target != 3
+        assert len({target, Target(host, 3), Target(host)}) == 2
+        assert repr(target) == f"<Target: {host!r} shard 3>"
 
     def test_wrong_hosts_and_rings(self) -> None:
         def hosts_of(*tiers: Any) -> RouteHosts:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._core.routing import Place, SuspectsLast
+from cassandra._core.routing import SuspectsLast, Target
 from cassandra._routing.host import Host
 from cassandra._routing.policies import router_for
 from cassandra.policies import (
@@ -117,11 +117,11 @@ def test_a_tablets_suspects_come_last_and_keep_their_shards() -> None:
     lab.metadata._tablets.add_tablet("ks", "t", Tablet(MIN, MAX, replicas))
     pick = router_for(lab.router.policy).route(lab.metadata.state, "ks", "t", None)  # type: ignore[attr-defined]
     lab.hosts[1].is_suspect = True
-    assert {pick(5) for _ in range(20)} == {Place(lab.hosts[2], 8)}
+    assert {pick(5) for _ in range(20)} == {Target(lab.hosts[2], 8)}
     lab.hosts[2].is_suspect = True
     assert {pick(5).host for _ in range(20)} == {lab.hosts[0], lab.hosts[3]}
     lab.hosts[0].is_suspect = lab.hosts[3].is_suspect = True
-    assert {pick(5) for _ in range(60)} == {Place(lab.hosts[1], 7), Place(lab.hosts[2], 8)}
+    assert {pick(5) for _ in range(60)} == {Target(lab.hosts[1], 7), Target(lab.hosts[2], 8)}
 
 
 def test_a_far_host_that_answers_is_better_than_a_near_one_that_does_not() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassandra._core.routing import Place
+from cassandra._core.routing import Target
 from cassandra._routing.host import Host
 from cassandra._routing.policies import router_for
 from cassandra._routing.policies.router import PickingRouter
@@ -147,7 +147,7 @@ def test_the_token_a_request_carries_is_used() -> None:
     router = router_for(policy)
     for _ in range(10):
         assert first_of(router, metadata.state, "ks", 1 << 60, Statement(KEY, "ks")) in hosts[2:]
-        rest = router.fallback(metadata.state, "ks", 1 << 60, None, Place(hosts[3]))
+        rest = router.fallback(metadata.state, "ks", 1 << 60, None, Target(hosts[3]))
         assert next(rest).host is hosts[2]
 
 
@@ -269,7 +269,7 @@ class TestRoutes:
     TOKENS = (-(2**63), -100, 0, 5, 100, 2**63 - 1)
 
     @staticmethod
-    def route(policy: Any, state: Any, keyspace: str | None, statement: Any = None) -> Callable[[Any], Place | None]:
+    def route(policy: Any, state: Any, keyspace: str | None, statement: Any = None) -> Callable[[Any], Target | None]:
         router = router_for(policy)
         assert isinstance(router, PickingRouter)
         return router.route(state, keyspace, None, statement)

@@ -142,7 +142,7 @@ class ScriptedConnection(ConnectionBase):
     """What a request needs of :class:`cassandra.connection.Connection`."""
 
     def __init__(self, host: Host, protocol_version: int = 4) -> None:
-        self.reactor = weakref.proxy(self)  # only its send_unsent is called
+        self.reactor = weakref.proxy(self)  # only its flush is called
         self.host = host
         self.endpoint = host.endpoint
         self.protocol_version = protocol_version
@@ -166,7 +166,7 @@ class ScriptedConnection(ConnectionBase):
             with_ids = uses_metadata_ids(self.protocol_version, self.features)
             self.dialect = dialect_of(self.protocol_version, with_ids, self.features.tablets_routing_v2)
 
-    def send_unsent(self) -> None:
+    def flush(self) -> None:
         self.queued = 0
 
     def submit(
@@ -257,7 +257,7 @@ class ScriptedPool(PoolFields):
         self.told += 1
         return self.full
 
-    def end_line(self) -> None:
+    def end_queue(self) -> None:
         self.lines_ended += 1
 
     def pick(self, token: int | None = None, shard: int | None = None) -> ScriptedConnection:
@@ -313,7 +313,7 @@ class ManualReactor:
             timer.callback()
         return [timer.delay for timer in ran]
 
-    def send_unsent(self) -> None:
+    def flush(self) -> None:
         pass
 
     def in_reactor(self) -> bool:

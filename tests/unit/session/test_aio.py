@@ -182,7 +182,7 @@ def queues_at_rest() -> int:
     counts: list[int] = []
     while len(counts) < 3 or len(set(counts[-3:])) > 1:
         gc.collect()
-        counts.append(debug_counters()["loop_queues"])
+        counts.append(debug_counters()["completion_queues"])
         time.sleep(0.02)
     return counts[-1]
 
@@ -196,7 +196,7 @@ class TestLoopsThatEnd:
             assert asyncio.run(awaited(lab.session.execute_async(QUERY))).one() == (n,)
         lab[0].sent.clear()
         gc.collect()
-        assert debug_counters()["loop_queues"] == before
+        assert debug_counters()["completion_queues"] == before
         assert lab.session is not None  # which keeps none of them
 
     def test_one_that_is_kept_loses_its_queue_to_the_next(self) -> None:
@@ -211,7 +211,7 @@ class TestLoopsThatEnd:
             loop.close()
             lab[0].sent.clear()
             gc.collect()
-            assert debug_counters()["loop_queues"] <= before + 1
+            assert debug_counters()["completion_queues"] <= before + 1
         kept.clear()
 
     def test_what_it_did_not_process_another_does(self) -> None:

@@ -15,7 +15,7 @@ from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session
 from cassandra.connection import ConnectionBusy
 from cassandra.pool import NoConnectionsAvailable
 from cassandra.query import SimpleStatement
-from tests.fakes.flow import QUERY, Flow, in_line, in_thread
+from tests.fakes.flow import QUERY, Flow, in_thread, waiting_for_room
 from tests.patience import PATIENCE, eventually
 
 LIMITS = ["max_requests_per_connection", "max_requests_per_host", "max_requests_per_session"]
@@ -47,14 +47,14 @@ def test_requests_beyond_a_limit_wait_their_turn(flow: Flow, limit: str) -> None
     session = flow.connect(**{limit: 3})
     first = flow.full(session, 3)
     rest = flow.ask(session, 4)
-    assert in_line(session) == 4
+    assert waiting_for_room(session) == 4
     assert flow.rule.hits == 3, "nobody got past the limit"
     flow.answer()
     assert first[0].result().one()
-    eventually(lambda: flow.rule.hits == 4 and in_line(session) == 3)
+    eventually(lambda: flow.rule.hits == 4 and waiting_for_room(session) == 3)
     flow.answer_all()
     assert values(first + rest) == ["3.0.8"] * 7
-    assert in_line(session) == 0
+    assert waiting_for_room(session) == 0
     assert session.execute(QUERY).one()
 
 
@@ -85,17 +85,17 @@ def test_nobody_gets_past_who_joins_the_line_just_as_there_is_room(
         assert first[0].result().one()
         eventually(lambda: session.get_pools()[0].in_flight == 0)
         session.cluster.reactor.call_soon(busy.wait)  # nobody in line is served yet
-        return bool(line.join(*request))
+        return bool(admission.join(*request))
 
-    line = session._pool_set.line
+    admission = session._pool_set.admission
     first = flow.full(session, 1)
-    monkeypatch.setattr(line, "join", room_comes)
+    monkeypatch.setattr(admission, "join", room_comes)
     second, third = (session.execute_async(QUERY + number * " ") for number in (1, 2))
     busy.set()
     flow.answer_all()
     assert values([*first, second, third]) == ["3.0.8"] * 3
     assert flow.hold.seen == [QUERY + number * " " for number in range(3)]
-    assert in_line(session) == 0 and session.execute(QUERY).one()
+    assert waiting_for_room(session) == 0 and session.execute(QUERY).one()
 
 
 def test_a_host_with_room_is_used_first(flow_two: Flow) -> None:
@@ -103,7 +103,7 @@ def test_a_host_with_room_is_used_first(flow_two: Flow) -> None:
     futures = flow_two.full(session, 4)
     assert sorted(pool.in_flight for pool in session.get_pools()) == [2, 2]
     waiting = flow_two.ask(session, 2)
-    assert in_line(session) == 2
+    assert waiting_for_room(session) == 2
     flow_two.answer_all()
     assert values(futures + waiting) == ["3.0.8"] * 6
 
@@ -116,14 +116,14 @@ def test_who_can_be_served_elsewhere_is(flow_two: Flow) -> None:
     on_first = [session.execute_async(QUERY, host=first) for _ in range(3)]
     anywhere = session.execute_async(QUERY)
     on_second = session.execute_async(QUERY, host=second)
-    assert in_line(session) == 5
+    assert waiting_for_room(session) == 5
     held = flow_two.hold.held
     for sent in (3, 4):  # the newest that is held is the second host's
         flow_two.rule._call(lambda: held.pop()())
         eventually(lambda sent=sent: flow_two.rule.hits == sent)
     flow_two.rule._call(lambda: held.pop()())
     assert anywhere.result().one() and on_second.result().one()
-    assert in_line(session) == 3
+    assert waiting_for_room(session) == 3
     flow_two.answer_all()
     assert values(busy + on_first) == ["3.0.8"] * 5
 
@@ -131,7 +131,7 @@ def test_who_can_be_served_elsewhere_is(flow_two: Flow) -> None:
 def test_limits_of_the_session_are_not_those_of_another(flow: Flow) -> None:
     one, other = flow.connect(max_requests_per_session=1), flow.connect(max_requests_per_session=1)
     futures = flow.full(one, 1) + flow.full(other, 1)
-    assert in_line(one) == in_line(other) == 0
+    assert waiting_for_room(one) == waiting_for_room(other) == 0
     flow.answer_all()
     assert values(futures) == ["3.0.8"] * 2
 
@@ -145,7 +145,7 @@ def test_the_drivers_own_requests_are_not_limited(flow: Flow) -> None:
     flow.simulated.execute("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
     connection.set_keyspace_blocking("ks")
     assert connection.keyspace == "ks"
-    assert in_line(session) == 1
+    assert waiting_for_room(session) == 1
     flow.answer_all()
     assert values(futures) == ["3.0.8"] * 2
 
@@ -160,7 +160,7 @@ def test_pages_wait_too(flow: Flow) -> None:
     busy = flow.full(session, 1)
     seen: list[int] = []
     reader = in_thread(lambda: seen.extend(row.id for row in rows))
-    eventually(lambda: in_line(session) == 1)
+    eventually(lambda: waiting_for_room(session) == 1)
     flow.answer_all()
     reader.join(PATIENCE)
     assert sorted(seen) == [0, 1, 2, 3, 4]
@@ -182,7 +182,7 @@ def test_its_own_timeout(flow: Flow, limit: str) -> None:
     (host,) = session.hosts
     assert error.last_host is host and list(error.errors or ()) == [str(host.endpoint)]
     assert "2 of " in str(error) and "attempts=0" in str(error) and "elapsed=" in str(error)
-    assert in_line(session) == 0
+    assert waiting_for_room(session) == 0
     flow.answer_all()
     assert values(busy) == ["3.0.8"] * 2
 
@@ -220,7 +220,7 @@ def test_cancelled_in_line(flow: Flow) -> None:
     busy = flow.full(session, 1)
     waiting = flow.ask(session, 3)
     assert waiting[1].cancel()
-    eventually(lambda: in_line(session) == 2)
+    eventually(lambda: waiting_for_room(session) == 2)
     with pytest.raises(CancelledError):
         waiting[1].result()
     flow.answer_all()
@@ -238,7 +238,7 @@ def test_shut_down_in_line(flow: Flow) -> None:
             future.result()
     with pytest.raises(Exception, match="closed"):
         busy[0].result()
-    assert in_line(session) == 0
+    assert waiting_for_room(session) == 0
 
 
 def test_its_only_host_goes_down(flow: Flow) -> None:
@@ -286,7 +286,7 @@ def test_a_full_line_holds_up_an_ordinary_thread(flow: Flow) -> None:
 
     thread = in_thread(ask)
     assert not returned.wait(0.05), "the thread that asks too much waits itself"
-    assert in_line(session) == 1
+    assert waiting_for_room(session) == 1
     flow.answer_all()
     thread.join(PATIENCE)
     assert values(futures) == ["3.0.8"] * 3
@@ -349,7 +349,7 @@ def test_a_shutdown_frees_who_is_held_up(flow: Flow) -> None:
             errors.append(error)
 
     thread = in_thread(ask)
-    eventually(lambda: session._pool_set.line.held_up == 1)
+    eventually(lambda: session._pool_set.admission.held_up == 1)
     session.shutdown()
     thread.join(PATIENCE)
     assert len(errors) == 1
@@ -364,10 +364,10 @@ def test_awaiting_room_blocks_no_loop(flow: Flow) -> None:
     async def ask() -> list[Any]:
         first = session.execute_async(QUERY)
         tasks = [asyncio.ensure_future(_awaited(session)) for _ in range(5)]
-        while in_line(session) < 5 or flow.rule.hits < 1:
+        while waiting_for_room(session) < 5 or flow.rule.hits < 1:
             await asyncio.sleep(0.001)  # the loop runs
         tasks[2].cancel()
-        while in_line(session) > 4:
+        while waiting_for_room(session) > 4:
             await asyncio.sleep(0.001)
         flow.answer_all()
         done = await asyncio.gather(*tasks, return_exceptions=True)

@@ -11,7 +11,7 @@ from cassandra import OperationTimedOut
 from cassandra.cluster import Session
 from cassandra.policies import ConstantReconnectionPolicy
 from cassandra.testing.faults import Close, Exchange
-from tests.fakes.flow import Flow, Gate, in_line
+from tests.fakes.flow import Flow, Gate, waiting_for_room
 from tests.patience import eventually
 
 
@@ -79,7 +79,7 @@ def test_a_stream_is_not_used_again_before_its_answer_came(flow: Flow) -> None:
     mine = flow.full(session, 3)
     assert len(set(streams(flow).used)) == 8, "none of those that were given up"
     late = flow.ask(session, 1)
-    assert in_line(session) == 1, "all are taken, though nobody waits for five of them"
+    assert waiting_for_room(session) == 1, "all are taken, though nobody waits for five of them"
     flow.answer(1)  # the late answer of the first that was given up
     eventually(lambda: flow.rule.hits == 9)
     assert streams(flow).used[8] == streams(flow).used[0], "now it may"
@@ -100,9 +100,9 @@ def test_a_worn_connection_is_replaced_and_the_others_are_answered(flow: Flow, l
     eventually(lambda: worn.orphaned == 6 and worn.orphaned_threshold == 6)
     waiting = flow.ask(session, 2)
     if limit == "max_requests_per_connection":
-        eventually(lambda: flow.rule.hits == 10 and in_line(session) == 0)
+        eventually(lambda: flow.rule.hits == 10 and waiting_for_room(session) == 0)
     else:
-        assert in_line(session) == 2, "the server may still be busy with those that were given up"
+        assert waiting_for_room(session) == 2, "the server may still be busy with those that were given up"
     eventually(lambda: connection_of(session) is not worn)
     assert not worn.is_closed, "somebody waits for answers on it"
     flow.answer(2)  # the oldest, which are those in flight on the old one

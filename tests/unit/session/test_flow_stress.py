@@ -16,7 +16,7 @@ import pytest
 from cassandra import OperationTimedOut
 from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_async, execute_concurrent_with_args
-from tests.fakes.flow import QUERY, Flow, Jitter, in_line, in_thread
+from tests.fakes.flow import QUERY, Flow, Jitter, in_thread, waiting_for_room
 from tests.patience import PATIENCE, eventually
 
 pytestmark = pytest.mark.long
@@ -107,7 +107,7 @@ def test_never_more_than_allowed(flow: Flow, limit: str) -> None:
     assert all(len(ends) == 1 for ends in callers.ends)
     ended = Counter(ends[0] for ends in callers.ends)
     assert set(ended) <= {"answer", "OperationTimedOut", "CancelledError"} and ended["answer"] > 100
-    assert in_line(session) == 0
+    assert waiting_for_room(session) == 0
     eventually(lambda: pool.in_flight == 0 and (pool.limit is None or pool.limit.in_flight == 0))
     assert session.execute(QUERY).one()
 
@@ -134,7 +134,7 @@ def test_answers_that_never_come(flow: Flow) -> None:
     for thread in threads:
         thread.join(PATIENCE)
     assert len(ends) == 200 and all(len(mine) == 1 for mine in ends)
-    assert in_line(session) == 0
+    assert waiting_for_room(session) == 0
     (pool,) = session.get_pools()
     jitter.lost = 0.0
     assert session.execute(QUERY, timeout=PATIENCE).one()
@@ -158,4 +158,4 @@ def test_execute_concurrent_at_a_limit(flow: Flow, limit: str) -> None:
 
     assert [success for success, _ in asyncio.run(ask())] == [True] * 150
     assert 1 < jitter.most <= LIMIT
-    assert in_line(session) == 0
+    assert waiting_for_room(session) == 0

@@ -84,7 +84,7 @@ def work():
     for n in range(COUNT):
         assert session.execute("SELECT n FROM free WHERE id = %s", (n,)).one().n == n
     mine = asked(COUNT)
-    eventually(lambda: len(session._pool_set.line) == COUNT - AT_ONCE)
+    eventually(lambda: len(session._pool_set.admission) == COUNT - AT_ONCE)
     told("asked")
     numbered(mine, COUNT)
 
@@ -148,7 +148,7 @@ session.execute(select, (1,))
 def work():
     session.execute(select, (1,))
     eventually(lambda: len(session.get_pools()) == 3)
-    policy._meters.clear()  # so that none is thought to be much quicker than the others
+    policy._averages.clear()  # so that none is thought to be much quicker than the others
     policy.on_up(cluster.metadata.all_hosts()[0])  # plans are made anew
     told("asked")
     sys.stdin.readline()

@@ -62,7 +62,7 @@ def test_locks_that_other_threads_held(fake: FakeCluster) -> None:
         fake,
         """
         import gc
-        from cassandra._base.process import Bell
+        from cassandra._base.process import AutoResetEvent
         from cassandra._base.threads import Signal
         policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1"))
         cluster, session = connected(policy, metrics_enabled=True)
@@ -75,7 +75,7 @@ def test_locks_that_other_threads_held(fake: FakeCluster) -> None:
             yield from (vars(module) for name, module in list(sys.modules.items()) if name.startswith("cassandra"))
             for thing in gc.get_objects():
                 is_ours = str(type(thing).__module__).startswith("cassandra")
-                if is_ours and type(thing) not in (Bell, Signal):  # held by nobody
+                if is_ours and type(thing) not in (AutoResetEvent, Signal):  # held by nobody
                     slots = [name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ())]
                     yield {**getattr(thing, "__dict__", {}), **{name: getattr(thing, name, None) for name in slots}}
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra._session.ingest.report import failed, with_report
-from cassandra._session.ingest.target import TableName, Wish, statement_text
+from cassandra._session.ingest.target import TableName, TargetOptions, statement_text
 from cassandra.cluster import NoHostAvailable
 from cassandra.ingest import IngestError, IngestReport, report_of
 
@@ -39,9 +39,9 @@ def test_what_names_no_table(text: str) -> None:
         TableName(text, "own")
 
 
-def wish(**given: Any) -> Wish:
+def target_options(**given: Any) -> TargetOptions:
     options: dict[str, Any] = {"columns": None, "ttl": None, "timestamp": None, "nulls": "unset", "batch_rows": 1}
-    return Wish(TableName("ks.t", None), **{**options, **given})
+    return TargetOptions(TableName("ks.t", None), **{**options, **given})
 
 
 def known(*columns: tuple[str, str], key: int = 1) -> Any:
@@ -54,24 +54,24 @@ def known(*columns: tuple[str, str], key: int = 1) -> Any:
 def test_statements() -> None:
     table = known(("id", "int"), ("Select", "text"), ("v", "int"))
     insert = 'INSERT INTO ks.t (id, "Select") VALUES (?, ?)'
-    assert statement_text(wish(), table, ["id", "Select"]) == insert
-    assert statement_text(wish(ttl=5), table, ["id", "Select"]) == f"{insert} USING TTL ?"
-    assert statement_text(wish(columns=["Select", "id"]), table, ["id", "v", "Select"]) == (
+    assert statement_text(target_options(), table, ["id", "Select"]) == insert
+    assert statement_text(target_options(ttl=5), table, ["id", "Select"]) == f"{insert} USING TTL ?"
+    assert statement_text(target_options(columns=["Select", "id"]), table, ["id", "v", "Select"]) == (
         'INSERT INTO ks.t ("Select", id) VALUES (?, ?)'
     )
     # What is missing and what is too much will be told together, with the types.
-    assert statement_text(wish(), table, ["v", "more"]) == "INSERT INTO ks.t (v, id) VALUES (?, ?)"
-    assert statement_text(wish(), None, ["a", "b"]) == "INSERT INTO ks.t (a, b) VALUES (?, ?)"
+    assert statement_text(target_options(), table, ["v", "more"]) == "INSERT INTO ks.t (v, id) VALUES (?, ?)"
+    assert statement_text(target_options(), None, ["a", "b"]) == "INSERT INTO ks.t (a, b) VALUES (?, ?)"
     with pytest.raises(ValueError, match=r"no column of ks\.t: it has x, the table id, Select, v"):
-        statement_text(wish(), table, ["x"])
+        statement_text(target_options(), table, ["x"])
     with pytest.raises(ValueError, match="the data has no columns y; it has id"):
-        statement_text(wish(columns=["y", "id"]), table, ["id"])
+        statement_text(target_options(columns=["y", "id"]), table, ["id"])
     with pytest.raises(ValueError, match=r"ks\.t has no columns y"):
-        statement_text(wish(columns=["y", "id"]), table, ["id", "y"])
+        statement_text(target_options(columns=["y", "id"]), table, ["id", "y"])
     with pytest.raises(ValueError, match="n is a counter"):
-        statement_text(wish(), known(("id", "int"), ("n", "counter")), ["id", "n"])
+        statement_text(target_options(), known(("id", "int"), ("n", "counter")), ["id", "n"])
     with pytest.raises(ValueError, match="no columns to write"):
-        statement_text(wish(), None, [])
+        statement_text(target_options(), None, [])
 
 
 def test_reports() -> None:

@@ -56,7 +56,7 @@ def policy_of(session: Session) -> LatencyAwarePolicy:
 def forget(session: Session) -> LatencyAwarePolicy:
     """Nothing was measured yet."""
     policy = policy_of(session)
-    policy._meters.clear()
+    policy._averages.clear()
     policy.on_up(session.cluster.metadata.all_hosts()[0])  # plans are made anew
     return policy
 

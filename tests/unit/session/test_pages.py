@@ -442,10 +442,10 @@ class TestInterruptedPages:
         future = result.response_future
 
         def interrupted() -> Any:
-            del future.__dict__["_settle"]
+            del future.__dict__["_wait_for_outcome"]
             raise KeyboardInterrupt
 
-        future._settle = interrupted  # type: ignore[method-assign]
+        future._wait_for_outcome = interrupted  # type: ignore[method-assign]
         with pytest.raises(KeyboardInterrupt):
             list(result)
         lab[0].answer(rows(2))

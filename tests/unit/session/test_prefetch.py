@@ -269,7 +269,7 @@ class TestEnds:
 
         lab = lab_with(*three())
         future = lab.session.execute_async(QUERY)
-        future._settle()
+        future._wait_for_outcome()
         assert [row[0] for row in Own(future, future.result().current_rows)] == [1, 2, 3, 4, 5, 6]
 
 

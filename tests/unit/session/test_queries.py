@@ -26,8 +26,8 @@ def answer(*rows: Any) -> Any:
     return SimpleNamespace(page=page_of(COLUMNS, rows))
 
 
-def unread(body: bytes) -> Any:
-    return ResultDecoder(ResultMessage, TypeContext()).unread(frame(body))
+def raw(body: bytes) -> Any:
+    return ResultDecoder(ResultMessage, TypeContext()).raw(frame(body))
 
 
 def test_pages_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,11 +50,11 @@ def test_pages_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_pages_of_which_nothing_was_decoded() -> None:
     rows = Rows()
     for values in [(1, "one")], [], [(2, "two")]:
-        rows.add(unread(rows_body(COLUMNS, encoded(COLUMNS, values))))
+        rows.add(raw(rows_body(COLUMNS, encoded(COLUMNS, values))))
     rows.add(answer((3, "three")))
     assert len(rows) == 3 and list(rows) == [ONE, TWO, {"id": 3, "name": "three"}]
     rows = Rows()
-    rows.add(unread(rows_body(COLUMNS, encoded(COLUMNS, [(1, "one")]))[:-20]))
+    rows.add(raw(rows_body(COLUMNS, encoded(COLUMNS, [(1, "one")]))[:-20]))
     for _ in range(2):
         with pytest.raises(ProtocolError):
             list(rows)
@@ -100,8 +100,8 @@ def test_queries_at_once_leave_together() -> None:
     sent: list[tuple[Any, bool]] = []
 
     class Connection:
-        def request_async(self, message: Any, on_done: Any, timeout: float, later: bool, unread: bool) -> None:
-            assert not unread
+        def request_async(self, message: Any, on_done: Any, timeout: float, later: bool, raw: bool) -> None:
+            assert not raw
             sent.append((message, later))
             on_done(message)
 

@@ -57,7 +57,7 @@ QUORUM = ConsistencyLevel.QUORUM
 RESPONSES = {"consistency": QUORUM, "required_responses": 2, "received_responses": 1}
 
 
-class Asked(RetryPolicy):
+class PageRequest(RetryPolicy):
     """Notes the question and answers with *verdict*."""
 
     def __init__(self, verdict: Any = (RetryPolicy.RETHROW, None)) -> None:
@@ -82,14 +82,14 @@ class Asked(RetryPolicy):
 
 
 def test_read_timeout() -> None:
-    policy = Asked()
+    policy = PageRequest()
     error = ReadTimeoutErrorMessage(0x1200, "slow", {**RESPONSES, "data_retrieved": True})
     decide(policy, "statement", ConsistencyLevel.ONE, error, 3)
     assert policy.question == ("read", ("statement",), {**RESPONSES, "data_retrieved": True, "retry_num": 3})
 
 
 def test_write_timeout_without_contentions() -> None:
-    policy = Asked()
+    policy = PageRequest()
     error = WriteTimeoutErrorMessage(0x1100, "slow", {**RESPONSES, "write_type": WriteType.CAS, "contentions": 4})
     decide(policy, "statement", ConsistencyLevel.ONE, error, 0)
     assert policy.question == ("write", ("statement",), {**RESPONSES, "write_type": WriteType.CAS, "retry_num": 0})
@@ -97,7 +97,7 @@ def test_write_timeout_without_contentions() -> None:
 
 
 def test_unavailable() -> None:
-    policy = Asked()
+    policy = PageRequest()
     info = {"consistency": QUORUM, "required_replicas": 2, "alive_replicas": 1}
     decide(policy, "statement", ConsistencyLevel.ONE, UnavailableErrorMessage(0x1000, "few", info), 1)
     assert policy.question == ("unavailable", ("statement",), {**info, "retry_num": 1})
@@ -117,7 +117,7 @@ def test_unavailable() -> None:
 )
 def test_errors_of_the_coordinator(error: BaseException) -> None:
     """The consistency is that of the request as it was sent last."""
-    policy = Asked()
+    policy = PageRequest()
     decide(policy, "statement", ConsistencyLevel.ONE, error, 2)
     assert policy.question == (
         "request error",
@@ -130,7 +130,7 @@ def test_errors_of_the_coordinator(error: BaseException) -> None:
     "error", [SyntaxException(0x2000, "x", None), InvalidRequestException(0x2200, "x", None), ValueError("x")]
 )
 def test_errors_nobody_is_asked_about(error: BaseException) -> None:
-    policy = Asked()
+    policy = PageRequest()
     assert decide(policy, "statement", QUORUM, error, 0) is None
     assert policy.question is None
 
@@ -146,7 +146,7 @@ def test_errors_nobody_is_asked_about(error: BaseException) -> None:
     ],
 )
 def test_verdicts(verdict: Any, decision: Decision) -> None:
-    assert decide(Asked(verdict), "s", QUORUM, ServerError(0, "x", None), 0) == decision
+    assert decide(PageRequest(verdict), "s", QUORUM, ServerError(0, "x", None), 0) == decision
 
 
 class TestConnectionError:

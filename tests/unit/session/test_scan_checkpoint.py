@@ -21,10 +21,10 @@ from cassandra._session.scan.checkpoint import (
     Coverage,
     Kept,
     Part,
+    ProgressRecorder,
     ScanProgress,
-    Tally,
 )
-from cassandra._session.scan.reading import BATCH, DONE, RESTARTED, Piece
+from cassandra._session.scan.reading import BATCH, DONE, RESTARTED, ScanEvent
 
 WHAT = {"table": "ks.t", "cql": "SELECT v"}
 
@@ -164,23 +164,23 @@ class Batch(list[int]):
 def test_a_tally() -> None:
     ranges = FULL_RING.split(4)
     told: list[ScanProgress] = []
-    tally = Tally(WHAT, ranges, told.append)
+    recorder = ProgressRecorder(WHAT, ranges, told.append)
     first = Batch(range(10))
     for kind in (BATCH, RESTARTED, BATCH, BATCH, DONE):
-        tally.take(Piece(2, ranges[2], kind, first if kind == BATCH else None))  # type: ignore[arg-type]
-    tally.take(Piece(0, ranges[0], BATCH, first))  # type: ignore[arg-type]
-    report = tally.report()
+        recorder.take(ScanEvent(2, ranges[2], kind, first if kind == BATCH else None))  # type: ignore[arg-type]
+    recorder.take(ScanEvent(0, ranges[0], BATCH, first))  # type: ignore[arg-type]
+    report = recorder.report()
     assert (report.table, report.rows, report.ranges_done, report.ranges) == ("ks.t", 30, 1, 4)
     assert report.fraction == pytest.approx(0.25)
     assert report.rate > 0 and report.eta == pytest.approx(report.seconds * 3)
-    checkpoint = tally.checkpoint()
+    checkpoint = recorder.checkpoint()
     assert checkpoint.rows == 20 and checkpoint.done == ((ranges[2].start, ranges[2].end),)
-    rest = Tally(WHAT, [one for one in ranges if one is not ranges[2]], None, checkpoint)
+    rest = ProgressRecorder(WHAT, [one for one in ranges if one is not ranges[2]], None, checkpoint)
     assert rest.report().fraction == pytest.approx(0.25) and rest.report().eta is None
-    rest.take(Piece(0, ranges[0], DONE))
+    rest.take(ScanEvent(0, ranges[0], DONE))
     assert rest.report().fraction == pytest.approx(0.5)
     assert sum(end - start for start, end in rest.checkpoint().done) == pytest.approx(RING / 2)
-    tally.end(True)
+    recorder.end(True)
     assert told and told[-1].rows == 30
 
 
@@ -188,19 +188,19 @@ def test_what_the_one_who_is_told_raises_comes_out() -> None:
     def no(report: ScanProgress) -> None:
         raise ZeroDivisionError
 
-    tally = Tally(WHAT, [FULL_RING], no)
+    recorder = ProgressRecorder(WHAT, [FULL_RING], no)
     with pytest.raises(ZeroDivisionError):
-        tally.take(Piece(0, FULL_RING, DONE))
-    tally.end(False)
+        recorder.take(ScanEvent(0, FULL_RING, DONE))
+    recorder.end(False)
     with pytest.raises(TypeError, match="progress"):
-        Tally(WHAT, [FULL_RING], 3)  # type: ignore[arg-type]
+        ProgressRecorder(WHAT, [FULL_RING], 3)  # type: ignore[arg-type]
 
 
 def test_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("rich")
-    tally = Tally(WHAT, [FULL_RING], True)
-    tally.take(Piece(0, FULL_RING, BATCH, Batch(range(1234))))  # type: ignore[arg-type]
-    tally.take(Piece(0, FULL_RING, DONE))
-    tally.end(True)
+    recorder = ProgressRecorder(WHAT, [FULL_RING], True)
+    recorder.take(ScanEvent(0, FULL_RING, BATCH, Batch(range(1234))))  # type: ignore[arg-type]
+    recorder.take(ScanEvent(0, FULL_RING, DONE))
+    recorder.end(True)
     shown = capsys.readouterr().out
     assert "ks.t" in shown and "100%" in shown and "1,234 rows" in shown

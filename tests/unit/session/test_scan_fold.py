@@ -18,7 +18,7 @@ from cassandra._base.locks import enter_driver_thread
 from cassandra._routing.token_ranges import FULL_RING, TokenRange
 from cassandra._session.scan.checkpoint import Checkpoint, CheckpointError
 from cassandra._session.scan.fold import Fold, checkpoint_of, with_checkpoint
-from cassandra._session.scan.reading import BATCH, DONE, FAILED, RESTARTED, Piece
+from cassandra._session.scan.reading import BATCH, DONE, FAILED, RESTARTED, ScanEvent
 from cassandra._session.scan.reducers import StopScan
 from tests.interrupts import interrupted_everywhere
 from tests.patience import PATIENCE, eventually
@@ -85,19 +85,19 @@ def rows_of(ranges: Iterable[TokenRange], each: int = 6) -> dict[TokenRange, lis
 
 def pieces_of(
     rows: dict[TokenRange, list[Batch]], ranges: list[TokenRange], seed: int, restarts: bool = True, open_: int = 5
-) -> Iterator[Piece]:
+) -> Iterator[ScanEvent]:
     """As a reading gives them: several ranges at a time, in no order; some begin again in the middle."""
     chance = random.Random(seed)
     waiting = list(enumerate(ranges))
     chance.shuffle(waiting)
-    going: dict[int, list[Piece]] = {}
+    going: dict[int, list[ScanEvent]] = {}
 
-    def script(number: int, one: TokenRange) -> list[Piece]:
-        batches = [Piece(number, one, BATCH, batch) for batch in rows[one]]  # type: ignore[arg-type]
+    def script(number: int, one: TokenRange) -> list[ScanEvent]:
+        batches = [ScanEvent(number, one, BATCH, batch) for batch in rows[one]]  # type: ignore[arg-type]
         again = []
         if restarts and chance.random() < 0.3:
-            again = [*batches[: chance.randint(0, len(batches))], Piece(number, one, RESTARTED)]
-        return [*again, *batches, Piece(number, one, DONE)]
+            again = [*batches[: chance.randint(0, len(batches))], ScanEvent(number, one, RESTARTED)]
+        return [*again, *batches, ScanEvent(number, one, DONE)]
 
     while waiting or going:
         while waiting and len(going) < open_:
@@ -109,10 +109,10 @@ def pieces_of(
             del going[number]
 
 
-def folded(fold: Fold, pieces: Iterable[Piece]) -> Any:
+def folded(fold: Fold, pieces: Iterable[ScanEvent]) -> Any:
     try:
-        for piece in pieces:
-            fold.take(piece)
+        for event in pieces:
+            fold.take(event)
             if fold.stopped:
                 break
             fold.wait()
@@ -285,7 +285,7 @@ def test_ranges_that_were_given_up_are_not_done() -> None:
     ranges = parts(8)
     rows = rows_of(ranges)
     pieces = list(pieces_of(rows, ranges, 1, restarts=False))
-    failing = [Piece(p.number, p.token_range, FAILED) if (p.number, p.kind) == (3, DONE) else p for p in pieces]
+    failing = [ScanEvent(p.number, p.token_range, FAILED) if (p.number, p.kind) == (3, DONE) else p for p in pieces]
     fold = Fold(Rows(), ranges, WHAT)
     assert {row[0] for row in folded(fold, failing)} == {1, 2, 5, 6, 7}
     again = Fold(Rows(), ranges, WHAT, resume=fold.checkpoint())
@@ -302,8 +302,8 @@ def test_a_checkpoint_at_every_step(deterministic: bool) -> None:
     quiet = folded(Fold(Floats(), ranges, WHAT, deterministic=True), pieces_of(rows, ranges, 0))
     fold = Fold(Floats(), ranges, WHAT, deterministic=deterministic)
     checkpoints = [fold.checkpoint()]
-    for piece in pieces_of(rows, ranges, 3):
-        fold.take(piece)
+    for event in pieces_of(rows, ranges, 3):
+        fold.take(event)
         fold.wait()
         checkpoints.append(pickle.loads(pickle.dumps(fold.checkpoint())))
     fold.close()
@@ -330,8 +330,8 @@ def test_going_on_with_other_ranges() -> None:
         return {one: [Batch([token for token in tokens if one.contains(token)])] for one in of}
 
     fold = Fold(Rows(), ranges, WHAT)
-    for _, piece in zip(range(14), pieces_of(rows(ranges), ranges, 2), strict=False):
-        fold.take(piece)
+    for _, event in zip(range(14), pieces_of(rows(ranges), ranges, 2), strict=False):
+        fold.take(event)
     assert eventually(lambda: fold.rows > 0)
     fold.close()
     checkpoint = fold.checkpoint()
@@ -378,11 +378,11 @@ def test_interrupted_anywhere() -> None:
     count = len(list(pieces_of(rows, ranges, 8)))
     for stop in range(count):
 
-        def interrupted(stop: int = stop) -> Iterator[Piece]:
-            for number, piece in enumerate(pieces_of(rows, ranges, 8)):
+        def interrupted(stop: int = stop) -> Iterator[ScanEvent]:
+            for number, event in enumerate(pieces_of(rows, ranges, 8)):
                 if number == stop:
                     raise KeyboardInterrupt
-                yield piece
+                yield event
 
         with pytest.raises(KeyboardInterrupt) as caught:
             folded(Fold(Rows(), ranges, WHAT), interrupted())
@@ -419,8 +419,8 @@ def test_on_a_loop() -> None:
     async def run(workers: int | None) -> Any:
         fold = Fold(Rows(), ranges, WHAT, workers=workers)
         try:
-            for piece in pieces_of(rows, ranges, 6):
-                fold.take(piece)
+            for event in pieces_of(rows, ranges, 6):
+                fold.take(event)
                 await fold.wait_async()
             return await fold.result_async("schema")  # type: ignore[arg-type]
         finally:
@@ -442,7 +442,7 @@ def test_a_forked_child_leaves_it_to_the_parent() -> None:
 
     def hold() -> None:
         enter_driver_thread()
-        with fold._lock, fold._crew._lock:
+        with fold._lock, fold._workers._lock:
             held[0].set()
             held[1].wait()
 

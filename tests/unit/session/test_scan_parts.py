@@ -27,7 +27,7 @@ class Page:
 def after(size: PageSize, *pages: tuple[int, int]) -> int | None:
     for page in pages:
         came: Any = Page(*page)
-        size.came(came)
+        size.received(came)
     return size.rows
 
 

@@ -151,9 +151,9 @@ def test_the_control_connection_says_what_to_compile_for() -> None:
     lab, select = lab_of()
     lab.cluster.sessions = [lab.session]  # type: ignore[attr-defined]
     assert is_compiled(lab.session.execute_async(select, (7,)))
-    scope = lab.session._scope
+    scope = lab.session._settings_epoch
     use_version_blocks(lab.cluster, True)  # type: ignore[arg-type]
-    assert lab.session._scope is scope  # nothing is compiled anew
+    assert lab.session._settings_epoch is scope  # nothing is compiled anew
     lab[0].features = ProtocolFeatures()
     assert not is_compiled(lab.session.execute_async(select, (7,)))
     use_version_blocks(lab.cluster, False)  # type: ignore[arg-type]

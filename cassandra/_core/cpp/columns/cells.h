@@ -1,7 +1,8 @@
 // Values of a column for kernels: one of five comparable types, independent of the memory layout.
 //
-// Integers, times and booleans are int64_t; float and double are double; text, blobs and addresses are bytes, in the order
-// of unsigned bytes (that of code points); UUIDs are Ids; decimals of a precision are Wide, times ten to the scale.
+// Integers, times and booleans are int64_t; float and double are double; text, blobs and addresses are bytes, in the
+// order of unsigned bytes (that of code points); UUIDs are Ids; decimals of a precision are Wide, times ten to the
+// scale.
 #pragma once
 
 #include <array>

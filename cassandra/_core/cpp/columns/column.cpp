@@ -608,11 +608,11 @@ namespace {
 
 constexpr ptrdiff_t kShortText = 16;  // texts up to this size are copied as one block
 
-enum class Way : uint8_t { Four, Eight, Variable, Place, Fields, Other };
+enum class Method : uint8_t { Four, Eight, Variable, Place, Fields, Other };
 
 // Destination of the values of a column. Values of a field are in the row of their parent value.
 struct Lane {
-    Way way;
+    Method method;
     uint32_t flip;       // of numbers of four bytes
     uint32_t length;     // in wire order, the length before a number
     uint32_t least;      // minimal wire bytes of a value, its length included
@@ -627,18 +627,18 @@ struct Lane {
     Lane* fields_end;
 };
 
-Way way_of(const Type& type) {
+Method way_of(const Type& type) {
     switch (type.kind) {
         case Kind::Four:
-        case Kind::Date: return Way::Four;
+        case Kind::Date: return Method::Four;
         case Kind::Eight:
-        case Kind::Time: return Way::Eight;
+        case Kind::Time: return Method::Eight;
         case Kind::Text:
         case Kind::Ascii:
-        case Kind::Binary: return Way::Variable;
-        case Kind::Place: return Way::Place;
-        case Kind::Struct: return Way::Fields;
-        default: return Way::Other;
+        case Kind::Binary: return Method::Variable;
+        case Kind::Place: return Method::Place;
+        case Kind::Struct: return Method::Fields;
+        default: return Method::Other;
     }
 }
 
@@ -648,7 +648,7 @@ void open(Lane& lane) {
     const Type& type = *column.type;
     lane.values = column.values.data();
     if (lane.values && column.length_before) lane.values += static_cast<size_t>(column.length_before) * type.width();
-    if (lane.way == Way::Variable) {
+    if (lane.method == Method::Variable) {
         lane.begin = column.data.data();
         lane.data = lane.begin + column.data.size();
         lane.limit = lane.begin + std::min(column.data.capacity(), size_t{INT32_MAX});
@@ -658,9 +658,9 @@ void open(Lane& lane) {
 
 // Store the loop's progress in the column.
 void close(Lane& lane, int64_t row) {
-    if (lane.way == Way::Other) return;
+    if (lane.method == Method::Other) return;
     lane.column->length = lane.column->length_before + row;
-    if (lane.way == Way::Variable) {
+    if (lane.method == Method::Variable) {
         lane.column->data.set_size(static_cast<size_t>(lane.data - lane.begin));
     }
     for (Lane* field = lane.fields; field != lane.fields_end; ++field) close(*field, row);
@@ -679,7 +679,7 @@ const uint8_t* slowly(Lane& lane, int64_t row, const uint8_t* p, const uint8_t* 
     }
     close(lane, row);
     if (!appender.append(*lane.column, p, n)) return nullptr;
-    if (lane.way != Way::Other) open(lane);
+    if (lane.method != Method::Other) open(lane);
     return n > 0 ? p + n : p;
 }
 
@@ -711,7 +711,7 @@ inline At read_numbers(At at, int64_t row, const uint8_t* end) {
         uint32_t length;
         std::memcpy(&length, p, 4);
         if (length != lane->length) break;
-        if (lane->way == Way::Four) {
+        if (lane->method == Method::Four) {
             const uint32_t v = load32(p + 4) ^ lane->flip;
             std::memcpy(lane->values + row * 4, &v, 4);
             p += 8;
@@ -731,7 +731,7 @@ inline const uint8_t* read_text(Lane& lane, int64_t row, const uint8_t* p, const
     const auto n = static_cast<ptrdiff_t>(load32(p));  // the length of a null exceeds the rest
     if (n > left) return nullptr;
     p += 4;
-    if (lane.way == Way::Variable) {
+    if (lane.method == Method::Variable) {
         const ptrdiff_t room = lane.limit - lane.data;
         if (n <= kShortText && left >= kShortText && room >= kShortText) {
             std::memcpy(lane.data, p, kShortText);
@@ -745,7 +745,7 @@ inline const uint8_t* read_text(Lane& lane, int64_t row, const uint8_t* p, const
         std::memcpy(lane.values + row * 4 + 4, &to, 4);
         return p + n;
     }
-    if (lane.way != Way::Place) return nullptr;
+    if (lane.method != Method::Place) return nullptr;
     const auto at = static_cast<int32_t>(p - 4 - appender.page);
     std::memcpy(lane.values + row * 4, &at, 4);
     return p + n;
@@ -765,7 +765,7 @@ const uint8_t* read_other(Lane& lane, int64_t row, const uint8_t* p, const uint8
         return nullptr;
     }
     const int32_t n = load_i32(p);
-    if (lane.way != Way::Place || n >= 0) return slowly(lane, row, p + 4, end, n, appender);
+    if (lane.method != Method::Place || n >= 0) return slowly(lane, row, p + 4, end, n, appender);
     const auto at = static_cast<int32_t>(p - appender.page);
     std::memcpy(lane.values + row * 4, &at, 4);
     return p + 4;
@@ -781,7 +781,7 @@ template <int levels>
         if (lane.run) {
             at = read_numbers(at, row, end);
             if (at.lane != &lane) continue;
-        } else if (lane.way == Way::Fields) {
+        } else if (lane.method == Method::Fields) {
             const ptrdiff_t left = end - at.p - 4;
             const ptrdiff_t n = left < 0 ? 0 : load_i32(at.p);
             if (n > 0 && n <= left) {
@@ -828,7 +828,7 @@ bool read_cells(const Page& page, Lane* lanes, size_t count, Appender& appender)
 void find_runs(Lane* first, size_t count) {
     for (size_t i = count; i-- > 0;) {
         Lane& lane = first[i];
-        if (lane.way != Way::Four && lane.way != Way::Eight) continue;
+        if (lane.method != Method::Four && lane.method != Method::Eight) continue;
         const bool on = i + 1 < count;
         lane.run = 1 + (on ? first[i + 1].run : 0);
         lane.run_bytes = lane.least + (on ? first[i + 1].run_bytes : 0);
@@ -850,12 +850,12 @@ bool Batch::read(const Page& page, Appender& appender) {
         const Type& type = plan_.types[i];
         Lane& lane = lanes[i] = {};
         lane.column = &columns_[i];
-        lane.way = way_of(type);
-        const uint32_t width = lane.way == Way::Four ? 4 : lane.way == Way::Eight ? 8 : 0;
+        lane.method = way_of(type);
+        const uint32_t width = lane.method == Method::Four ? 4 : lane.method == Method::Eight ? 8 : 0;
         lane.least = 4 + width;
         lane.length = big32(width);
         lane.flip = type.kind == Kind::Date ? 0x80000000u : 0;
-        if (lane.way != Way::Fields) continue;
+        if (lane.method != Method::Fields) continue;
         lane.fields = lanes + type.first_child;
         lane.fields_end = lane.fields + type.children;
     }

@@ -352,14 +352,14 @@ public:
     // Replaces the winner by its next row.
     void replay() {
         const size_t place = winner();
-        Rank risen = rank(place);
+        Rank has_risen = rank(place);
         for (size_t node = (size_ + place) / 2; node; node /= 2) {
             const Rank there = nodes_[node];
-            const bool loses = less(there, risen);
-            nodes_[node] = loses ? risen : there;
-            risen = loses ? there : risen;
+            const bool loses = less(there, has_risen);
+            nodes_[node] = loses ? has_risen : there;
+            has_risen = loses ? there : has_risen;
         }
-        winner_ = risen;
+        winner_ = has_risen;
     }
     // Number of consecutive rows of the winner that come before those of all others, from the current one on.
     int64_t streak() const {
@@ -461,20 +461,20 @@ int64_t Merge::known(int32_t source, const Batch& batch, int64_t first, int64_t 
 int64_t Merge::advance(int64_t most) noexcept {
     if (pending_ >= most) return pending_;
     try {
-        size_t horizon_source = 0;
-        const Keys* horizon = nullptr;
+        size_t watermark_source = 0;
+        const Keys* watermark = nullptr;
         for (size_t i = 0; i < sources_.size(); ++i) {
             const Source& source = sources_[i];
             if (!source.open) continue;
             if (source.lot < 0) return pending_;
             const Keys& keys = lots_[static_cast<size_t>(source.lot)]->keys;
-            if (!horizon || Keys::compare(keys, keys.count() - 1, *horizon, horizon->count() - 1) < 0) {
-                horizon = &keys;
-                horizon_source = i;
+            if (!watermark || Keys::compare(keys, keys.count() - 1, *watermark, watermark->count() - 1) < 0) {
+                watermark = &keys;
+                watermark_source = i;
             }
         }
         runners_.clear();
-        for (size_t i = 0; i < sources_.size(); ++i) enter(i, horizon != nullptr, horizon_source, horizon);
+        for (size_t i = 0; i < sources_.size(); ++i) enter(i, watermark != nullptr, watermark_source, watermark);
         if (runners_.empty()) return pending_;
         if (runners_[0].keys->has_rest()) {
             pass<true>(most - pending_);
@@ -490,19 +490,19 @@ int64_t Merge::advance(int64_t most) noexcept {
 }
 
 // Enter a source with all its final rows.
-void Merge::enter(size_t index, bool bounded, size_t horizon_source, const Keys* horizon) {
+void Merge::enter(size_t index, bool bounded, size_t watermark_source, const Keys* watermark) {
     const Source& source = sources_[index];
     if (source.lot < 0) return;
     const Lot& lot = *lots_[static_cast<size_t>(source.lot)];
     const Keys& keys = lot.keys;
     int64_t limit = keys.count();
-    if (bounded && index != horizon_source) {
-        const int64_t last = horizon->count() - 1;
+    if (bounded && index != watermark_source) {
+        const int64_t last = watermark->count() - 1;
         int64_t low = source.at;
-        while (low < limit) {  // rows equal to the horizon are final if their source is before its
+        while (low < limit) {  // rows equal to the watermark are final if their source is before its
             const int64_t middle = low + (limit - low) / 2;
-            const int found = Keys::compare(keys, middle, *horizon, last);
-            if (found < 0 || (found == 0 && index < horizon_source)) {
+            const int found = Keys::compare(keys, middle, *watermark, last);
+            if (found < 0 || (found == 0 && index < watermark_source)) {
                 low = middle + 1;
             } else {
                 limit = middle;

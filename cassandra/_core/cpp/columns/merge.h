@@ -39,8 +39,8 @@ int64_t count_bits(const uint8_t* bits, int64_t from, int64_t n);
 //
 // A source is *open* until its end is reported, and *hungry* when it is open and has no rows left. While no source is
 // hungry, every row is *final* that is not above the smallest of the last available rows of open sources: all later
-// rows come behind it. So rows are merged in passes up to this horizon, without a check of all sources per row. Of
-// equal rows those of the source with the smaller number come first, also at the horizon, which is a row of a source.
+// rows come behind it. So rows are merged in passes up to this watermark, without a check of all sources per row. Of
+// equal rows those of the source with the smaller number come first, also at the watermark, which is a row of a source.
 //
 // A pass gives runs: a number of consecutive rows of a batch. They are *pending* until they are taken: a run of many
 // rows as a slice of its batch, shorter ones together, copied into a new batch. A batch is kept until its last row was
@@ -117,7 +117,7 @@ private:
     template <bool kRest>
     class Tree;
 
-    void enter(size_t source, bool bounded, size_t horizon_source, const Keys* horizon);
+    void enter(size_t source, bool bounded, size_t watermark_source, const Keys* watermark);
     template <bool kRest>
     void pass(int64_t most);
     void add_run(const Runner& runner, int64_t count);

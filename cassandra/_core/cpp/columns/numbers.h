@@ -19,7 +19,8 @@ size_t decimal_text(const uint8_t* p, size_t n, int32_t scale, char* out);
 
 enum class Fit : uint8_t { Yes, TooLarge, Inexact };
 
-// unscaled * 10^-scale as a little-endian integer of *width* bytes (16 or 32) in units of 10^-to, of *precision* digits.
+// unscaled * 10^-scale as a little-endian integer of *width* bytes (16 or 32) in units of 10^-to, of *precision*
+// digits.
 Fit to_decimal(const uint8_t* p, size_t n, int32_t scale, int32_t precision, int32_t to, size_t width, uint8_t* out);
 
 // Converts to 64 bits; false if it does not fit.

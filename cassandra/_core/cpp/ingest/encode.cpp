@@ -107,10 +107,10 @@ bool Encoder::cell(const Input& input, int64_t i, uint32_t null) {
         out_.put32(null);
         return done();
     }
-    switch (input.way) {
-        case Way::Four: return put_cell(out_, input.at<uint32_t>(i));
-        case Way::Eight: return put_cell(out_, input.at<uint64_t>(i));
-        case Way::Text: {
+    switch (input.method) {
+        case Method::Four: return put_cell(out_, input.at<uint32_t>(i));
+        case Method::Eight: return put_cell(out_, input.at<uint64_t>(i));
+        case Method::Text: {
             const uint8_t* p = nullptr;
             size_t n = 0;
             if (!bytes_of(input, i, p, n)) return false;
@@ -121,11 +121,11 @@ bool Encoder::cell(const Input& input, int64_t i, uint32_t null) {
             if (n) std::memcpy(to + 4, p, n);
             return true;
         }
-        case Way::Dictionary: {
+        case Method::Dictionary: {
             int64_t index = 0;
             return index_of(input, i, index) && cell(input.children[0], index, null);
         }
-        case Way::Runs: return cell(input.children[0], run_of(input, i), null);
+        case Method::Runs: return cell(input.children[0], run_of(input, i), null);
         default: break;
     }
     const size_t at = out_.size();
@@ -139,34 +139,34 @@ bool Encoder::cell(const Input& input, int64_t i, uint32_t null) {
 
 // Appends the value without a length; it is not null.
 bool Encoder::value(const Input& input, int64_t i) {
-    switch (input.way) {
-        case Way::One: out_.put8(input.at<uint8_t>(i)); return done();
-        case Way::Two: out_.put16(input.at<uint16_t>(i)); return done();
-        case Way::Four: out_.put32(input.at<uint32_t>(i)); return done();
-        case Way::Eight: out_.put64(input.at<uint64_t>(i)); return done();
-        case Way::Day: out_.put32(input.at<uint32_t>(i) ^ kMiddle); return done();
-        case Way::Sixteen: out_.put(input.values + (input.offset + i) * 16, 16); return done();
-        case Way::Boolean: out_.put8(bit_at(input, i)); return done();
-        case Way::Text:
-        case Way::Ascii:
-        case Way::Bytes: return text(input, i);
-        case Way::Integer: return integer(input, i);
-        case Way::Float:
-        case Way::Double: return floating(input, i);
-        case Way::UuidText:
-        case Way::UuidBytes: return uuid(input, i);
-        case Way::InetText:
-        case Way::InetBytes: return inet(input, i);
-        case Way::Timestamp: return timestamp(input, i);
-        case Way::Date: return date(input, i);
-        case Way::Time: return time(input, i);
-        case Way::Duration: return duration(input, i);
-        case Way::Varint:
-        case Way::Decimal: return number(input, i);
-        case Way::List: return list(input, i);
-        case Way::Map: return map(input, i);
-        case Way::Struct: return fields(input, i);
-        case Way::Vector: return vector(input, i);
+    switch (input.method) {
+        case Method::One: out_.put8(input.at<uint8_t>(i)); return done();
+        case Method::Two: out_.put16(input.at<uint16_t>(i)); return done();
+        case Method::Four: out_.put32(input.at<uint32_t>(i)); return done();
+        case Method::Eight: out_.put64(input.at<uint64_t>(i)); return done();
+        case Method::Day: out_.put32(input.at<uint32_t>(i) ^ kMiddle); return done();
+        case Method::Sixteen: out_.put(input.values + (input.offset + i) * 16, 16); return done();
+        case Method::Boolean: out_.put8(bit_at(input, i)); return done();
+        case Method::Text:
+        case Method::Ascii:
+        case Method::Bytes: return text(input, i);
+        case Method::Integer: return integer(input, i);
+        case Method::Float:
+        case Method::Double: return floating(input, i);
+        case Method::UuidText:
+        case Method::UuidBytes: return uuid(input, i);
+        case Method::InetText:
+        case Method::InetBytes: return inet(input, i);
+        case Method::Timestamp: return timestamp(input, i);
+        case Method::Date: return date(input, i);
+        case Method::Time: return time(input, i);
+        case Method::Duration: return duration(input, i);
+        case Method::Varint:
+        case Method::Decimal: return number(input, i);
+        case Method::List: return list(input, i);
+        case Method::Map: return map(input, i);
+        case Method::Struct: return fields(input, i);
+        case Method::Vector: return vector(input, i);
         default: return broken("a value in a column of nulls");
     }
 }
@@ -233,8 +233,8 @@ bool Encoder::text(const Input& input, int64_t i) {
     const uint8_t* p = nullptr;
     size_t n = 0;
     if (!bytes_of(input, i, p, n)) return false;
-    if (input.way == Way::Ascii && !is_ascii(p, n)) return no(input, p, n, "is not ASCII");
-    if (input.way == Way::Text && !is_ascii(p, n) && !is_utf8(p, n)) return no(input, p, n, "is not UTF-8");
+    if (input.method == Method::Ascii && !is_ascii(p, n)) return no(input, p, n, "is not ASCII");
+    if (input.method == Method::Text && !is_ascii(p, n) && !is_utf8(p, n)) return no(input, p, n, "is not UTF-8");
     out_.put(p, n);
     return done();
 }
@@ -259,7 +259,7 @@ bool Encoder::integer(const Input& input, int64_t i) {
 
 // Appends a float or double, only if it is exact.
 bool Encoder::floating(const Input& input, int64_t i) {
-    const bool is_float = input.way == Way::Float;
+    const bool is_float = input.method == Method::Float;
     float narrow = 0;
     double wide = 0;
     bool fits = true;
@@ -287,7 +287,7 @@ bool Encoder::uuid(const Input& input, int64_t i) {
     size_t n = 0;
     uint8_t parsed[16];
     if (!bytes_of(input, i, p, n)) return false;
-    if (input.way == Way::UuidText) {
+    if (input.method == Method::UuidText) {
         if (!parse_uuid(p, n, parsed)) return no(input, p, n, "is not a UUID");
         p = parsed;
     } else if (n != 16) {
@@ -302,7 +302,7 @@ bool Encoder::inet(const Input& input, int64_t i) {
     size_t n = 0;
     uint8_t parsed[16];
     if (!bytes_of(input, i, p, n)) return false;
-    if (input.way == Way::InetText) {
+    if (input.method == Method::InetText) {
         const size_t size = parse_address(p, n, parsed);
         if (!size) return no(input, p, n, "is not an IP address");
         p = parsed;
@@ -386,7 +386,7 @@ bool Encoder::duration(const Input& input, int64_t i) {
 // Appends varint and decimal, from integers, decimals and text.
 bool Encoder::number(const Input& input, int64_t i) {
     const Source& source = *input.how->source;
-    const bool is_decimal = input.way == Way::Decimal;
+    const bool is_decimal = input.method == Method::Decimal;
     if (source.shape == Shape::Text) {
         const uint8_t* p = nullptr;
         size_t n = 0;
@@ -487,8 +487,8 @@ bool Encoder::fields(const Input& input, int64_t i) {
 
 // Append numbers unchanged, in one loop. False, with nothing written, if the element-wise conversion is needed.
 bool Encoder::packed(const Input& items, int64_t first, int64_t count) {
-    if (items.validity || (items.way != Way::Four && items.way != Way::Eight)) return false;
-    const size_t width = items.way == Way::Four ? 4 : 8;
+    if (items.validity || (items.method != Method::Four && items.method != Method::Eight)) return false;
+    const size_t width = items.method == Method::Four ? 4 : 8;
     uint8_t* to = out_.extend(static_cast<size_t>(count) * width);
     if (!to) return false;
     for (int64_t k = 0; k < count; ++k, to += width) {
@@ -520,8 +520,8 @@ bool Encoder::vector(const Input& input, int64_t i) {
 // Append an element: without a prefix if its type has one size, else behind its length.
 bool Encoder::element(const Input& input, int64_t i, bool with_length) {
     if (input.is_null(i)) return trouble_.no("the elements of a vector cannot be null");
-    if (input.way == Way::Runs) return element(input.children[0], run_of(input, i), with_length);
-    if (input.way == Way::Dictionary) {
+    if (input.method == Method::Runs) return element(input.children[0], run_of(input, i), with_length);
+    if (input.method == Method::Dictionary) {
         int64_t index = 0;
         return index_of(input, i, index) && element(input.children[0], index, with_length);
     }

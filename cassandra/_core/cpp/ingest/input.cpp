@@ -158,7 +158,7 @@ bool ArrayReader::read_runs() {
     const ArrowArray& ends = *array_.children[0];
     const Source& type = source_.children[0];
     Conversion plain;
-    plain.way = Way::Integer;
+    plain.method = Method::Integer;
     plain.source = &type;
     out_.children.resize(2);
     if (!read_array(plain, ends, 0, out_.children[1], problem_)) return false;
@@ -177,8 +177,8 @@ bool ArrayReader::read_runs() {
 
 bool ArrayReader::read(int64_t needed) {
     out_.how = &how_;
-    out_.way = how_.way;
-    if (how_.way == Way::Sealed) {
+    out_.method = how_.method;
+    if (how_.method == Method::Sealed) {
         out_.children.resize(1);
         return read_array(how_.children[0], array_, needed, out_.children[0], problem_);
     }
@@ -189,16 +189,16 @@ bool ArrayReader::read(int64_t needed) {
     out_.offset = array_.offset;
     out_.length = array_.length;
     if (!read_validity() || !read_values()) return false;
-    switch (how_.way) {
-        case Way::Dictionary:
+    switch (how_.method) {
+        case Method::Dictionary:
             out_.children.resize(1);
             return read_array(how_.children[0], *array_.dictionary, 0, out_.children[0], problem_);
-        case Way::Runs: return read_runs();
-        case Way::List:
-        case Way::Map:
-        case Way::Vector: return read_list();
-        case Way::Pair:
-        case Way::Struct: return read_children(how_.children, end());
+        case Method::Runs: return read_runs();
+        case Method::List:
+        case Method::Map:
+        case Method::Vector: return read_list();
+        case Method::Pair:
+        case Method::Struct: return read_children(how_.children, end());
         default: return true;
     }
 }
@@ -215,7 +215,7 @@ namespace {
 
 // All data of one batch. Each structure may be moved and released separately; the last one frees it.
 struct Loan {
-    Lent root;
+    Borrowed root;
     void* owner = nullptr;
     void (*let_go)(void*) = nullptr;
     std::atomic<int64_t> refs{0};
@@ -241,8 +241,8 @@ void release(Structure* which) {
     if (loan->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete loan;
 }
 
-void fill(Loan& loan, Lent& lent, ArrowSchema& schema, ArrowArray& array) {
-    const size_t count = lent.children.size();
+void fill(Loan& loan, Borrowed& borrowed, ArrowSchema& schema, ArrowArray& array) {
+    const size_t count = borrowed.children.size();
     loan.array_lists.emplace_back(new ArrowArray*[count + 1]);
     loan.schema_lists.emplace_back(new ArrowSchema*[count + 1]);
     ArrowArray** const arrays = loan.array_lists.back().get();
@@ -250,18 +250,18 @@ void fill(Loan& loan, Lent& lent, ArrowSchema& schema, ArrowArray& array) {
     for (size_t i = 0; i < count; ++i) {
         arrays[i] = loan.arrays.emplace_back(new ArrowArray{}).get();
         schemas[i] = loan.schemas.emplace_back(new ArrowSchema{}).get();
-        fill(loan, lent.children[i], *schemas[i], *arrays[i]);
+        fill(loan, borrowed.children[i], *schemas[i], *arrays[i]);
     }
-    schema.format = lent.format.c_str();
-    schema.name = lent.name.c_str();
+    schema.format = borrowed.format.c_str();
+    schema.name = borrowed.name.c_str();
     schema.flags = columns::kNullable;
     schema.n_children = array.n_children = static_cast<int64_t>(count);
     schema.children = schemas;
     array.children = arrays;
-    array.length = lent.length;
-    array.null_count = lent.has_nulls ? -1 : 0;
-    array.n_buffers = static_cast<int64_t>(lent.buffers.size());
-    array.buffers = lent.buffers.data();
+    array.length = borrowed.length;
+    array.null_count = borrowed.has_nulls ? -1 : 0;
+    array.n_buffers = static_cast<int64_t>(borrowed.buffers.size());
+    array.buffers = borrowed.buffers.data();
     schema.private_data = array.private_data = &loan;
     schema.release = release<ArrowSchema>;
     array.release = release<ArrowArray>;
@@ -270,7 +270,7 @@ void fill(Loan& loan, Lent& lent, ArrowSchema& schema, ArrowArray& array) {
 
 }  // namespace
 
-void lend(std::vector<Lent> columns, int64_t length, void* owner, void (*let_go)(void*), ArrowSchema& schema, ArrowArray& array) {
+void lend(std::vector<Borrowed> columns, int64_t length, void* owner, void (*let_go)(void*), ArrowSchema& schema, ArrowArray& array) {
     auto loan = std::make_unique<Loan>();
     loan->root.format = "+s";
     loan->root.length = length;

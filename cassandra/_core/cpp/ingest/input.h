@@ -22,7 +22,7 @@ T load(const uint8_t* p, int64_t i) {
 }
 
 struct Input {
-    Way way = Way::Nulls;
+    Method method = Method::Nulls;
     Layout layout = Layout::Fixed;
     uint8_t width = 0;         // bytes of a number
     int64_t offset = 0;        // of the array: added to every index below
@@ -40,7 +40,7 @@ struct Input {
 
     bool is_null(int64_t i) const {
         i += offset;
-        return validity ? !(validity[i / 8] >> (i % 8) & 1) : way == Way::Nulls;
+        return validity ? !(validity[i / 8] >> (i % 8) & 1) : method == Method::Nulls;
     }
     template <typename T>
     T at(int64_t i) const {
@@ -59,15 +59,15 @@ bool read_array(const Conversion& how, const ArrowArray& array, int64_t needed, 
 //
 // The owner of the buffers is released with the last of the structures, in the thread that releases it.
 
-struct Lent {
+struct Borrowed {
     std::string name, format;
     int64_t length = 0;
     bool has_nulls = false;
     std::vector<const void*> buffers;
-    std::vector<Lent> children;
+    std::vector<Borrowed> children;
 };
 
 // Exports a struct of *columns*, and its schema. Throws std::bad_alloc; *owner* is not taken then.
-void lend(std::vector<Lent> columns, int64_t length, void* owner, void (*let_go)(void*), ArrowSchema& schema, ArrowArray& array);
+void lend(std::vector<Borrowed> columns, int64_t length, void* owner, void (*let_go)(void*), ArrowSchema& schema, ArrowArray& array);
 
 }  // namespace fastcql::ingest

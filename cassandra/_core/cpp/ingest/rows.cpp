@@ -227,7 +227,7 @@ std::shared_ptr<const Reading> Reading::make(
         return nullptr;
     }
     made->plan_ = plan;
-    made->row_.way = Way::Struct;
+    made->row_.method = Method::Struct;
     made->row_.source = &made->source_;
     return made->find_columns(others_are_ignored, problems) ? made : nullptr;
 }
@@ -299,7 +299,7 @@ bool Rows::put_column(size_t i, int64_t row, ByteBuffer& out) {
         out.put32(kUnset);
         return !out.failed();
     }
-    if (column.way == Way::Sealed) return put_sealed(i, input_.offset + row, out);
+    if (column.method == Method::Sealed) return put_sealed(i, input_.offset + row, out);
     return Encoder(out, trouble_).cell(column, input_.offset + row, plan_.nulls_are_unset ? kUnset : kNull);
 }
 

@@ -30,41 +30,41 @@ private:
     std::vector<std::string>& problems_;
 };
 
-Way way_of_width(size_t width) {
-    return width == 1 ? Way::One : width == 2 ? Way::Two : width == 4 ? Way::Four : Way::Eight;
+Method method_of_width(size_t width) {
+    return width == 1 ? Method::One : width == 2 ? Method::Two : width == 4 ? Method::Four : Method::Eight;
 }
 
 bool is_number(const Source& source) { return source.shape == Shape::Integer || source.shape == Shape::Floating; }
 
-Way to_integer(const Source& source, uint8_t width) {
-    if (source.shape == Shape::Decimal && source.scale == 0) return Way::Integer;
-    if (source.shape != Shape::Integer) return Way::Nulls;
-    return source.width == width && source.is_signed ? way_of_width(width) : Way::Integer;
+Method to_integer(const Source& source, uint8_t width) {
+    if (source.shape == Shape::Decimal && source.scale == 0) return Method::Integer;
+    if (source.shape != Shape::Integer) return Method::Nulls;
+    return source.width == width && source.is_signed ? method_of_width(width) : Method::Integer;
 }
 
-Way to_floating(const Source& source, uint8_t width) {
-    if (!is_number(source)) return Way::Nulls;
-    if (source.shape == Shape::Floating && source.width == width) return way_of_width(width);
-    return width == 4 ? Way::Float : Way::Double;
+Method to_floating(const Source& source, uint8_t width) {
+    if (!is_number(source)) return Method::Nulls;
+    if (source.shape == Shape::Floating && source.width == width) return method_of_width(width);
+    return width == 4 ? Method::Float : Method::Double;
 }
 
-Way to_uuid(const Source& source) {
-    if (source.shape == Shape::Text) return Way::UuidText;
-    if (source.shape != Shape::Binary) return Way::Nulls;
-    if (source.layout != Layout::Fixed) return Way::UuidBytes;
-    return source.size == 16 ? Way::Sixteen : Way::Nulls;
+Method to_uuid(const Source& source) {
+    if (source.shape == Shape::Text) return Method::UuidText;
+    if (source.shape != Shape::Binary) return Method::Nulls;
+    if (source.layout != Layout::Fixed) return Method::UuidBytes;
+    return source.size == 16 ? Method::Sixteen : Method::Nulls;
 }
 
-Way to_inet(const Source& source) {
-    if (source.shape == Shape::Text) return Way::InetText;
-    if (source.shape != Shape::Binary) return Way::Nulls;
+Method to_inet(const Source& source) {
+    if (source.shape == Shape::Text) return Method::InetText;
+    if (source.shape != Shape::Binary) return Method::Nulls;
     const bool fits = source.layout != Layout::Fixed || source.size == 4 || source.size == 16;
-    return fits ? Way::InetBytes : Way::Nulls;
+    return fits ? Method::InetBytes : Method::Nulls;
 }
 
-Way to_timestamp(const Source& source) {
-    if (source.shape == Shape::Timestamp) return source.unit == 1000 ? Way::Eight : Way::Timestamp;
-    return source.shape == Shape::Date ? Way::Timestamp : Way::Nulls;
+Method to_timestamp(const Source& source) {
+    if (source.shape == Shape::Timestamp) return source.unit == 1000 ? Method::Eight : Method::Timestamp;
+    return source.shape == Shape::Date ? Method::Timestamp : Method::Nulls;
 }
 
 // True without a zone, or with one in which days begin as in UTC.
@@ -77,9 +77,9 @@ bool is_utc(const Source& source) {
     return false;
 }
 
-Way to_date(const Source& source) {
-    if (source.shape == Shape::Date) return source.width == 4 ? Way::Day : Way::Date;
-    return source.shape == Shape::Timestamp && is_utc(source) ? Way::Date : Way::Nulls;
+Method to_date(const Source& source) {
+    if (source.shape == Shape::Date) return source.width == 4 ? Method::Day : Method::Date;
+    return source.shape == Shape::Timestamp && is_utc(source) ? Method::Date : Method::Nulls;
 }
 
 bool is_exact_number(const Source& source) {
@@ -87,7 +87,7 @@ bool is_exact_number(const Source& source) {
 }
 
 // Conversion to a type without parameters; Nulls if there is none.
-Way scalar_way(Cql cql, const Source& source) {
+Method scalar_method(Cql cql, const Source& source) {
     switch (cql) {
         case Cql::Tinyint: return to_integer(source, 1);
         case Cql::Smallint: return to_integer(source, 2);
@@ -95,23 +95,23 @@ Way scalar_way(Cql cql, const Source& source) {
         case Cql::Bigint: return to_integer(source, 8);
         case Cql::Float: return to_floating(source, 4);
         case Cql::Double: return to_floating(source, 8);
-        case Cql::Boolean: return source.shape == Shape::Boolean ? Way::Boolean : Way::Nulls;
+        case Cql::Boolean: return source.shape == Shape::Boolean ? Method::Boolean : Method::Nulls;
         case Cql::Text:
-        case Cql::Varchar: return source.shape == Shape::Text ? Way::Text : Way::Nulls;
-        case Cql::Ascii: return source.shape == Shape::Text ? Way::Ascii : Way::Nulls;
+        case Cql::Varchar: return source.shape == Shape::Text ? Method::Text : Method::Nulls;
+        case Cql::Ascii: return source.shape == Shape::Text ? Method::Ascii : Method::Nulls;
         case Cql::Custom:
-        case Cql::Blob: return source.shape == Shape::Binary ? Way::Bytes : Way::Nulls;
+        case Cql::Blob: return source.shape == Shape::Binary ? Method::Bytes : Method::Nulls;
         case Cql::Uuid:
         case Cql::Timeuuid: return to_uuid(source);
         case Cql::Inet: return to_inet(source);
         case Cql::Timestamp: return to_timestamp(source);
         case Cql::Date: return to_date(source);
-        case Cql::Time: return source.shape == Shape::Time ? Way::Time : Way::Nulls;
+        case Cql::Time: return source.shape == Shape::Time ? Method::Time : Method::Nulls;
         case Cql::Duration:
-            return source.shape >= Shape::Elapsed && source.shape <= Shape::MonthDayNano ? Way::Duration : Way::Nulls;
-        case Cql::Varint: return is_exact_number(source) ? Way::Varint : Way::Nulls;
-        case Cql::Decimal: return is_exact_number(source) ? Way::Decimal : Way::Nulls;
-        default: return Way::Nulls;
+            return source.shape >= Shape::Elapsed && source.shape <= Shape::MonthDayNano ? Method::Duration : Method::Nulls;
+        case Cql::Varint: return is_exact_number(source) ? Method::Varint : Method::Nulls;
+        case Cql::Decimal: return is_exact_number(source) ? Method::Decimal : Method::Nulls;
+        default: return Method::Nulls;
     }
 }
 
@@ -128,7 +128,7 @@ bool Matcher::mismatch(const Target& target, const Source& source, const std::st
 
 bool Matcher::indirect(const Target& target, const Source& source, const std::string& path, Conversion& out) {
     const bool is_dictionary = source.shape == Shape::Dictionary;
-    out.way = is_dictionary ? Way::Dictionary : Way::Runs;
+    out.method = is_dictionary ? Method::Dictionary : Method::Runs;
     out.children.resize(1);
     out.children[0].from = is_dictionary ? 0 : 1;
     return match(target, source.children[is_dictionary ? 0 : 1], path, out.children[0]);
@@ -137,7 +137,7 @@ bool Matcher::indirect(const Target& target, const Source& source, const std::st
 // Values of the inner type, which a cipher encrypts; extension metadata of the source is ignored.
 bool Matcher::encrypted(const Target& target, const Source& source, const std::string& path, Conversion& out) {
     if (target.children.empty()) return mismatch(target, source, path);
-    out.way = Way::Sealed;
+    out.method = Method::Sealed;
     out.children.resize(1);
     out.children[0].from = 0;
     return match(target.children[0], source, path, out.children[0]);
@@ -148,7 +148,7 @@ bool Matcher::items(const Target& target, const Source& source, const std::strin
     const bool is_vector = target.cql == Cql::Vector;
     if (source.shape != Shape::List) return mismatch(target, source, path);
     if (is_vector && source.layout == Layout::Fixed && source.size != target.dimensions) return mismatch(target, source, path);
-    out.way = is_vector ? Way::Vector : Way::List;
+    out.method = is_vector ? Method::Vector : Method::List;
     out.children.resize(1);
     out.children[0].from = 0;
     return match(target.children[0], source.children[0], path + ", items", out.children[0]);
@@ -159,10 +159,10 @@ bool Matcher::pairs(const Target& target, const Source& source, const std::strin
     const bool is_list = source.shape == Shape::List && source.children[0].shape == Shape::Struct;
     if (source.shape != Shape::Map && !(is_list && source.children[0].children.size() == 2)) return mismatch(target, source, path);
     const Source& entries = source.children[0];
-    out.way = Way::Map;
+    out.method = Method::Map;
     out.children.resize(1);
     Conversion& pair = out.children[0];
-    pair.way = Way::Pair;
+    pair.method = Method::Pair;
     pair.from = 0;
     pair.target = &target;
     pair.source = &entries;
@@ -176,7 +176,7 @@ bool Matcher::pairs(const Target& target, const Source& source, const std::strin
 bool Matcher::by_position(const Target& target, const Source& source, const std::string& path, Conversion& out) {
     const size_t count = target.children.size();
     if (source.shape != Shape::Struct || source.children.size() != count) return mismatch(target, source, path);
-    out.way = Way::Struct;
+    out.method = Method::Struct;
     out.children.resize(count);
     bool fits = true;
     for (size_t i = 0; i < count; ++i) {
@@ -189,7 +189,7 @@ bool Matcher::by_position(const Target& target, const Source& source, const std:
 
 bool Matcher::by_name(const Target& target, const Source& source, const std::string& path, Conversion& out) {
     if (source.shape != Shape::Struct) return mismatch(target, source, path);
-    out.way = Way::Struct;
+    out.method = Method::Struct;
     out.children.resize(target.children.size());
     for (size_t i = 0; i < target.children.size(); ++i) out.children[i].target = &target.children[i];
     bool fits = true;
@@ -224,9 +224,9 @@ bool Matcher::match(const Target& target, const Source& source, const std::strin
         case Cql::Map: return pairs(target, source, path, out);
         case Cql::Tuple: return by_position(target, source, path, out);
         case Cql::Udt: return by_name(target, source, path, out);
-        default: out.way = scalar_way(target.cql, source);
+        default: out.method = scalar_method(target.cql, source);
     }
-    return out.way != Way::Nulls || mismatch(target, source, path);
+    return out.method != Method::Nulls || mismatch(target, source, path);
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ bool read_schema(const ArrowSchema& schema, Source& out, std::string& problem, i
 
 // ---- conversion of an Arrow type to a CQL type: decided once for a schema
 
-enum class Way : uint8_t {
+enum class Method : uint8_t {
     Nulls,       // null values only
     Dictionary,  // the value of the only child at the index
     Runs,        // the value of the only child for the run
@@ -114,7 +114,7 @@ enum class Way : uint8_t {
 };
 
 struct Conversion {
-    Way way = Way::Nulls;
+    Method method = Method::Nulls;
     int32_t from = -1;  // index of the source's child; -1: none, all values are null
     const Target* target = nullptr;
     const Source* source = nullptr;

@@ -159,7 +159,7 @@ void Channel::on_attention() {
     if (wanted & kFlush) reactor_->mark_dirty(*this);
 }
 
-// Unlocks, and notifies the role holder if there is work for it.
+// Unlocks, and notifies the owner if there is work for it.
 void Channel::leave(Lock& lock) {
     if (!lock.owns_lock()) return;  // a child forked meanwhile
     const bool post = wanted_attention_ != 0 && !attention_posted_;
@@ -184,7 +184,7 @@ void Channel::begin_closing(Ref<Reason> reason) {
     ask(kClose);
 }
 
-// By the role holder. Without effect if the channel was closed already: the command to clean up is scheduled.
+// By the owner. Without effect if the channel was closed already: the command to clean up is scheduled.
 void Channel::fail(Reason::Kind kind, std::string message, int error) {
     {
         Lock lock(mutex_);
@@ -227,7 +227,7 @@ void Channel::fail(const Fault& fault) {
 void Channel::finish_close(Ref<Reason> reason) {
     if (registered_ && interest_ != 0) reactor_->poller().remove(fd_);
     registered_ = false;
-    if (paused_.exchange(false, std::memory_order_relaxed)) reactor_->intake().nudge();
+    if (paused_.exchange(false, std::memory_order_relaxed)) reactor_->receive_buffer().nudge();
     armed_scan_ = kNever;
     auto closing = std::make_unique<ChannelClosing>();
     {
@@ -235,7 +235,7 @@ void Channel::finish_close(Ref<Reason> reason) {
         state_.store(State::Closed, std::memory_order_release);
         take_requests(*closing);
         if (!filter_started_) close_descriptor();  // else after the filter's last bytes
-        promised_ = false;
+        scheduled_ = false;
         queue_ = WriteQueue();
     }
     // A closed channel that is still referenced needs none of these.

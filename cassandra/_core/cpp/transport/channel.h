@@ -5,7 +5,7 @@
 //   Connecting   the socket is not writable yet
 //   Filtering    the byte filter (TLS) shakes hands
 //   Open         frames flow
-//   Closing      no more requests; the role holder cleans up
+//   Closing      no more requests; the owner cleans up
 //   Closed       removed from the poller; every request has its outcome scheduled
 //
 // Ownership:
@@ -14,18 +14,18 @@
 //   writing_     (guarded by mutex_) its setter owns wire_ and the filter, and may call send() without the mutex.
 //                Other threads put their frames into the queue meanwhile; the owner checks the queue again before it
 //                stops. So no thread waits for another thread's system call, and frames that meet there are sent
-//                together. A role holder with input for the filter leaves it in the stash, and is notified when the
+//                together. The owner with input for the filter leaves it in the stash, and is notified when the
 //                owner has finished.
-//   role holder  the thread that runs the reactor at present: owns all receiving, and the poller.
+//   owner  the thread that runs the reactor at present: owns all receiving, and the poller.
 //
-// Data that has to be encrypted or compressed needs the runtime lock: the role holder does that in a task of the
+// Data that has to be encrypted or compressed needs the runtime lock: the owner does that in a task of the
 // reactor; any other thread, which comes from the runtime, takes the lock itself.
 //
 // Queued frames are always sent: outbound.h has the invariant and the argument. A response counts from its arrival: its
 // time is that of the read which received it (Outcome::arrived), and before a request fails at its deadline all bytes
 // available on the socket are read (on_scan), even if the client itself was delayed.
 //
-// All transitions are made by the role holder, except the one to Closing, which any thread may make.
+// All transitions are made by the owner, except the one to Closing, which any thread may make.
 #pragma once
 
 #include <atomic>
@@ -89,7 +89,7 @@ public:
     // needs_runtime_output() the caller has the runtime lock, or may take it. Only Accepted changes any state.
     Submitted submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
                      double timeout, bool later = false) noexcept;
-    // Sends the queue; called by the thread that took the channel from the list of the unsent.
+    // Sends the queue; called by the thread that took the channel from the flush list.
     void send_queued();
     // Orphans a request, and closes the channel if its current keyspace becomes unknown by that; the caller drops the
     // stream's reference. False if the response has arrived already: the stream may carry another request by now, so
@@ -115,7 +115,7 @@ public:
     // For requests in the admission queue: notify *waiter* when the state changes, unless there is a free stream (or
     // the channel is closed). The limit is checked separately.
     Wait wait_for_stream(Operation* waiter) noexcept;
-    void end_line() noexcept;
+    void end_queue() noexcept;
     // Between the two only the driver's own requests are accepted: the keyspace of the session is about to change. They
     // nest.
     void hold() noexcept;
@@ -131,7 +131,7 @@ public:
     bool socket_name(bool peer, SocketAddress* address) noexcept;
     Reactor& reactor() noexcept { return *reactor_; }
 
-    // --- role holder ---
+    // --- owner ---
 
     void set_rules(EnvelopeRules rules) noexcept { splitter_.rules = rules; }
     void set_peek(Peek peek) noexcept { peek_ = peek; }
@@ -163,7 +163,7 @@ public:
     bool resume();
     // Inside the runtime lock.
     void runtime_input();
-    // On interruptible threads, where input of the filter is filtered without the role; see inbound.cpp.
+    // On interruptible threads, where input of the filter is filtered without ownership; see inbound.cpp.
     bool lends() const { return lends_ && !stash_end_; }
     bool lend();
     bool feed_filter();
@@ -183,12 +183,12 @@ public:
     bool listed_dirty = false;
     bool listed_runtime_flush = false;
     bool listed_runtime_input = false;
-    Channel* next_unsent = nullptr;  // guarded by the list that it is in
+    Channel* next_to_flush = nullptr;  // guarded by the list that it is in
     Channel* next_attended = nullptr;
 
 private:
     using Lock = std::unique_lock<std::mutex>;
-    // Tasks requested from the role holder.
+    // Tasks requested from the owner.
     enum Attention : uint32_t {
         kClose = 1,
         kInterest = 2,
@@ -284,14 +284,14 @@ private:
     Ref<Reason> reason_;
     StreamIds ids_;
     std::vector<StreamEntry> entries_;
-    Line line_;
+    Admission admission_;
     int held_ = 0;
     Ref<Limit> limit_;
     Nanos scan_at_ = kNever;
     static constexpr Nanos kPatient = kNever / 2;  // off: no call is made; half of kNever, so that sums do not overflow
     Nanos patience_ = kPatient;
     WriteQueue queue_;
-    bool promised_ = false;  // in the list of the unsent, or taken from it by a sender
+    bool scheduled_ = false;  // in the flush list, or taken from it by a sender
     bool writing_ = false;
     bool input_waits_ = false;  // for writing_, with input for the filter
     bool blocked_ = false;  // the socket takes no more; the poller waits for it
@@ -310,9 +310,9 @@ private:
     std::atomic<uint64_t> bytes_sent_{0};
     std::atomic<uint64_t> bytes_received_{0};
     std::atomic<Nanos> last_received_{0};
-    std::atomic<bool> paused_{false};  // reading is paused for lack of memory; changed by the role holder
+    std::atomic<bool> paused_{false};  // reading is paused for lack of memory; changed by the owner
 
-    // Owned by the role holder.
+    // Owned by the owner.
     const Nanos connect_deadline_;
     uint32_t interest_ = 0;
     bool registered_ = false;

@@ -11,7 +11,7 @@ struct Counters {
     std::atomic<int64_t> reactors{0};
     std::atomic<int64_t> channels{0};
     std::atomic<int64_t> timers{0};
-    std::atomic<int64_t> loop_queues{0};
+    std::atomic<int64_t> completion_queues{0};
 #ifdef CQL_DEBUG
     std::atomic<int64_t> operations{0};
     std::atomic<int64_t> frames{0};    // Frame objects of the runtime's language

@@ -54,7 +54,7 @@ inline Failure* make_failure(int kind, bool sent, const std::string& message, Re
 inline std::vector<std::pair<std::string, int64_t>> counter_values() {
     return {
         {"reactors", counters.reactors},     {"channels", counters.channels},
-        {"timers", counters.timers},         {"loop_queues", counters.loop_queues},
+        {"timers", counters.timers},         {"completion_queues", counters.completion_queues},
 #ifdef CQL_DEBUG
         {"operations", counters.operations}, {"frames", counters.frames},
         {"requests", counters.requests},

@@ -35,8 +35,8 @@ public:
             credit_ = 0;
         }
     }
-    // The host reported overload for a request sent at *sent*, which is gone. Requests that were in flight together halve
-    // the window once.
+    // The host reported overload for a request sent at *sent*, which is gone. Requests that were in flight together
+    // halve the window once.
     void congested(Nanos sent, Nanos now) noexcept {
         if (sent < cut_at_) return;
         size_ = std::max(kLeast, size_ / 2);

@@ -2,11 +2,11 @@
 //
 // Some input passes through the runtime: a byte filter (TLS), a decompressor.
 //
-// The filter, and the data in it (feeding_, plain_, fault_, wire_), belong to the setter of writing_: the role holder
-// for input, the sender for output. plain_ and fault_ pass to the role holder when that is finished.
+// The filter, and the data in it (feeding_, plain_, fault_, wire_), belong to the setter of writing_: the owner
+// for input, the sender for output. plain_ and fault_ pass to the owner when that is finished.
 //
 // A runtime that interrupts threads may run foreign code, signal handlers, at the end of a call of the filter. Such a
-// thread releases the role meanwhile (lend): the reactor continues, regardless of the handler and its duration. A
+// thread releases ownership meanwhile (lend): the reactor continues, regardless of the handler and its duration. A
 // handler that waits for an operation gives the filter back before (give_back); its caller finds lease_ changed, and
 // returns without access to any state. So does the child if the handler forks. A handler that waits for anything else
 // keeps the filter until it returns, like one that works for long: then requests on this connection end at their
@@ -60,7 +60,7 @@ void Channel::after_input() {
     if (scan_waits_) on_scan(monotonic_now());
 }
 
-// By the role holder: gives this thread the filter, with all its input. False while another thread has it: the reactor
+// By the owner: gives this thread the filter, with all its input. False while another thread has it: the reactor
 // is notified when that thread has finished.
 bool Channel::take_input() {
     Lock lock(mutex_);
@@ -74,7 +74,7 @@ bool Channel::take_input() {
 
 bool Channel::lend() { return !closed() && (input_lent_ = take_input()); }
 
-// Inside the runtime lock, with the filter, which it releases; by the role holder, or without the role if the filter
+// Inside the runtime lock, with the filter, which it releases; by the owner, or without ownership if the filter
 // was lent. Output before a reason is to be delivered. False: the filter was given back, and its data belong to another
 // thread.
 bool Channel::feed_filter() {
@@ -98,7 +98,7 @@ bool Channel::feed_filter() {
     return !reactor_->foreign();
 }
 
-// By the role holder, inside the runtime lock: delivers the output of the filter.
+// By the owner, inside the runtime lock: delivers the output of the filter.
 void Channel::filtered() {
     input_lent_ = false;
     if (closed()) return;
@@ -114,7 +114,7 @@ void Channel::filtered() {
     after_input();
 }
 
-// After feed_filter(), by a thread that does not get the role again.
+// After feed_filter(), by a thread that does not get ownership again.
 void Channel::post_input() {
     Lock lock(mutex_);
     ask(kInput);
@@ -163,15 +163,15 @@ constexpr int kReceiveRounds = 4;  // per turn, so that a busy peer does not sta
 // True if there may be more input.
 bool Channel::receive() {
     for (int round = 0; round < kReceiveRounds && !closed() && !paused_; ++round) {
-        Intake& intake = reactor_->intake();
-        if (!intake.admits()) return receive_held();
+        ReceiveBuffer& receive_buffer = reactor_->receive_buffer();
+        if (!receive_buffer.admits()) return receive_held();
         size_t direct_size = 0;
         uint8_t* direct = filter || !stash_.empty() ? nullptr
                           : decoder_                ? decoder_->direct(splitter_, &direct_size)
                                              : splitter_.direct(&direct_size);
-        const Intake::Room room = intake.room(Arena::AtLimit::Keep);
+        const ReceiveBuffer::Room room = receive_buffer.room(Arena::AtLimit::Keep);
         if (!room.data) {
-            if (!intake.admits()) return receive_held();
+            if (!receive_buffer.admits()) return receive_held();
             fail(Reason::Kind::System, "receive", ENOMEM);
             return false;
         }
@@ -193,7 +193,7 @@ bool Channel::receive() {
             }
             size -= part;
         }
-        intake.used(size);
+        receive_buffer.used(size);
         accept_bytes(room.data, size, room.block);
         if (!full) return false;
     }
@@ -213,11 +213,11 @@ bool Channel::receive_held() {
     }
     size_t size = 0;
     uint8_t* direct = filter || decoder_ ? nullptr : splitter_.direct_any(&size);
-    Intake::Room room{direct, size, nullptr};
+    ReceiveBuffer::Room room{direct, size, nullptr};
     if (!direct) {
-        room = reactor_->intake().room(Arena::AtLimit::Exceed);
+        room = reactor_->receive_buffer().room(Arena::AtLimit::Exceed);
         const size_t missing = decoder_ ? decoder_->missing() : 0;
-        room.size = std::min(room.size, missing ? missing : Intake::kMinRoom);
+        room.size = std::min(room.size, missing ? missing : ReceiveBuffer::kMinRoom);
     }
     if (!room.data) {
         fail(Reason::Kind::System, "receive", ENOMEM);
@@ -233,7 +233,7 @@ bool Channel::receive_held() {
         splitter_.direct_filled(static_cast<size_t>(result), reactor_->frames);
         complete({});
     } else {
-        reactor_->intake().used(static_cast<size_t>(result));
+        reactor_->receive_buffer().used(static_cast<size_t>(result));
         accept_bytes(room.data, static_cast<size_t>(result), room.block);
     }
     return !closed() && !paused_;
@@ -249,23 +249,23 @@ void Channel::end_of_receiving(ssize_t result) {
 void Channel::pause() {
     if (closed() || paused_.exchange(true, std::memory_order_relaxed)) return;
     update_interest();
-    reactor_->intake().pause(*this);
+    reactor_->receive_buffer().pause(*this);
 }
 
 size_t Channel::wanted() const {
-    return closed() ? 0 : splitter_.waiting() ? splitter_.wanted() : Intake::wanted_by_new_input();
+    return closed() ? 0 : splitter_.waiting() ? splitter_.wanted() : ReceiveBuffer::wanted_by_new_input();
 }
 
 bool Channel::resume() {
     if (closed()) return true;
-    Intake& intake = reactor_->intake();
+    ReceiveBuffer& receive_buffer = reactor_->receive_buffer();
     if (splitter_.waiting()) {
-        if (Fault fault = splitter_.ask_again(intake.arena())) {
+        if (Fault fault = splitter_.ask_again(receive_buffer.arena())) {
             fail(fault);
             return true;
         }
         if (splitter_.waiting()) return false;
-    } else if (!intake.admits()) {
+    } else if (!receive_buffer.admits()) {
         return false;
     }
     paused_.store(false, std::memory_order_relaxed);
@@ -306,9 +306,9 @@ void Channel::end_input(Reason::Kind kind, const char* message, int error) {
 size_t Channel::decode(const uint8_t* data, size_t size, Block* owner, void* context) {
     std::vector<Frame>& frames = reactor_->frames;
     size_t used = size;
-    Fault fault = decoder_ ? decoder_->feed(data, size, owner, reactor_->intake().arena(), splitter_, frames,
+    Fault fault = decoder_ ? decoder_->feed(data, size, owner, reactor_->receive_buffer().arena(), splitter_, frames,
                                             reactor_->scratch, context, &used)
-                           : splitter_.feed(data, size, owner, reactor_->intake().arena(), frames);
+                           : splitter_.feed(data, size, owner, reactor_->receive_buffer().arena(), frames);
     complete(std::move(fault));
     if (splitter_.waiting()) pause();
     return used;
@@ -376,16 +376,16 @@ bool Channel::enable_segments(bool compressed) {
 
 // ---- the receive buffer
 
-Intake::Intake(Reactor& reactor, Arena* arena, Nanos warn_after)
+ReceiveBuffer::ReceiveBuffer(Reactor& reactor, Arena* arena, Nanos warn_after)
     : reactor_(reactor), arena_(arena), warn_after_(warn_after) {}
 
-Intake::~Intake() {
+ReceiveBuffer::~ReceiveBuffer() {
     finish();
     if (arena_) arena_->close();
 }
 
 // Room is kept in one slab while nothing pins it, so that its memory stays in cache.
-Intake::Room Intake::room(Arena::AtLimit limit) {
+ReceiveBuffer::Room ReceiveBuffer::room(Arena::AtLimit limit) {
     if (slab_ && !slab_->shared()) used_ = 0;
     if (!slab_ || kSlabSize - used_ < kMinRoom) {
         drop_slab();
@@ -397,18 +397,18 @@ Intake::Room Intake::room(Arena::AtLimit limit) {
     return {slab_->data() + used_, kSlabSize - used_, slab_.get()};
 }
 
-void Intake::drop_slab() {
+void ReceiveBuffer::drop_slab() {
     if (slab_) slab_->kept.store(0, std::memory_order_relaxed);
     slab_ = nullptr;
 }
 
-void Intake::finish() {
+void ReceiveBuffer::finish() {
     drop_slab();
     paused_.clear();
     if (arena_ && arena_->strict) arena_->stop_waiting();
 }
 
-void Intake::pause(Channel& channel) {
+void ReceiveBuffer::pause(Channel& channel) {
     if (paused_.empty()) {
         paused_since_ = monotonic_now();
         warn_at_ = paused_since_ + warn_after_;
@@ -418,12 +418,12 @@ void Intake::pause(Channel& channel) {
     nudge();  // memory may have been returned before wait_for()
 }
 
-void Intake::memory_returned() {
+void ReceiveBuffer::memory_returned() {
     news_.store(true, std::memory_order_seq_cst);
     reactor_.wake();
 }
 
-std::string Intake::turn() {
+std::string ReceiveBuffer::turn() {
     std::string text;
     if (arena_->strict) {
         drop_slab();  // between turns it holds no memory that others wait for
@@ -442,7 +442,7 @@ std::string Intake::turn() {
     return text;
 }
 
-void Intake::resume() {
+void ReceiveBuffer::resume() {
     size_t wanted = SIZE_MAX;
     for (const Ref<Channel>& channel : paused_) wanted = std::min(wanted, channel->wanted());
     arena_->wait_for(wanted, *this);  // wait first, then try
@@ -460,7 +460,7 @@ void Intake::resume() {
     }
 }
 
-std::string Intake::warning(Nanos now) const {
+std::string ReceiveBuffer::warning(Nanos now) const {
     char text[240];
     std::snprintf(text, sizeof text,
                   "%zu connections have not been read from for %.1f s: the strict memory pool of %zu bytes is full. "

@@ -1,5 +1,5 @@
 // The receive buffer of a reactor's channels: the arena of its thread in a memory pool, and the block for the next
-// bytes. Owned by the role holder, unless stated otherwise.
+// bytes. Owned by the owner, unless stated otherwise.
 //
 // At the limit of a strict pool channels are paused: they are not read from until memory was returned. Only bodies that
 // have their memory already are received to their end, so that no waiter waits for another waiter.
@@ -20,13 +20,13 @@ namespace fastcql {
 class Channel;
 class Reactor;
 
-class Intake final : public Arena::Listener {
+class ReceiveBuffer final : public Arena::Listener {
 public:
     // *warn_after*: time for which channels are paused before a warning is logged.
-    Intake(Reactor& reactor, Arena* arena, Nanos warn_after);
-    Intake(const Intake&) = delete;
-    Intake& operator=(const Intake&) = delete;
-    ~Intake();
+    ReceiveBuffer(Reactor& reactor, Arena* arena, Nanos warn_after);
+    ReceiveBuffer(const ReceiveBuffer&) = delete;
+    ReceiveBuffer& operator=(const ReceiveBuffer&) = delete;
+    ~ReceiveBuffer();
 
     // At least kMinRoom bytes, or null without memory.
     struct Room {

@@ -1,4 +1,4 @@
-// Threads that wait for their own responses, and run turns of the reactor meanwhile; and its role. See lead.h.
+// Threads that wait for their own responses, and run turns of the reactor meanwhile; and its ownership. See lead.h.
 #include <algorithm>
 #include <utility>
 
@@ -7,9 +7,9 @@
 
 namespace fastcql {
 
-bool Reactor::may_lead() const { return callers_lead_ && !on_role() && !foreign(); }
+bool Reactor::may_lead() const { return callers_lead_ && !is_owner() && !foreign(); }
 
-// With the role: true if this thread may run the tasks that wait for the runtime. On an interruptible one at most one
+// With ownership: true if this thread may run the tasks that wait for the runtime. On an interruptible one at most one
 // filter's, and only if that filter can be lent.
 bool Reactor::may_run_input() const {
     if (!runtime_->interruptible()) return true;
@@ -24,17 +24,17 @@ bool Reactor::may_run_input() const {
 Waited Reactor::await(Operation& operation, Nanos deadline) noexcept {
     bool refused = false;
     for (;;) {
-        if (!refused && may_lead() && role_.take()) {
+        if (!refused && may_lead() && ownership_.acquire()) {
             Waited waited = Waited::Ready;
             const Led led = lead(operation, deadline, &waited);
             if (led == Led::Done || led == Led::NeedsRuntime) return waited;
             refused = led == Led::Refused;
         }
-        Operation::Sleep sleep(operation, &role_.sleepers);
+        Operation::Sleep sleep(operation, &ownership_.sleepers);
         if (!sleep.needed()) return Waited::Ready;
-        if (role_.is_free()) {  // the holder left before this sleeper was counted
+        if (ownership_.is_free()) {  // the owner left before this sleeper was counted
             if (!refused && may_lead()) continue;
-            role_.claim();
+            ownership_.claim();
         }
         const Nanos now = monotonic_now();
         if (now >= deadline) return Waited::TimedOut;
@@ -45,7 +45,7 @@ Waited Reactor::await(Operation& operation, Nanos deadline) noexcept {
     }
 }
 
-// With the role, which it releases, unless it needs the runtime. The runtime lock is not taken here: while the runtime
+// With ownership, which it releases, unless it needs the runtime. The runtime lock is not taken here: while the runtime
 // shuts down a thread may end in the attempt.
 Reactor::Led Reactor::lead(Operation& operation, Nanos deadline, Waited* waited) {
     uint32_t ticket;
@@ -61,7 +61,7 @@ Reactor::Led Reactor::lead(Operation& operation, Nanos deadline, Waited* waited)
     if (led == Led::NeedsRuntime) {
         *waited = Waited::NeedsRuntime;
     } else {
-        leave_role();
+        release_ownership();
     }
     return led;
 }
@@ -104,10 +104,10 @@ Ref<Channel> Reactor::take_lent() {
     return nullptr;
 }
 
-// Inside the runtime lock, without the role during the part that a handler may interrupt.
+// Inside the runtime lock, without ownership during the part that a handler may interrupt.
 void Reactor::run_lent(Channel& channel) {
     if (!channel.feed_filter()) return;
-    if (!role_.retake()) return channel.post_input();
+    if (!ownership_.reacquire()) return channel.post_input();
     Reactor* const outer = std::exchange(current_, this);
     channel.filtered();
     end_led(outer);
@@ -118,17 +118,17 @@ void Reactor::end_led(Reactor* outer) {
     flush_dirty();
     end_turn();
     current_ = outer;
-    leave_role();
+    release_ownership();
 }
 
-// With the role: true if there is work that a caller must not do, or work for other threads.
+// With ownership: true if there is work that a caller must not do, or work for other threads.
 bool Reactor::for_io() {
     if (drops.empty()) drop_due_ = kNever;
     return stopping_.load(std::memory_order_seq_cst) || !runtime_tasks_.empty() || !filter_tasks_.empty() ||
-           intake_.paused() > 0 || drops_due();
+           receive_buffer_.paused() > 0 || drops_due();
 }
 
-// With the role: true if requests in flight have observers.
+// With ownership: true if requests in flight have observers.
 bool Reactor::watched() {
     if (!watched_.load(std::memory_order_relaxed)) return false;
     watched_.exchange(false, std::memory_order_seq_cst);
@@ -142,67 +142,67 @@ bool Reactor::watched() {
 
 void Reactor::watch() noexcept {
     watched_.exchange(true, std::memory_order_seq_cst);
-    if (role_.is_free()) role_.claim();
+    if (ownership_.is_free()) ownership_.claim();
 }
 
-// The next caller takes the role, unless there is work that cannot wait for it. The I/O thread, which sleeps from now
+// The next caller takes ownership, unless there is work that cannot wait for it. The I/O thread, which sleeps from now
 // on, wakes in time for queued frames; as a rule the thread that queued them is about to send them.
-void Reactor::leave_role() {
-    if (for_io() || (!role_.is_io() && !unsent_.empty()) || role_.crowded() || watched()) {
-        role_.hand_over();
+void Reactor::release_ownership() {
+    if (for_io() || (!ownership_.is_io() && !flush_list_.empty()) || ownership_.crowded() || watched()) {
+        ownership_.hand_over();
         return;
     }
-    role_.leave(next_due());
+    ownership_.release(next_due());
     if (has_commands_.load(std::memory_order_seq_cst) || stopping_.load(std::memory_order_seq_cst) ||
-        watched_.load(std::memory_order_seq_cst) || intake_.news() ||
-        role_.sleepers.load(std::memory_order_seq_cst) > 0)
-        role_.claim();
+        watched_.load(std::memory_order_seq_cst) || receive_buffer_.news() ||
+        ownership_.sleepers.load(std::memory_order_seq_cst) > 0)
+        ownership_.claim();
 }
 
-// ---- the role
+// ---- ownership
 
-bool Role::retake() {
+bool Ownership::reacquire() {
     uint32_t free = kFree;
     return state_.compare_exchange_strong(free, kCaller, std::memory_order_seq_cst);
 }
 
-bool Role::take() {
-    if (!retake()) return false;
+bool Ownership::acquire() {
+    if (!reacquire()) return false;
     leads_.store(leads_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return true;
 }
 
-bool Role::take_back() {
+bool Ownership::take_back() {
     uint32_t free = kFree;
     return state_.compare_exchange_strong(free, kIo, std::memory_order_seq_cst);
 }
 
-void Role::claim() {
+void Ownership::claim() {
     if (take_back()) wake();
 }
 
-void Role::hand_over() {
+void Ownership::hand_over() {
     state_.store(kIo, std::memory_order_seq_cst);
     wake();
 }
 
-void Role::leave(Nanos next_due) {
+void Ownership::release(Nanos next_due) {
     next_due_.store(next_due, std::memory_order_relaxed);
     state_.store(kFree, std::memory_order_seq_cst);
     if (rest_.load(std::memory_order_seq_cst) == kAsleep) wake();
 }
 
-void Role::wake() {
+void Ownership::wake() {
     if (rest_.exchange(kAwake, std::memory_order_seq_cst) != kAwake) unpark_one(&rest_);
 }
 
-bool Role::crowded() {
+bool Ownership::crowded() {
     if (sleepers.load(std::memory_order_seq_cst) == 0) return false;
     others_ = true;
     return true;
 }
 
-bool Role::wanted() {
+bool Ownership::wanted() {
     if (crowded()) return false;
     const Nanos asked_at = asked_at_.load(std::memory_order_relaxed);
     if (asked_at == 0) return false;
@@ -213,28 +213,28 @@ bool Role::wanted() {
     return alone_ == kAlone;
 }
 
-Nanos Role::due(const Unsent& unsent) const {
-    return std::min(next_due_.load(std::memory_order_relaxed), unsent.due());
+Nanos Ownership::due(const FlushList& flush_list) const {
+    return std::min(next_due_.load(std::memory_order_relaxed), flush_list.due());
 }
 
-void Role::rest(const Unsent& unsent) {
+void Ownership::rest(const FlushList& flush_list) {
     int64_t seen = leads();
-    bool led_long = false;  // by the same caller for a whole nap
+    bool led_long = false;  // by the same caller for a whole bounded sleep
     while (!is_io()) {
-        rest_.store(led_long ? kAsleep : kNapping, std::memory_order_seq_cst);
+        rest_.store(led_long ? kAsleep : kBoundedSleep, std::memory_order_seq_cst);
         const uint32_t state = state_.load(std::memory_order_seq_cst);
-        Nanos nap = kGrace;
+        Nanos limit = kGrace;
         if (state == kFree) {
-            nap = std::min(nap, due(unsent) - monotonic_now());
+            limit = std::min(limit, due(flush_list) - monotonic_now());
         } else if (state == kCaller && led_long) {
-            nap = kNever;
+            limit = kNever;
         }
         const bool over =
-            state != kIo && (nap <= 0 || park(rest_, led_long ? kAsleep : kNapping, nap) == Parked::TimedOut);
+            state != kIo && (limit <= 0 || park(rest_, led_long ? kAsleep : kBoundedSleep, limit) == Parked::TimedOut);
         rest_.store(kAwake, std::memory_order_seq_cst);
         const int64_t now = leads();
         const bool led = now != seen;  // the leader handled the work that was due then
-        if (over && (!led || due(unsent) <= monotonic_now()) && take_back()) break;
+        if (over && (!led || due(flush_list) <= monotonic_now()) && take_back()) break;
         led_long = over && !led;
         seen = now;
     }

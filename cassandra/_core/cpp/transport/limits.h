@@ -21,7 +21,7 @@ namespace fastcql {
 // An admission queue, at a channel or at a limit. The runtime keeps the queue itself; here is the waiter that is
 // notified of room, and the flag that sends newcomers to the end of the queue: otherwise they would take every place
 // before the first in the queue wakes up.
-struct Line {
+struct Admission {
     Operation* waiter = nullptr;  // notified once; holds a reference of its runtime object
     bool formed = false;
 };
@@ -50,14 +50,14 @@ public:
     // here. The limits above are checked separately.
     Wait wait(Operation* waiter) noexcept;
     // The runtime's queue is empty.
-    void end_line() noexcept;
+    void end_queue() noexcept;
 
 private:
     const int maximum_;
     const Ref<Limit> parent_;
     SmallLock lock_;
     std::atomic<int> taken_{0};  // written with the lock
-    Line line_;
+    Admission admission_;
 };
 
 }  // namespace fastcql

@@ -22,7 +22,7 @@ bool Operation::wants_dispatch() const {
 // before the waiter checks. Locked.
 bool Operation::signal() {
     signal_.fetch_add(1, std::memory_order_seq_cst);
-    if (leader_ && !leader_->on_role()) leader_->interrupt();
+    if (leader_ && !leader_->is_owner()) leader_->interrupt();
     if (counted_ > 0) sleepers_->fetch_sub(std::exchange(counted_, 0), std::memory_order_seq_cst);
     return std::exchange(asleep_, 0) > 0;
 }
@@ -50,7 +50,7 @@ void Operation::run_again() {
 }
 
 // Schedules a dispatch. Locked; the caller passes a reference along.
-Next Operation::route(Ref<LoopQueue>* queue) {
+Next Operation::route(Ref<CompletionQueue>* queue) {
     if (queue_ && !must_decide() && !queue_->closed()) {
         dispatching_ = Dispatching::Queued;
         *queue = queue_;
@@ -60,7 +60,7 @@ Next Operation::route(Ref<LoopQueue>* queue) {
     return Next::Dispatch;
 }
 
-Next Operation::deliver(Outcome&& outcome, Ref<LoopQueue>* queue, std::atomic<uint32_t>** sleeper) {
+Next Operation::deliver(Outcome&& outcome, Ref<CompletionQueue>* queue, std::atomic<uint32_t>** sleeper) {
     Outcome unwanted;  // destroyed after the lock
     bool wake = false;
     Next next = Next::Nothing;
@@ -245,7 +245,7 @@ void Operation::end_lead() {
     leader_ = nullptr;
 }
 
-Next Operation::leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queue) noexcept {
+Next Operation::leave_wait(bool abandoned, int* references, Ref<CompletionQueue>* queue) noexcept {
     Guard guard(lock_);
     --waiters_;
     *references = release_references();
@@ -277,7 +277,7 @@ int Operation::rearm() noexcept {
     return references;
 }
 
-Next Operation::set_eager(Ref<LoopQueue>* queue) noexcept {
+Next Operation::set_eager(Ref<CompletionQueue>* queue) noexcept {
     Guard guard(lock_);
     eager_ = true;
     calls_.store(true, std::memory_order_relaxed);
@@ -286,7 +286,7 @@ Next Operation::set_eager(Ref<LoopQueue>* queue) noexcept {
     return Next::Nothing;
 }
 
-Next Operation::attach(Ref<LoopQueue> new_queue, Ref<LoopQueue>* target) noexcept {
+Next Operation::attach(Ref<CompletionQueue> new_queue, Ref<CompletionQueue>* target) noexcept {
     Guard guard(lock_);
     const bool moved = dispatching_ == Dispatching::Queued && new_queue.get() != queue_.get();
     std::swap(queue_, new_queue);  // the old one is released after the lock
@@ -311,7 +311,7 @@ Operation::Begun Operation::begin_dispatch(bool on_loop) noexcept {
     return Begun::Here;
 }
 
-Next Operation::end_dispatch(int* references, Ref<LoopQueue>* queue) noexcept {
+Next Operation::end_dispatch(int* references, Ref<CompletionQueue>* queue) noexcept {
     Guard guard(lock_);
     *references = release_references();
     const bool again = dispatching_ == Dispatching::RunningAgain;
@@ -340,7 +340,7 @@ void Operation::leave_to_parent() noexcept {
     finished_.store(done, std::memory_order_relaxed);
 }
 
-bool LoopQueue::push(Operation* operation, bool* notify) noexcept {
+bool CompletionQueue::push(Operation* operation, bool* notify) noexcept {
     Guard guard(lock_);
     if (closed_) return false;
     try {
@@ -348,39 +348,39 @@ bool LoopQueue::push(Operation* operation, bool* notify) noexcept {
     } catch (const std::bad_alloc&) {
         return false;  // as if it were closed: the caller dispatches it
     }
-    *notify = !std::exchange(rung_, true);
+    *notify = !std::exchange(signalled_, true);
     return true;
 }
 
-void LoopQueue::ring() noexcept {
+void CompletionQueue::signal() noexcept {
     Guard guard(lock_);
-    if (!closed_) bell_.ring();
+    if (!closed_) wake_.signal();
 }
 
-bool LoopQueue::alert() noexcept {
+bool CompletionQueue::alert() noexcept {
     Guard guard(lock_);
     if (closed_) return false;
-    if (!std::exchange(rung_, true)) bell_.ring();
+    if (!std::exchange(signalled_, true)) wake_.signal();
     return true;
 }
 
-void LoopQueue::take_all(std::vector<Operation*>& operations) noexcept {
+void CompletionQueue::take_all(std::vector<Operation*>& operations) noexcept {
     operations.clear();
     Guard guard(lock_);
     if (closed_) return;
-    if (rung_) bell_.silence();
-    rung_ = false;
+    if (signalled_) wake_.drain();
+    signalled_ = false;
     operations.swap(operations_);
 }
 
-void LoopQueue::close(std::vector<Operation*>& operations) noexcept {
+void CompletionQueue::close(std::vector<Operation*>& operations) noexcept {
     Guard guard(lock_);
     closed_ = true;
     operations.swap(operations_);
-    bell_.close();
+    wake_.close();
 }
 
-bool LoopQueue::closed() {
+bool CompletionQueue::closed() {
     Guard guard(lock_);
     return closed_;
 }

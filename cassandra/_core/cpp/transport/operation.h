@@ -30,7 +30,7 @@
 
 namespace fastcql {
 
-class LoopQueue;
+class CompletionQueue;
 class Reactor;
 
 struct Outcome {
@@ -65,8 +65,8 @@ enum class Next : uint8_t {
 
 // The right of a request to places in limits on requests in flight (limits.h).
 enum class Right : uint8_t {
-    Ordinary,  // waits behind the queue
-    InLine,    // was first in the queue
+    Normal,  // waits behind the queue
+    First,    // was first in the queue
     Driver,    // the driver's own, which must always work: not limited, not counted
 };
 
@@ -83,16 +83,16 @@ public:
     void* self = nullptr;
 
     // The right it submits with; unchanged during a submit.
-    Right right = Right::Ordinary;
+    Right right = Right::Normal;
 
-    // True: waiters and event loops take plain results only (RESULT with rows or void, without anything beside, of an
+    // True: waiters and event loops take plain results only (RESULT with rows or void, without anything else, of an
     // operation without callbacks); the I/O thread takes all others, also if threads wait. False: the one waiting
     // thread takes all outcomes. Set before the operation is used.
     bool driver_decides = false;
 
     // Any thread. Takes over one reference of the runtime object. *queue* is set with Next::Enqueue. With *sleeper* the
     // caller wakes the waiter, if that is set, after all its deliveries.
-    Next deliver(Outcome&& outcome, Ref<LoopQueue>* queue, std::atomic<uint32_t>** sleeper = nullptr);
+    Next deliver(Outcome&& outcome, Ref<CompletionQueue>* queue, std::atomic<uint32_t>** sleeper = nullptr);
     // Any thread: takes the oldest outcome. If outcome->holds_reference the caller must drop one.
     bool take(Outcome* outcome) noexcept;
     // Any thread: takes all of them; false if there are none. The caller drops batch->references and then gives the
@@ -113,7 +113,7 @@ public:
     bool enter_wait() noexcept;
     bool still_waiting(uint32_t* ticket = nullptr) noexcept;
     Waited sleep(Nanos deadline) noexcept;  // for a waiter without a reactor
-    Next leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queue) noexcept;
+    Next leave_wait(bool abandoned, int* references, Ref<CompletionQueue>* queue) noexcept;
 
     // A thread that sleeps until an outcome arrives. Until then it counts in *sleepers* (if not null), which must
     // outlive this object.
@@ -150,15 +150,15 @@ public:
 
     // Change the processing thread. For an outcome that is present already the caller adds a reference and performs the
     // returned step.
-    Next set_eager(Ref<LoopQueue>* queue) noexcept;
-    Next attach(Ref<LoopQueue> queue, Ref<LoopQueue>* target) noexcept;
+    Next set_eager(Ref<CompletionQueue>* queue) noexcept;
+    Next attach(Ref<CompletionQueue> queue, Ref<CompletionQueue>* target) noexcept;
 
     // Around a call of _on_outcome. begin is Nothing if there is nothing left to process, and Elsewhere on the thread
     // of an event loop if the I/O thread has to decide: dispatch there, the reference passes on. end may request
     // another dispatch; then the dispatcher's own reference passes on with it. *references* as with leave_wait().
     enum class Begun : uint8_t { Nothing, Here, Elsewhere };
     Begun begin_dispatch(bool on_loop) noexcept;
-    Next end_dispatch(int* references, Ref<LoopQueue>* queue) noexcept;
+    Next end_dispatch(int* references, Ref<CompletionQueue>* queue) noexcept;
 
     // A list of references to be dropped, see DropList. Returns the number to drop, including that of the list.
     Operation* next_drop = nullptr;
@@ -183,7 +183,7 @@ private:
     bool signal();
     void take_locked(Batch* batch) noexcept;
     int release_references();
-    Next route(Ref<LoopQueue>* queue);
+    Next route(Ref<CompletionQueue>* queue);
 
     SmallLock lock_;
     std::atomic<uint32_t> signal_{0};  // changes with every outcome and with finish()
@@ -197,7 +197,7 @@ private:
     std::atomic<bool> calls_{false};
     std::atomic<int>* sleepers_ = nullptr;
     Reactor* leader_ = nullptr;
-    Ref<LoopQueue> queue_;
+    Ref<CompletionQueue> queue_;
     // The oldest outcome, and later ones: of speculative attempts, or of an operation with many requests.
     bool has_first_ = false;
     Outcome first_;
@@ -233,15 +233,15 @@ private:
 };
 
 // Operations of one asyncio loop that have outcomes, and a descriptor that signals them.
-class LoopQueue : public RefCounted<LoopQueue> {
+class CompletionQueue : public RefCounted<CompletionQueue> {
 public:
-    bool open() noexcept { return bell_.open(); }
-    int fd() const noexcept { return bell_.fd(); }
+    bool open() noexcept { return wake_.open(); }
+    int fd() const noexcept { return wake_.fd(); }
 
-    // Takes over a reference of the operation's runtime object. False if closed: nothing was taken. *notify*: ring()
+    // Takes over a reference of the operation's runtime object. False if closed: nothing was taken. *notify*: signal()
     // must follow, once for any number of pushes.
     bool push(Operation* operation, bool* notify) noexcept;
-    void ring() noexcept;
+    void signal() noexcept;
     // Signals an event other than operations. False if closed.
     bool alert() noexcept;
     // Loop thread: takes all queued operations, in order.
@@ -252,10 +252,10 @@ public:
 private:
     SmallLock lock_;
     bool closed_ = false;
-    bool rung_ = false;
+    bool signalled_ = false;
     std::vector<Operation*> operations_;
-    Bell bell_;
-    Counted<&Counters::loop_queues> counted_;
+    WakeDescriptor wake_;
+    Counted<&Counters::completion_queues> counted_;
 };
 
 }  // namespace fastcql

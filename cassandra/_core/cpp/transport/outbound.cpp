@@ -24,8 +24,8 @@ void recycle(Buffer& buffer) {
     if (buffer.capacity() > kKeepCapacity) Buffer().swap(buffer);
 }
 
-constexpr int kCallerBatches = 2;  // sent by a caller, then the role holder takes over
-constexpr int kRoleBatches = 8;
+constexpr int kCallerBatches = 2;  // sent by a caller, then the owner takes over
+constexpr int kOwnerBatches = 8;
 // A request or two with short values: LZ4 saves a few bytes of a packet, if any.
 constexpr size_t kWorthCompressing = 128;
 
@@ -39,7 +39,7 @@ Ref<Reason> out_of_memory() {
 // thread sends itself unless another one is sending: the response to a single request then costs no thread switch.
 void Channel::send_or_hand_over(Lock& lock) {
     if (state() == State::Open) {
-        if (reactor_->on_role()) {
+        if (reactor_->is_owner()) {
             leave(lock);
             reactor_->mark_dirty(*this);
             return;
@@ -51,15 +51,15 @@ void Channel::send_or_hand_over(Lock& lock) {
 
 void Channel::send_queued() {
     Lock lock(mutex_);
-    promised_ = false;
+    scheduled_ = false;
     if (queue_.empty()) return;  // another thread's submit has sent it
     send_or_hand_over(lock);
 }
 
-// The role holder sends the queue; if that needs the runtime lock, in a task that has it.
+// The owner sends the queue; if that needs the runtime lock, in a task that has it.
 void Channel::flush() {
     Lock lock(mutex_);
-    if (!writing_ && !blocked_ && state() < State::Closing) pump(lock, kRoleBatches, RuntimeLock::None);
+    if (!writing_ && !blocked_ && state() < State::Closing) pump(lock, kOwnerBatches, RuntimeLock::None);
     const bool encode = needs_runtime_output() && !writing_ && !blocked_ && state() == State::Open && !queue_.empty();
     leave(lock);
     if (encode) reactor_->mark_dirty(*this);
@@ -68,7 +68,7 @@ void Channel::flush() {
 // Inside the runtime lock.
 void Channel::runtime_flush() {
     Lock lock(mutex_);
-    if (state() == State::Open && !writing_ && !blocked_) pump(lock, kRoleBatches, RuntimeLock::Held);
+    if (state() == State::Open && !writing_ && !blocked_) pump(lock, kOwnerBatches, RuntimeLock::Held);
     leave(lock);
 }
 
@@ -213,10 +213,10 @@ Ref<Reason> Channel::compress(const Buffer& frames, Buffer& out) {
 
 // ---- the flush list
 
-bool Unsent::add(Channel* channel, Nanos now) {
+bool FlushList::add(Channel* channel, Nanos now) {
     {
         std::lock_guard<SmallLock> guard(lock_);
-        channel->next_unsent = head_;
+        channel->next_to_flush = head_;
         if (!head_) since_.store(now, std::memory_order_seq_cst);
         head_ = channel;
         added_.store(added_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -224,41 +224,41 @@ bool Unsent::add(Channel* channel, Nanos now) {
     return !watched_.load(std::memory_order_seq_cst) && !watched_.exchange(true, std::memory_order_seq_cst);
 }
 
-Channel* Unsent::take() {
+Channel* FlushList::take() {
     if (empty()) return nullptr;
     std::lock_guard<SmallLock> guard(lock_);
     since_.store(kNever, std::memory_order_seq_cst);
     return std::exchange(head_, nullptr);
 }
 
-Channel* Unsent::take_for_runtime() {
+Channel* FlushList::take_for_runtime() {
     std::lock_guard<SmallLock> guard(lock_);
-    for (Channel** link = &head_; *link; link = &(*link)->next_unsent) {
+    for (Channel** link = &head_; *link; link = &(*link)->next_to_flush) {
         Channel* const channel = *link;
         if (!channel->needs_runtime_output()) continue;
-        *link = channel->next_unsent;
+        *link = channel->next_to_flush;
         if (!head_) since_.store(kNever, std::memory_order_seq_cst);
         return channel;
     }
     return nullptr;
 }
 
-size_t Unsent::size() {
+size_t FlushList::size() {
     if (empty()) return 0;
     std::lock_guard<SmallLock> guard(lock_);
     size_t found = 0;
-    for (const Channel* channel = head_; channel; channel = channel->next_unsent) ++found;
+    for (const Channel* channel = head_; channel; channel = channel->next_to_flush) ++found;
     return found;
 }
 
-Nanos Unsent::due() const {
+Nanos FlushList::due() const {
     if (!watched()) return kNever;
     const Nanos tick = monotonic_now() + kTick;
     const Nanos since = since_.load(std::memory_order_seq_cst);
     return since == kNever ? tick : std::min(tick, since + kPatience);
 }
 
-Channel* Unsent::tick() {
+Channel* FlushList::tick() {
     if (!watched()) return nullptr;
     const Nanos now = monotonic_now();
     const Nanos since = since_.load(std::memory_order_seq_cst);

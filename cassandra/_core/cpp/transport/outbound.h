@@ -7,18 +7,18 @@
 // (a millisecond together), regardless of the next steps of the thread that queued it; or it fails as not sent. It
 // holds because
 //
-//   1. a channel with such a request is in this list (Channel::promised_ is set), or a thread has taken it from the
+//   1. a channel with such a request is in this list (Channel::scheduled_ is set), or a thread has taken it from the
 //      list and calls send_queued() on it right away. No other state exists: a channel is added with the first request
 //      that is queued, and is removed only when its queue is sent, handed to the thread that is sending at present, or
 //      to the poller that waits for room in the socket; or when it is closed, which fails the requests as not sent.
 //   2. the thread that queued requests takes the list when it has queued all of them (a turn of an event loop, a round
 //      of concurrent requests). That is only for speed: it is not required.
-//   3. while the list is *watched*, the holder of the reactor's role never sleeps for longer than kTick, and takes
-//      entries that have been there for kPatience. add() makes the list non-empty and then sets `watched_`; the holder
+//   3. while the list is *watched*, the owner of the reactor never sleeps for longer than kTick, and takes
+//      entries that have been there for kPatience. add() makes the list non-empty and then sets `watched_`; the owner
 //      clears it and then reads the list (all sequentially consistent), so at least one of both sees the other. A
-//      thread that finds the list unwatched wakes the holder, if that sleeps. A caller that leaves the role while the
-//      list is not empty leaves it to the I/O thread; while the role is free the I/O thread sleeps for no longer than a
-//      tick, nor longer than until an entry was there for kPatience, and then has it again; unless a caller led
+//      thread that finds the list unwatched wakes the owner, if that sleeps. A caller that leaves ownership while the
+//      list is not empty leaves it to the I/O thread; while ownership is free the I/O thread sleeps for no longer than
+//      a tick, nor longer than until an entry was there for kPatience, and then has it again; unless a caller led
 //      meanwhile and no entry was there that long.
 //
 // The list is watched until no entry was added for some ticks: while many requests are queued no thread is woken for
@@ -40,14 +40,14 @@ namespace fastcql {
 
 class Channel;
 
-class Unsent {
+class FlushList {
 public:
     static constexpr Nanos kPatience = kMillisecond / 2;
     static constexpr Nanos kTick = kMillisecond;
 
-    // Any thread; takes over a reference. True: notify the holder of the role.
+    // Any thread; takes over a reference. True: notify the owner.
     bool add(Channel* channel, Nanos now);
-    // Any thread: takes the whole list, linked by next_unsent, with its references. Read the link before sending.
+    // Any thread: takes the whole list, linked by next_to_flush, with its references. Read the link before sending.
     Channel* take();
     // Any thread: one that needs the runtime to send, with its reference; null if there is none.
     Channel* take_for_runtime();
@@ -58,7 +58,7 @@ public:
 
     // Any thread: the time of the next tick; kNever while it is not watched.
     Nanos due() const;
-    // Role holder, once a turn: returns the entries to be sent now, or null.
+    // The owner of the reactor, once a turn: returns the entries to be sent now, or null.
     Channel* tick();
 
 private:
@@ -69,7 +69,7 @@ private:
     std::atomic<Nanos> since_{kNever};  // time of the first entry
     std::atomic<uint32_t> added_{0};
     std::atomic<bool> watched_{false};
-    // Owned by the role holder.
+    // Owned by the owner.
     uint32_t seen_ = 0;
     int idle_ticks_ = 0;
     Nanos tick_at_ = 0;

@@ -29,7 +29,7 @@ Reactor::Reactor(const Runtime& runtime, std::unique_ptr<Poller> poller, const c
       generation_(fork_generation()),
       poller_(std::move(poller)),
       backend_(poller_->name()),
-      intake_(*this, arena, warn_after),
+      receive_buffer_(*this, arena, warn_after),
       callers_lead_(!told_not_to_lead()) {}
 
 Ref<Reactor> Reactor::create(const Runtime& runtime, const char* backend, const char* name,
@@ -50,7 +50,7 @@ Reactor::~Reactor() {
 }
 
 bool Reactor::start() {
-    if (!bell_.open() || !poller_->add(bell_.fd(), kReadable, nullptr)) return false;
+    if (!wake_.open() || !poller_->add(wake_.fd(), kReadable, nullptr)) return false;
     // Signals are for the runtime's threads: a handler must interrupt their waits, not this thread's.
     sigset_t all, before;
     sigfillset(&all);
@@ -83,9 +83,9 @@ void Reactor::main() {
         run_turn();
         if (foreign()) return;  // a callback has forked, and returned in the child
         if (stopped_) break;
-        if (!role_.wanted() || for_io()) continue;
-        leave_role();
-        role_.rest(unsent_);
+        if (!ownership_.wanted() || for_io()) continue;
+        release_ownership();
+        ownership_.rest(flush_list_);
     }
     runtime_->thread_ending();
     let_go();
@@ -98,9 +98,9 @@ void Reactor::let_go() {
     Arena* arena;
     {
         std::lock_guard<std::mutex> guard(commands_mutex_);
-        bell_.close();
+        wake_.close();
         poller_ = nullptr;
-        arena = intake_.detach();
+        arena = receive_buffer_.detach();
         counters.reactors.fetch_sub(1, std::memory_order_relaxed);
     }
     arena->close();
@@ -115,15 +115,15 @@ bool Reactor::post(Command&& command) {
         return false;
     }
     has_commands_.store(true, std::memory_order_seq_cst);
-    if (!on_role()) wake_locked();
+    if (!is_owner()) wake_locked();
     return true;
 }
 
-// The role holder announces that it sleeps, then checks for commands; this thread has posted a command, then checks
-// whether the holder sleeps. The same holds for a thread that leaves the role.
+// The owner announces that it sleeps, then checks for commands; this thread has posted a command, then checks
+// whether the owner sleeps. The same holds for a thread that leaves ownership.
 void Reactor::wake_locked() {
     interrupt();
-    role_.claim();
+    ownership_.claim();
 }
 
 void Reactor::wake() {
@@ -158,19 +158,19 @@ void Reactor::attend(Channel& channel) {
     channel.retain();
     channel.next_attended = std::exchange(attended_, &channel);
     has_commands_.store(true, std::memory_order_seq_cst);
-    if (!on_role()) wake_locked();
+    if (!is_owner()) wake_locked();
 }
 
-// If the role is free the I/O thread sleeps for a tick at most, and then checks.
+// If ownership is free the I/O thread sleeps for a tick at most, and then checks.
 void Reactor::send_soon(Channel& channel, Nanos now) {
     channel.retain();
-    if (unsent_.add(&channel, now) && !on_role()) interrupt();
-    if (stopping_.load(std::memory_order_seq_cst)) send_unsent();  // there may be no more turn
+    if (flush_list_.add(&channel, now) && !is_owner()) interrupt();
+    if (stopping_.load(std::memory_order_seq_cst)) flush();  // there may be no more turn
 }
 
 void Reactor::send_with_runtime() noexcept {
-    for (size_t left = unsent_.size(); left > 0; --left) {
-        Channel* const channel = unsent_.take_for_runtime();
+    for (size_t left = flush_list_.size(); left > 0; --left) {
+        Channel* const channel = flush_list_.take_for_runtime();
         if (!channel) return;
         Ref<Channel>::adopt(channel)->send_queued();
     }
@@ -179,14 +179,14 @@ void Reactor::send_with_runtime() noexcept {
 void Reactor::send(Channel* list) noexcept {
     while (list) {
         const Ref<Channel> channel = Ref<Channel>::adopt(list);
-        list = list->next_unsent;
+        list = list->next_to_flush;
         channel->send_queued();
     }
 }
 
 bool Reactor::stop(Nanos timeout) noexcept {
     stopping_.store(true, std::memory_order_seq_cst);
-    if (on_role()) return true;  // it ends after this turn
+    if (is_owner()) return true;  // it ends after this turn
     {
         std::lock_guard<std::mutex> guard(commands_mutex_);
         wake_locked();
@@ -213,14 +213,14 @@ ReactorStats Reactor::stats() noexcept {
     std::lock_guard<std::mutex> guard(commands_mutex_);
     stats.channels = channel_count_.load(std::memory_order_relaxed);
     stats.timers = timer_count_.load(std::memory_order_relaxed);
-    stats.leads = role_.leads();
+    stats.leads = ownership_.leads();
     stats.wakeups = wakeups_.load(std::memory_order_relaxed);
     stats.runtime_entries = runtime_entries_.load(std::memory_order_relaxed);
-    if (const Arena* arena = intake_.attached()) {
+    if (const Arena* arena = receive_buffer_.attached()) {
         const Arena::Usage usage = arena->usage();
         stats.slabs_in_use = usage.blocks;
         stats.bytes_in_use = usage.bytes;
-        stats.paused = intake_.paused();
+        stats.paused = receive_buffer_.paused();
     }
     return stats;
 }
@@ -241,8 +241,8 @@ void Reactor::finish_stop() {
         if (!idle) return;
     }
     stopped_ = true;
-    send_unsent();  // closed channels: only their references
-    intake_.finish();
+    flush();  // closed channels: only their references
+    receive_buffer_.finish();
     // Timers that will not fire any more: their callbacks are dropped.
     std::vector<void*> callbacks;
     while (const Ref<Timer> timer = timers_.pop(kNever)) {
@@ -298,17 +298,17 @@ void Reactor::run_native() {
     run_commands();
     run_events();
     run_due();
-    if (stopping_.load(std::memory_order_acquire) && role_.is_io()) begin_stop();
+    if (stopping_.load(std::memory_order_acquire) && ownership_.is_io()) begin_stop();
     notify();
     flush_dirty();
 }
 
-// From here until the wait ends other threads ring the bell. Returns the time at which the wait must end.
+// From here until the wait ends other threads signal the descriptor. Returns the time at which the wait must end.
 Nanos Reactor::announce_sleep() {
     sleeping_.store(true, std::memory_order_seq_cst);
     const bool busy = has_commands_.load(std::memory_order_seq_cst) ||
                       stopping_.load(std::memory_order_seq_cst) || !runtime_tasks_.empty() || !filter_tasks_.empty() ||
-                      !dirty_.empty() || full_batches_ > 0 || intake_.news();
+                      !dirty_.empty() || full_batches_ > 0 || receive_buffer_.news();
     if (busy) return 0;
     if (!drops.empty() && drop_due_ == kNever) drop_due_ = monotonic_now() + kDropDelay;
     return next_due();
@@ -316,7 +316,7 @@ Nanos Reactor::announce_sleep() {
 
 void Reactor::end_turn() {
     buried_.clear();
-    std::string warning = intake_.turn();
+    std::string warning = receive_buffer_.turn();
     if (warning.empty()) return;
     RuntimeTask& task = runtime_tasks_.emplace_back();
     task.kind = RuntimeTask::Kind::Warn;
@@ -372,7 +372,7 @@ void Reactor::run_events() {
         if (event.data) {
             static_cast<Channel*>(event.data)->on_ready(event.ready);
         } else {
-            bell_.silence();
+            wake_.drain();
         }
     }
 }
@@ -380,7 +380,7 @@ void Reactor::run_events() {
 // Deadlines are checked after all input was read: not after a full batch of events, as there may be more. Bounded, as
 // peers may go on sending; by then each had its turn.
 void Reactor::run_due() {
-    send(unsent_.tick());
+    send(flush_list_.tick());
     if (events_.size() >= Poller::kBatch && ++full_batches_ <= channels_.size() / Poller::kBatch + 1) return;
     full_batches_ = 0;
     const Nanos due = std::min(timers_.next_due(), scans_.next_due());
@@ -401,7 +401,7 @@ bool Reactor::drops_due() const {
            (drops.size() >= kDropsAtOnce || (drop_due_ != kNever && monotonic_now() >= drop_due_));
 }
 
-// Runs all tasks of filters and compressors; by any role holder.
+// Runs all tasks of filters and compressors; by any owner.
 // Inside the runtime lock.
 void Reactor::run_filter_tasks() {
     for (int round = 0; round < kRuntimeRounds && !filter_tasks_.empty(); ++round) {
@@ -502,7 +502,7 @@ void Reactor::flush_dirty() {
 void Reactor::notify() {
     for (std::atomic<uint32_t>* sleeper : sleepers_) unpark_all(sleeper);
     sleepers_.clear();
-    for (const Ref<LoopQueue>& queue : touched_queues_) queue->ring();
+    for (const Ref<CompletionQueue>& queue : touched_queues_) queue->signal();
     touched_queues_.clear();
 }
 
@@ -513,7 +513,7 @@ void Reactor::drop_references() {
 }
 
 void Reactor::deliver(Operation* operation, Outcome&& outcome) {
-    Ref<LoopQueue> queue;
+    Ref<CompletionQueue> queue;
     std::atomic<uint32_t>* sleeper = nullptr;
     const Next next = operation->deliver(std::move(outcome), &queue, &sleeper);
     if (sleeper) sleepers_.push_back(sleeper);

@@ -1,6 +1,6 @@
 // The event loop of a transport, and its timers.
 //
-// Timers are one-shot; a reactor keeps them in a heap, which is owned by the role holder. Any thread may cancel.
+// Timers are one-shot; a reactor keeps them in a heap, which is owned by the owner. Any thread may cancel.
 #pragma once
 
 #include <algorithm>
@@ -92,13 +92,13 @@ private:
 
 // ---- the event loop: a poller, timers, an arena of a memory pool, and the channels that live in it
 //
-// State used in a turn of the loop belongs to the holder of the reactor's role (lead.h): the I/O thread, or a thread
-// that blocks for its own response. Other threads post commands and ring a bell.
+// State used in a turn of the loop belongs to the owner of the reactor (lead.h): the I/O thread, or a thread
+// that blocks for its own response. Other threads post commands and signal its descriptor.
 //
-// One turn: wait; process ready connections natively (receive, split, complete, time out); wake the threads and ring
-// the loop queues that got outcomes; send coalesced requests; then, only if there is work for it, take the runtime lock
-// once and run all tasks that need it. Users' callbacks run on no other thread than the I/O thread: a caller that finds
-// some hands the role over. Calls of the runtime for a filter or a compressor are made by any role holder.
+// One turn: wait; process ready connections natively (receive, split, complete, time out); wake the threads and signal
+// the completion queues that got outcomes; send coalesced requests; then, only if there is work for it, take the
+// runtime lock once and run all tasks that need it. Users' callbacks run on no other thread than the I/O thread: a
+// caller that finds some hands ownership over. Calls of the runtime for a filter or a compressor are made by any owner.
 //
 // Time: timers and deadlines are checked only after all ready input has been read, see run_due().
 
@@ -116,8 +116,8 @@ public:
     // --- any thread ---
 
     const char* backend() const noexcept { return backend_; }
-    // True while this thread holds the role: it must not block.
-    bool on_role() const noexcept { return current_ == this && !foreign(); }
+    // True while this thread holds ownership: it must not block.
+    bool is_owner() const noexcept { return current_ == this && !foreign(); }
     // True if the process was forked since: the thread and the sockets are the parent's.
     bool foreign() const noexcept { return generation_ != fork_generation(); }
 
@@ -128,32 +128,33 @@ public:
     bool dispatch_later(Operation* operation) noexcept;
     void attend(Channel& channel);
     void wake();
-    // Requests submitted *later*, see outbound.h. send_soon() schedules the send, send_unsent() sends now.
+    // Requests submitted *later*, see outbound.h. send_soon() schedules the send, flush() sends now.
     void send_soon(Channel& channel, Nanos now);
-    // The lists are linked by next_unsent, with their references. send_with_runtime() sends those that need the runtime
-    // lock, which the caller has, one channel at a time: a signal handler that runs meanwhile finds the others in the list.
-    void send_unsent() { send(unsent_.take()); }
-    Channel* take_unsent() noexcept { return unsent_.take(); }
+    // The lists are linked by next_to_flush, with their references. send_with_runtime() sends those that need the
+    // runtime lock, which the caller has, one channel at a time: a signal handler that runs meanwhile finds the others
+    // in the list.
+    void flush() { send(flush_list_.take()); }
+    Channel* take_flush_list() noexcept { return flush_list_.take(); }
     void send_with_runtime() noexcept;
     void send(Channel* list) noexcept;
 
     // Waits until *operation* has an outcome or is finished, at most until *deadline*, and polls meanwhile if no other
     // thread does. The caller is one of the operation's waiters. Interrupted: check for signals and call again.
-    // NeedsRuntime: this thread has the role, and input that needs the runtime; it must take the runtime lock, call
+    // NeedsRuntime: this thread has ownership, and input that needs the runtime; it must take the runtime lock, call
     // run_input() and call again.
     Waited await(Operation& operation, Nanos deadline) noexcept;
-    // Requests the role for a caller that takes responses repeatedly and would poll itself, though some are present
+    // Requests ownership for a caller that takes responses repeatedly and would poll itself, though some are present
     // now.
     void ask() noexcept {
-        if (callers_lead_ && role_.is_io()) role_.ask();
+        if (callers_lead_ && ownership_.is_io()) ownership_.ask();
     }
-    // Inside the runtime lock. Releases the role.
+    // Inside the runtime lock. Releases ownership.
     void run_input() noexcept;
     // A request in flight has an observer: the I/O thread polls if no other thread does.
     void watch() noexcept;
     // Interrupts the poll of the polling thread.
     void interrupt() {
-        if (sleeping_.exchange(false, std::memory_order_seq_cst)) bell_.ring();
+        if (sleeping_.exchange(false, std::memory_order_seq_cst)) wake_.signal();
     }
 
     // Closes every channel, runs the last callbacks and waits for the thread (unless this is it). False: not finished
@@ -164,10 +165,10 @@ public:
     // References that the next thread with the runtime lock may drop.
     DropList drops;
 
-    // --- role holder ---
+    // --- owner ---
 
     Poller& poller() { return *poller_; }
-    Intake& intake() { return intake_; }
+    ReceiveBuffer& receive_buffer() { return receive_buffer_; }
     const Runtime& runtime() const { return *runtime_; }
 
     void deliver(Operation* operation, Outcome&& outcome);
@@ -220,7 +221,7 @@ private:
     void run_native();
     Nanos announce_sleep();
     Nanos next_due() const {
-        return std::min({timers_.next_due(), scans_.next_due(), drop_due_, intake_.next_due(), unsent_.due()});
+        return std::min({timers_.next_due(), scans_.next_due(), drop_due_, receive_buffer_.next_due(), flush_list_.due()});
     }
     bool drops_due() const;
     bool may_run_input() const;
@@ -235,7 +236,7 @@ private:
     bool for_io();
     void run_filter_tasks();
     bool watched();
-    void leave_role();
+    void release_ownership();
     void run_commands();
     void run_command(Command& command);
     void run_events();
@@ -257,10 +258,10 @@ private:
     // Destroyed when the thread ends, even if the reactor is still referenced.
     std::unique_ptr<Poller> poller_;
     const char* const backend_;
-    Intake intake_;  // its arena is detached with commands_mutex_ held
-    Bell bell_;  // rung with commands_mutex_ held, so that it is not closed meanwhile
+    ReceiveBuffer receive_buffer_;  // its arena is detached with commands_mutex_ held
+    WakeDescriptor wake_;  // signalled with commands_mutex_ held, so that it is not closed meanwhile
 
-    Role role_;
+    Ownership ownership_;
     // False with FASTCQL_LEAD=0 in the environment: to measure its effect (benchmarks/bench_lead.py).
     const bool callers_lead_;
     std::mutex commands_mutex_;
@@ -271,19 +272,19 @@ private:
     std::atomic<bool> sleeping_{false};
     std::atomic<bool> stopping_{false};
     std::atomic<bool> watched_{false};    // watch() was called since no request was in flight
-    Unsent unsent_;
+    FlushList flush_list_;
 
-    // Owned by the role holder.
+    // Owned by the owner.
     std::vector<Command> running_commands_;
     std::vector<ReadyEvent> events_;
     std::vector<Ref<Channel>> channels_;
     std::vector<Ref<Channel>> buried_;  // closed in this turn; events may still point to them
     std::vector<Ref<Channel>> dirty_;
     std::vector<Ref<Channel>> flushing_;
-    std::vector<Ref<LoopQueue>> touched_queues_;
+    std::vector<Ref<CompletionQueue>> touched_queues_;
     std::vector<std::atomic<uint32_t>*> sleepers_;  // to wake; addresses only, the operation may be gone
     std::vector<RuntimeTask> runtime_tasks_;
-    std::vector<RuntimeTask> filter_tasks_;  // tasks that any role holder may run
+    std::vector<RuntimeTask> filter_tasks_;  // tasks that any owner may run
     std::vector<RuntimeTask> running_tasks_;
     std::vector<RuntimeTask> running_filters_;
     DueHeap<Timer> timers_;

@@ -38,7 +38,7 @@ void Channel::watch_quiet(Nanos patience) noexcept {
     patience_ = std::min(patience, kPatient);
 }
 
-// Locked; the role holder. Returns the time at which the silence becomes too long, by the present state.
+// Locked; the owner. Returns the time at which the silence becomes too long, by the present state.
 Nanos Channel::quiet_at(Nanos now) {
     if (patience_ >= kPatient || in_flight() == 0 || state() != State::Open) return kNever;
     const Nanos heard = last_received();
@@ -60,7 +60,7 @@ Nanos Channel::quiet_at(Nanos now) {
     return at;
 }
 
-// The role holder, when quiet_at() is reached. False if there is input after all: this process was busy, or did not run
+// The owner, when quiet_at() is reached. False if there is input after all: this process was busy, or did not run
 // at all. A peer that takes an upload is not silent either.
 bool Channel::is_quiet() {
     if (!stash_.empty()) return false;
@@ -149,7 +149,7 @@ int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, bo
 // waiters.
 int Channel::acquire(Right right) {
     if (right == Right::Driver) return ids_.acquire(kMaxStreams);
-    if (held_ > 0 || (line_.formed && right != Right::InLine)) return -1;
+    if (held_ > 0 || (admission_.formed && right != Right::First)) return -1;
     const int stream = ids_.acquire(max_requests());
     if (stream >= 0 && limit_ && !limit_->take(right)) {
         ids_.release(stream);
@@ -162,7 +162,7 @@ int Channel::acquire(Right right) {
 void Channel::release_stream(int stream) {
     StreamEntry& entry = entries_[static_cast<size_t>(stream)];
     const bool waited = entry.limited && limit_->give();
-    if (waited || line_.waiter) ask(kRoom);
+    if (waited || admission_.waiter) ask(kRoom);
     entry = StreamEntry{};
     ids_.release(stream);
 }
@@ -175,10 +175,10 @@ void Channel::set_limit(Ref<Limit> limit) noexcept {
 Wait Channel::wait_for_stream(Operation* waiter) noexcept {
     Lock lock(mutex_);
     if (state() >= State::Closing) return Wait::Room;
-    line_.formed = true;
+    admission_.formed = true;
     if (held_ == 0 && ids_.lowest() < max_requests()) return Wait::Room;
-    if (line_.waiter) return Wait::Known;
-    line_.waiter = waiter;
+    if (admission_.waiter) return Wait::Known;
+    admission_.waiter = waiter;
     return Wait::Armed;
 }
 
@@ -189,7 +189,7 @@ void Channel::hold() noexcept {
 
 void Channel::let_go() noexcept {
     Lock lock(mutex_);
-    if (--held_ == 0 && line_.waiter) ask(kRoom);
+    if (--held_ == 0 && admission_.waiter) ask(kRoom);
     leave(lock);
 }
 
@@ -198,18 +198,18 @@ bool Channel::held() noexcept {
     return held_ > 0;
 }
 
-void Channel::end_line() noexcept {
+void Channel::end_queue() noexcept {
     Lock lock(mutex_);
-    line_.formed = line_.waiter != nullptr;
+    admission_.formed = admission_.waiter != nullptr;
 }
 
 // Locked.
 void Channel::take_waiters(std::vector<Operation*>& waiters) {
-    if (line_.waiter) waiters.push_back(std::exchange(line_.waiter, nullptr));
+    if (admission_.waiter) waiters.push_back(std::exchange(admission_.waiter, nullptr));
     if (limit_) limit_->tell(waiters);
 }
 
-// By the role holder: notifies those that wait for room.
+// By the owner: notifies those that wait for room.
 void Channel::tell(const std::vector<Operation*>& waiters) {
     for (Operation* waiter : waiters) {
         Outcome outcome;
@@ -234,7 +234,7 @@ void Channel::give_up(StreamEntry& entry) {
         orphaned_.fetch_add(1, std::memory_order_relaxed);
         if (entry.uses) begin_closing(unknown_keyspace());
         // The number of orphaned requests may require that the connection is replaced.
-        if (line_.waiter || (entry.limited && limit_->has_waiter())) ask(kRoom);
+        if (admission_.waiter || (entry.limited && limit_->has_waiter())) ask(kRoom);
     }
     entry.operation = nullptr;
     in_flight_.fetch_sub(1, std::memory_order_relaxed);
@@ -261,7 +261,7 @@ Submitted Channel::try_submit(const uint8_t* frame, size_t size, Operation* oper
     const Nanos now = entries_[static_cast<size_t>(stream)].started;
     queue_.append(frame, size, stream);
     if (later && state() == State::Open && queue_.queued_bytes() < kEnough) {
-        const bool first = !std::exchange(promised_, true);
+        const bool first = !std::exchange(scheduled_, true);
         leave(lock);
         if (first) reactor_->send_soon(*this, now);
     } else {

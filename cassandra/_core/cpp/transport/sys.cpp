@@ -388,7 +388,7 @@ void SmallLock::lock_slow() {
     while (word_.exchange(2, std::memory_order_acquire) != 0) park(word_, 2, kNever);
 }
 
-bool Bell::open() {
+bool WakeDescriptor::open() {
 #ifdef __linux__
     read_fd_ = write_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     return read_fd_ >= 0;
@@ -405,21 +405,21 @@ bool Bell::open() {
 #endif
 }
 
-void Bell::close() {
+void WakeDescriptor::close() {
     if (write_fd_ >= 0 && write_fd_ != read_fd_) ::close(write_fd_);
     if (read_fd_ >= 0) ::close(read_fd_);
     read_fd_ = write_fd_ = -1;
 }
 
-void Bell::ring() {
+void WakeDescriptor::signal() {
     const uint64_t one = 1;
     const size_t size = write_fd_ == read_fd_ ? sizeof one : 1;
-    // A full pipe or counter rings already; no other error is possible here.
+    // A full pipe or counter signals already; no other error is possible here.
     while (::write(write_fd_, &one, size) < 0 && errno == EINTR) {
     }
 }
 
-void Bell::silence() {
+void WakeDescriptor::drain() {
     uint64_t sink[8];
     ssize_t got;
     do {

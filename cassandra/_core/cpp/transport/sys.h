@@ -54,19 +54,19 @@ private:
     std::atomic<uint32_t> word_{0};  // 0 free, 1 held, 2 held and a thread may sleep
 };
 
-// A descriptor that makes a poller return: eventfd if available, else a pipe. Many rings are one wake-up.
-class Bell {
+// A descriptor that makes a poller return: eventfd if available, else a pipe. Many signals are one wake-up.
+class WakeDescriptor {
 public:
-    Bell() = default;
-    Bell(const Bell&) = delete;
-    Bell& operator=(const Bell&) = delete;
-    ~Bell() { close(); }
+    WakeDescriptor() = default;
+    WakeDescriptor(const WakeDescriptor&) = delete;
+    WakeDescriptor& operator=(const WakeDescriptor&) = delete;
+    ~WakeDescriptor() { close(); }
 
     bool open();  // on failure false and errno
     void close();
     int fd() const { return read_fd_; }
-    void ring();
-    void silence();
+    void signal();
+    void drain();
 
 private:
     int read_fd_ = -1;
@@ -85,7 +85,7 @@ struct ReadyEvent {
     uint32_t ready;
 };
 
-// Used by the holder of the reactor's role only. Level-triggered: unconsumed readiness is reported again, so that no
+// Used by the owner of the reactor only. Level-triggered: unconsumed readiness is reported again, so that no
 // call is needed to find that there is nothing more to read.
 class Poller {
 public:

@@ -35,7 +35,7 @@ struct Write {
     uint32_t at = 0;      // the row in it
     int32_t stream = -1;
     uint32_t next = 0;  // number of the next free one
-    uint32_t way = 0;  // number of its connection
+    uint32_t sender = 0;  // number of its connection
     uint16_t count = 0;
     uint16_t attempts = 0;
     State state = State::Free;

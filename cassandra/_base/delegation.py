@@ -21,14 +21,14 @@ NONE = object()
 class Attribute(Generic[T]):
     """An attribute that a component stores; read from the class, it is the default."""
 
-    def __init__(self, part: str, kind: type, name: str | None = None, default: Any = NONE) -> None:
+    def __init__(self, component: str, kind: type, name: str | None = None, default: Any = NONE) -> None:
         """Create a delegating attribute.
 
         *part* is the attribute of the owner that holds the component, *kind* the class of the component. *name* is the
         attribute of the component, by default the same name. *default* is the default of a subclass of the owner that
         has a different one.
         """
-        self._part = part
+        self._component = component
         self._kind = kind
         self._name = name
         self._default = default
@@ -44,15 +44,15 @@ class Attribute(Generic[T]):
 
     def __get__(self, whole: object, owner: type | None = None) -> Any:
         if whole is not None:
-            return getattr(getattr(whole, self._part), self._name or "")
+            return getattr(getattr(whole, self._component), self._name or "")
         return getattr(self._kind, self._name or "") if self._default is NONE else self._default
 
     def __set__(self, whole: object, value: T) -> None:
-        setattr(getattr(whole, self._part), self._name or "", value)
+        setattr(getattr(whole, self._component), self._name or "", value)
 
     def with_default(self, default: Any) -> Attribute[T]:
         """Return the same attribute for a subclass of the owner, whose instances start with *default*."""
-        return type(self)(self._part, self._kind, self._name, default)
+        return type(self)(self._component, self._kind, self._name, default)
 
 
 def attributes_of(owner: type) -> dict[str, Attribute[Any]]:
@@ -71,11 +71,11 @@ def take_defaults(cls: type, owner: type, attributes: Mapping[str, Attribute[Any
                     setattr(kind, name, attributes[name].with_default(value))
 
 
-def method(part: str, function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+def method(component: str, function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
     """Return a method that calls *function*, a method of the component in the attribute *part*."""
 
     @wraps(function)
     def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return function(getattr(self, part), *args, **kwargs)
+        return function(getattr(self, component), *args, **kwargs)
 
     return call
