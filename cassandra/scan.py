@@ -1,12 +1,12 @@
 """Scans: tasks, results and errors of :meth:`Session.scan`. See the guide's page on scanning tables."""
 
-from cassandra._session.scan.checkpoint import Checkpoint, CheckpointError, ScanProgress
-from cassandra._session.scan.expressions import Column, Expression, col
-from cassandra._session.scan.fold import checkpoint_of
-from cassandra._session.scan.ordered import OrderedBatches, OrderedRows, OrderedScan
-from cassandra._session.scan.plan import Explanation
-from cassandra._session.scan.reading import ScanError
-from cassandra._session.scan.reducers import (
+from cassandra._scan.checkpoint import Checkpoint, CheckpointError, ScanProgress
+from cassandra._scan.expressions import Column, Expression, col
+from cassandra._scan.fold import checkpoint_of
+from cassandra._scan.ordered import OrderedBatches, OrderedRows, OrderedScan
+from cassandra._scan.plan import Explanation
+from cassandra._scan.reading import ScanError
+from cassandra._scan.reducers import (
     Collect,
     Count,
     ForEachBatch,
@@ -21,8 +21,8 @@ from cassandra._session.scan.reducers import (
     Sum,
     TopN,
 )
-from cassandra._session.scan.scan import Batches, Rows, Scan
-from cassandra._session.scan.tasks import ScanTask, close_sessions
+from cassandra._scan.scan import Batches, Rows, Scan
+from cassandra._scan.tasks import ScanTask, close_sessions
 
 __all__ = [
     "Batches",

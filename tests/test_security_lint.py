@@ -125,8 +125,8 @@ REVIEWED_CQL: dict[tuple[str, str], str] = {
     ("cassandra/_routing/schema/queries.py", "kind"): "function or aggregate",
     ("cassandra/_routing/schema/queries.py", "part"): "a name of a system table, of the lists above",
     ("cassandra/_routing/schema/queries.py", "where"): "made by the caller of quoted parts",
-    ("cassandra/_session/ingest/target.py", "name"): "quoted by the property that it is the text of",
-    ("cassandra/_session/scan/select.py", "condition.per_partition"): "a number or marker of the program's own where=",
+    ("cassandra/_ingest/target.py", "name"): "quoted by the property that it is the text of",
+    ("cassandra/_scan/select.py", "condition.per_partition"): "a number or marker of the program's own where=",
 }
 
 
@@ -326,7 +326,7 @@ REVIEWED_REGEXES: dict[tuple[str, str], str] = {
         r"^\s*BEGIN\s+[a-zA-Z]*\s*BATCH",
     ): "a statement of the program; a public attribute, as scylla-driver has it",
     (
-        "cassandra/_session/scan/select.py",
+        "cassandra/_scan/select.py",
         r"(?P<space>\s+|--[^\n]*|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)|(?P<text>'(?:[^']|'')*'|\$\$.*?\$\$)"
         r'|(?P<quoted>"(?:[^"]|"")*")|(?P<word>[A-Za-z_]\w*)|(?P<marker>\?|:\s*(?:\w+|\"(?:[^\"]|\"\")+\"))'
         r"|(?P<other><=|>=|!=|[0-9][\w.]*|.)",

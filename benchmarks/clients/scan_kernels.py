@@ -15,8 +15,8 @@ from benchmarks.clients.native import MESSAGE, names
 from cassandra._core.columns import ColumnPlan, decode
 from cassandra._core.memory import MemoryPool
 from cassandra._routing.token_ranges import FULL_RING
-from cassandra._session.scan.expressions import predicate_of
-from cassandra._session.scan.reducers import fold_batch
+from cassandra._scan.expressions import predicate_of
+from cassandra._scan.reducers import fold_batch
 from cassandra.scan import Count, GroupBy, MinMax, Sum, TopN, col
 
 ROWS = 5000

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from cassandra._session.scan.files import Dictionaries
+from cassandra._scan.files import Dictionaries
 
 from .console import UsageError
 from .csv_files import CsvFile, CsvWriter, Row

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cassandra._base.logs import printable
-from cassandra._session.ingest.target import MAX_TTL
+from cassandra._ingest.target import MAX_TTL
 
 from .connecting import Context, columns_of
 from .console import DIFFERENT, DONE, Showing, TooManyFailed, UsageError

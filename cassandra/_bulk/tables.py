@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cassandra._base.names import maybe_escape_name
+from cassandra._ingest.target import TableName
 from cassandra._routing.schema.cqltype import CqlType, parse_cql_type
-from cassandra._session.ingest.target import TableName
 
 from .console import UsageError
 

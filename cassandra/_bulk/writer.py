@@ -21,7 +21,7 @@ from cassandra._base.constants import TypeId
 from cassandra._base.names import maybe_escape_name
 from cassandra._core.codec import scalar
 from cassandra._core.columns import IngestPlan
-from cassandra._session.ingest.report import IngestReport, report_of
+from cassandra._ingest.report import IngestReport, report_of
 from cassandra._session.request.concurrent import execute_concurrent
 from cassandra._session.statements.prepared import BoundStatement
 

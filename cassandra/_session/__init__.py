@@ -6,6 +6,5 @@ describes how public names lead to parts). ``options.py``, ``config.py`` and ``p
 
 * ``statements``, ``request``: statements, and their execution
 * ``hosts``: connections to nodes, which hosts there are, whether they are up; ``control``: the control connection
-* ``scan``, ``ingest``: whole tables
 * ``scheduler.py``: the few threads that may block; ``aio.py``: asyncio loops; ``forks.py``: the state of a forked child
 """

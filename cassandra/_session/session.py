@@ -2,7 +2,7 @@
 
 L5. Shared by all threads and loops of an application. A session resolves profile and statement into one message, and
 passes it to a ResponseFuture; its pools are managed by :class:`~cassandra._session.hosts.pools.PoolSet`. Bulk writes
-and reads are implemented in ``ingest`` and ``scan``, which are imported on first use.
+and reads are implemented in ``_ingest`` and ``_scan``, which are imported on first use.
 
 States: *open*, then *draining* if requested (``_draining``: new requests are rejected, work in progress continues, see
 ``scheduler.py``), then *shut down* (``is_shutdown``), once, by a command. :class:`Ending` has no lock, although any
@@ -47,16 +47,16 @@ from .profiles import EXEC_PROFILE_DEFAULT, OF_PROFILE, ResolvedProfile, of_call
 
 if TYPE_CHECKING:
     from cassandra._core.transport import FastPath
+    from cassandra._ingest.report import IngestReport, IngestTask
+    from cassandra._ingest.sources import Options
     from cassandra._net.endpoint import EndPoint
     from cassandra._net.pool import HostPool
     from cassandra._routing.host import Host
     from cassandra._routing.policies import LoadBalancingPolicy
     from cassandra._routing.token_ranges import TokenRange
-    from cassandra._session.ingest.report import IngestReport, IngestTask
-    from cassandra._session.ingest.sources import Options
-    from cassandra._session.scan.ordered import Key, OrderedScan
-    from cassandra._session.scan.scan import Scan
-    from cassandra._session.scan.tasks import Importable
+    from cassandra._scan.ordered import Key, OrderedScan
+    from cassandra._scan.scan import Scan
+    from cassandra._scan.tasks import Importable
     from cassandra._wire.encoder import Encoder
 
     from .cluster import Cluster
@@ -365,7 +365,7 @@ class Session(SessionFields):
 
         .. versionadded:: 4.0
         """
-        from cassandra._session.ingest.run import ingest
+        from cassandra._ingest.run import ingest
 
         return ingest(
             self._ingest_options(
@@ -406,7 +406,7 @@ class Session(SessionFields):
 
         .. versionadded:: 4.0
         """
-        from cassandra._session.ingest.run import ingest_async
+        from cassandra._ingest.run import ingest_async
 
         return await ingest_async(
             self._ingest_options(
@@ -456,7 +456,7 @@ class Session(SessionFields):
 
         .. versionadded:: 4.0
         """
-        from cassandra._session.ingest.report import task_for
+        from cassandra._ingest.report import task_for
 
         asked = {
             "columns": columns,
@@ -472,7 +472,7 @@ class Session(SessionFields):
         return task_for(self, table, connect, credentials, asked)
 
     def _ingest_options(self, *given: Any) -> Options:
-        from cassandra._session.ingest.sources import Options
+        from cassandra._ingest.sources import Options
 
         return Options(self, *given)
 
@@ -537,8 +537,8 @@ class Session(SessionFields):
 
         .. versionadded:: 4.0
         """
-        from cassandra._session.scan.plan import Options
-        from cassandra._session.scan.scan import Scan
+        from cassandra._scan.plan import Options
+        from cassandra._scan.scan import Scan
         from cassandra._wire.arrow import ColumnTypes
 
         return Scan(
@@ -612,7 +612,7 @@ class Session(SessionFields):
 
         .. versionadded:: 4.0
         """
-        from cassandra._session.scan.ordered import OrderedScan, plan_of
+        from cassandra._scan.ordered import OrderedScan, plan_of
         from cassandra._wire.arrow import ColumnTypes
 
         return OrderedScan(

@@ -21,8 +21,8 @@ from cassandra._core.codec import Codec, ResultPlan
 from cassandra._core.columns import ColumnPlan, Mask, RecordBatch, debug_counters, decode, gather, select, uuid_place
 from cassandra._core.memory import MemoryPool
 from cassandra._routing.token_ranges import FULL_RING
-from cassandra._session.scan.expressions import Expression, predicate_of
-from cassandra._session.scan.reducers import fold_batch
+from cassandra._scan.expressions import Expression, predicate_of
+from cassandra._scan.reducers import fold_batch
 from cassandra.scan import Collect, Count, GroupBy, MapReducer, Mean, MinMax, Sum, TopN, col
 from tests.property.arrow_values import values_of
 from tests.unit.core.codec_frames import (

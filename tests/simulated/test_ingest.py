@@ -235,7 +235,7 @@ def test_names_are_as_in_cql(table: Session, simulated: SimulatedCluster, connec
 @pytest.mark.parametrize("collect", [True, False])
 def test_errors_of_too_many_rows(table: Session, collect: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A report keeps so many, and counts all."""
-    monkeypatch.setattr("cassandra._session.ingest.writing.MOST_ERRORS", 3)
+    monkeypatch.setattr("cassandra._ingest.writing.MOST_ERRORS", 3)
     data = (
         {"id": np.array([1 << 40 if i % 10 == 9 else i for i in range(at, at + 100)])} for at in range(0, 1000, 100)
     )

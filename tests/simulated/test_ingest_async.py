@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cassandra._session.ingest import run, writing
+from cassandra._ingest import run, writing
 from cassandra.cluster import Session
 from cassandra.ingest import IngestError, IngestReport, report_of
 from cassandra.testing import SimulatedCluster, errors

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from cassandra import DriverException, InvalidRequest, OperationTimedOut, Unauthorized, WriteTimeout
+from cassandra._ingest import run, writing
 from cassandra._net import health
-from cassandra._session.ingest import run, writing
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable, Session
 from cassandra.connection import ConnectionException
 from cassandra.ingest import IngestError, IngestReport, report_of

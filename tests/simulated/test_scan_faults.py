@@ -15,8 +15,8 @@ import pytest
 
 from cassandra import InvalidRequest, Unauthorized
 from cassandra._net import health
-from cassandra._session.scan import reading
-from cassandra._session.scan.reading import BATCH, DONE, FAILED, RESTARTED
+from cassandra._scan import reading
+from cassandra._scan.reading import BATCH, DONE, FAILED, RESTARTED
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable, Session
 from cassandra.connection import ConnectionShutdown
 from cassandra.scan import ScanError

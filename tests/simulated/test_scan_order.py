@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from cassandra import ConsistencyLevel
-from cassandra._session.scan import ordered
+from cassandra._scan import ordered
 from cassandra.cluster import Session
 from cassandra.columns import SchemaChanged
 from cassandra.policies import RoundRobinPolicy

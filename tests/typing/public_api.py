@@ -186,13 +186,13 @@ def annotated(result: ResultSet, other: ResultSet[Product]) -> None:
 
 async def bulk(session: Session, frame: dict[str, list[int]], polars: DataFrame, result: ResultSet) -> None:
     report = session.ingest("ks.t", frame, concurrency="auto", progress=lambda so_far: print(so_far.rows))
-    reveal_type(report)  # cassandra._session.ingest.report.IngestReport
+    reveal_type(report)  # cassandra._ingest.report.IngestReport
     session.ingest("ks.t", polars, on_error="collect", progress=True)
     session.ingest("ks.t", (one for one in [polars]), columns=["a"], ttl=5, timestamp=1, nulls="null", batch_rows=1)
     session.ingest("ks.t", result)
-    reveal_type(await session.ingest_async("ks.t", [frame]))  # cassandra._session.ingest.report.IngestReport
+    reveal_type(await session.ingest_async("ks.t", [frame]))  # cassandra._ingest.report.IngestReport
     reveal_type(report.errors)  # dict[int, Exception]
-    reveal_type(report_of(IngestError("", report)))  # cassandra._session.ingest.report.IngestReport | None
+    reveal_type(report_of(IngestError("", report)))  # cassandra._ingest.report.IngestReport | None
 
 
 async def folding(session: Session) -> None:
@@ -201,7 +201,7 @@ async def folding(session: Session) -> None:
     reveal_type(await scan.fold_async(Longest(), filter=col("v") > 3))  # Any
     reveal_type(scan.explain(Count()).pushdown)  # bool | None
     reveal_type(scan.checkpoint().done)  # tuple[tuple[int, int], ...]
-    reveal_type(checkpoint_of(KeyboardInterrupt()))  # cassandra._session.scan.checkpoint.Checkpoint | None
+    reveal_type(checkpoint_of(KeyboardInterrupt()))  # cassandra._scan.checkpoint.Checkpoint | None
     session.scan("ks.t", resume=Checkpoint.load("file"), progress=True)
     scan.fold(scan.open_map_reducer(map=len, reduce=max, init=int), executor=ThreadPoolExecutor, tasks=5)
     for task in scan.tasks(Sum("v"), credentials="app.secrets:read"):
@@ -226,7 +226,7 @@ class Longest:
 
 async def whole_tables(session: Session, select: PreparedStatement, half: TokenRange) -> None:
     scan = session.scan("ks.t", columns=["a"], where=("a > ?", [1]), token_range=half, on_error="skip")
-    reveal_type(scan)  # cassandra._session.scan.scan.Scan
+    reveal_type(scan)  # cassandra._scan.scan.Scan
     for batch in scan.batches(order="token"):
         reveal_type(batch)  # cassandra._core.columns.RecordBatch
     async with session.scan(select, token_range=half.split(3)).batches() as batches:
@@ -240,7 +240,7 @@ async def whole_tables(session: Session, select: PreparedStatement, half: TokenR
 
 async def in_order(session: Session, select: PreparedStatement) -> None:
     scan = session.scan_order(select, [(1,), {"id": 2}], ["at", "id"], [True, False], 10, page_size=100)
-    reveal_type(scan)  # cassandra._session.scan.ordered.OrderedScan
+    reveal_type(scan)  # cassandra._scan.ordered.OrderedScan
     for batch in scan:
         reveal_type(batch)  # cassandra._core.columns.RecordBatch
     async for batch in scan.batches():

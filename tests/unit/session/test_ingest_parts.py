@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cassandra._session.ingest.report import failed, with_report
-from cassandra._session.ingest.target import TableName, TargetOptions, statement_text
+from cassandra._ingest.report import failed, with_report
+from cassandra._ingest.target import TableName, TargetOptions, statement_text
 from cassandra.cluster import NoHostAvailable
 from cassandra.ingest import IngestError, IngestReport, report_of
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from cassandra._routing.token_ranges import FULL_RING
-from cassandra._session.scan import checkpoint as module
-from cassandra._session.scan.checkpoint import (
+from cassandra._scan import checkpoint as module
+from cassandra._scan.checkpoint import (
     RING,
     Checkpoint,
     CheckpointError,
@@ -24,7 +24,7 @@ from cassandra._session.scan.checkpoint import (
     ProgressRecorder,
     ScanProgress,
 )
-from cassandra._session.scan.reading import BATCH, DONE, RESTARTED, ScanEvent
+from cassandra._scan.reading import BATCH, DONE, RESTARTED, ScanEvent
 
 WHAT = {"table": "ks.t", "cql": "SELECT v"}
 

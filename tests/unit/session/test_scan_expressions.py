@@ -20,7 +20,7 @@ from cassandra._base.temporal import Date, Time
 from cassandra._core.codec import Codec
 from cassandra._core.columns import Mask
 from cassandra._core.memory import MemoryPool
-from cassandra._session.scan.expressions import predicate_of
+from cassandra._scan.expressions import predicate_of
 from cassandra.scan import Expression, col
 from tests.unit.core.codec_frames import (
     BIGINT,

@@ -16,10 +16,10 @@ import pytest
 from cassandra._base.errors import ConnectionShutdown
 from cassandra._base.locks import enter_driver_thread
 from cassandra._routing.token_ranges import FULL_RING, TokenRange
-from cassandra._session.scan.checkpoint import Checkpoint, CheckpointError
-from cassandra._session.scan.fold import Fold, checkpoint_of, with_checkpoint
-from cassandra._session.scan.reading import BATCH, DONE, FAILED, RESTARTED, ScanEvent
-from cassandra._session.scan.reducers import StopScan
+from cassandra._scan.checkpoint import Checkpoint, CheckpointError
+from cassandra._scan.fold import Fold, checkpoint_of, with_checkpoint
+from cassandra._scan.reading import BATCH, DONE, FAILED, RESTARTED, ScanEvent
+from cassandra._scan.reducers import StopScan
 from tests.interrupts import interrupted_everywhere
 from tests.patience import PATIENCE, eventually
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._session.scan.select import PartitionSelect, row_order
+from cassandra._scan.select import PartitionSelect, row_order
 
 
 def table(*clustering: str) -> Any:

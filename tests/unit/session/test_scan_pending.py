@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from cassandra._routing.token_ranges import FULL_RING
-from cassandra._session.scan.pages import Range
-from cassandra._session.scan.reading import AHEAD, Pending
+from cassandra._scan.pages import Range
+from cassandra._scan.reading import AHEAD, Pending
 
 HOMES, AT_ONCE = 12, 36
 

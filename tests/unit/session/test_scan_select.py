@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cassandra._session.scan.select import Select, condition_of, select_text, words_of
+from cassandra._scan.select import Select, condition_of, select_text, words_of
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Tasks: parts of a scan that other processes run, for folds over executors, Dask and Ray (cassandra.scan).
 
-L5. A :class:`ScanTask` has the arguments of :meth:`Session.scan`, its part of the ring, and the reducer, unchanged. It
+L6. A :class:`ScanTask` has the arguments of :meth:`Session.scan`, its part of the ring, and the reducer, unchanged. It
 keeps no state between runs, so that a lost task can be run again, anywhere.
 
 Its session is made by its :class:`Origin`: one per cluster in a process, connected by the first task. A task contains

@@ -1,4 +1,4 @@
-"""An ingest on the calling thread, or as a task of an asyncio loop (L5).
+"""An ingest on the calling thread, or as a task of an asyncio loop (L6).
 
 The thread that calls :func:`ingest` reads the source, sends the rows, and waits for in-flight requests: the source is
 iterated on no other thread, and a slow source blocks it. An interrupt (Ctrl-C, a signal handler that raises) stops the

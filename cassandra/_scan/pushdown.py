@@ -1,4 +1,4 @@
-"""Push-down: the part of a fold that the servers do themselves (L5).
+"""Push-down: the part of a fold that the servers do themselves (L6).
 
 A server folds ``count(*)``, ``sum``, ``min`` and ``max`` of a range where the rows are stored, and returns one row.
 That is used only if the result is exactly the same: for the built-in reducers, without a filter of the client, and for

@@ -1,6 +1,6 @@
 """Target of an ingest: the table, the statement that writes one row, and the encoding of its requests.
 
-L5. Pure except for preparing, which the caller of :class:`IngestTarget` does. A target is created once per ingest, from
+L6. Pure except for preparing, which the caller of :class:`IngestTarget` does. A target is created once per ingest, from
 the first schema, and does not change; data that does not fit raises before anything is written.
 """
 

@@ -1,6 +1,6 @@
 """Scan: a table to read, and the methods that return, fold and export its rows (cassandra.scan).
 
-L5. A scan belongs to its creator. Nothing is sent before rows are requested; each iteration or conversion uses the ring
+L6. A scan belongs to its creator. Nothing is sent before rows are requested; each iteration or conversion uses the ring
 and the tablets of that time. An iteration is a :class:`Delivery`, for ``for`` or ``async for``; those of ordered scans
 (``ordered.py``) have the same base classes. Folds are implemented in ``fold.py``, tasks for other processes in
 ``tasks.py``.

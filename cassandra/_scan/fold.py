@@ -1,4 +1,4 @@
-"""Fold: the result of a reducer over the rows of a scan, each counted once, on a thread or in a task (L5).
+"""Fold: the result of a reducer over the rows of a scan, each counted once, on a thread or in a task (L6).
 
 Each range has its own accumulator, opened with its first rows; it is added to the totals when the range is done, and
 dropped when the range restarts. So each row is in the result once, independent of failures and retries.

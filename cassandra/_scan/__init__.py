@@ -1,9 +1,9 @@
-"""Scans: a whole table at the speed of all its shards (L5). Imported on first use.
+"""Scans: a whole table at the speed of all its shards (L6). Imported on first use.
 
 ``scan.py`` is the object of the application. ``select.py`` parses CQL as far as needed, ``plan.py`` builds the
 statement and the ranges from a call, ``pages.py`` fetches pages and handles their outcomes by the retry decisions of
-``request/retry.py``, and ``reading.py`` turns ranges into scan events. ``expressions.py`` selects rows by conditions;
-``files.py`` writes rows to Parquet.
+``_session/request/retry.py``, and ``reading.py`` turns ranges into scan events. ``expressions.py`` selects rows by
+conditions; ``files.py`` writes rows to Parquet.
 
 ``ordered.py`` merges partitions in the order of their rows, which ``select.py`` determines.
 

@@ -1,6 +1,6 @@
 """Expressions: conditions that select rows of a table (cassandra.scan).
 
-L5. ``col("total") > 100`` is a value: immutable, picklable, independent of tables. It is compiled once for a schema, to
+L6. ``col("total") > 100`` is a value: immutable, picklable, independent of tables. It is compiled once for a schema, to
 a :data:`Predicate` that computes a mask of each batch natively. The selected rows of a batch are returned as few
 batches: as slices if its runs are long.
 

@@ -1,6 +1,6 @@
 """Progress of a scan: the completed part of the ring, checkpoints to resume from, and reports (cassandra.scan).
 
-L5. The completed part of the ring is a :class:`Coverage`, for one thread at a time. Its spans are ``(start, end)`` for
+L6. The completed part of the ring is a :class:`Coverage`, for one thread at a time. Its spans are ``(start, end)`` for
 start < token <= end, so that neighbours share a number. They are tokens, not the ranges of a scan: another scan of the
 same rows subtracts the completed parts from its own ranges, with any partitioning of the ring.
 

@@ -1,6 +1,6 @@
 """OrderedScan: the rows of many partitions in the order of their clustering key (cassandra.scan).
 
-L5. Result of ``session.scan_order``. Nothing is sent before rows are requested; each iteration or conversion reads all
+L6. Result of ``session.scan_order``. Nothing is sent before rows are requested; each iteration or conversion reads all
 partitions from the beginning, by an :class:`OrderPlan`, which does not change.
 
 A :class:`Merging` makes batches in one order from pages of many sources, on the thread of the consumer. It belongs to

@@ -1,4 +1,4 @@
-"""Options of a scan, checked before any request, and its plan: the statement and the ranges (L5).
+"""Options of a scan, checked before any request, and its plan: the statement and the ranges (L6).
 
 :class:`Options` is a call of ``session.scan``; a :class:`ScanPlan` is made of it when reading begins, from the ring and
 the tablets at that time, and does not change. An :class:`Explanation` describes it for users (cassandra.scan).
@@ -17,9 +17,9 @@ from cassandra._base.names import maybe_escape_name
 from cassandra._base.objects import public
 from cassandra._base.versions import request_timeout
 from cassandra._core.columns import ColumnPlan
+from cassandra._ingest.target import TableName
 from cassandra._routing.policies import FallthroughRetryPolicy
 from cassandra._routing.token_ranges import FULL_RING, TokenRange, merge_ranges
-from cassandra._session.ingest.target import TableName
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT
 from cassandra._session.statements.prepared import PreparedStatement
 from cassandra._session.statements.statement import Sentinel

@@ -1,4 +1,4 @@
-"""Pages of a reading: their size, their requests and responses, and the page fetcher (L5).
+"""Pages of a reading: their size, their requests and responses, and the page fetcher (L6).
 
 A :class:`PageTemplate` is the page template of a prepared statement, an :class:`PageRequest` a page request, a
 :class:`PageResponse` a page response, a :class:`Range` the state of a range that is read.

@@ -1,6 +1,6 @@
 """Parser of a SELECT, as far as scans need it: its clauses, and the order of its rows.
 
-L5, pure. It recognizes only clauses, names and markers, in a statement or in the condition that a caller passes; the
+L6, pure. It recognizes only clauses, names and markers, in a statement or in the condition that a caller passes; the
 server reports all other errors when the statement is prepared.
 
 :func:`row_order` determines the order in which a prepared SELECT returns the rows of one partition, and compares it

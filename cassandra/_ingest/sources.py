@@ -1,4 +1,4 @@
-"""Options of an ingest, checked before any request, and the sources of its rows (L5).
+"""Options of an ingest, checked before any request, and the sources of its rows (L6).
 
 A source is an object that provides Arrow batches. It is iterated on the thread that ingests, one batch after the other,
 and no faster than its rows are sent. It is inspected once and opened once, when the first batch is requested: opening

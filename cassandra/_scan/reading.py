@@ -1,4 +1,4 @@
-"""Reading: the ranges of a plan, turned into scan events on the thread of the consumer (L5).
+"""Reading: the ranges of a plan, turned into scan events on the thread of the consumer (L6).
 
 A :class:`Reading` belongs to one consumer at a time. It requests pages only while the consumer requests scan events
 (:class:`ScanEvent`, a value): a slow consumer stops the requests, and at most one page per open range is buffered.

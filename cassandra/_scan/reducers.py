@@ -1,6 +1,6 @@
 """Reducers: their interface, the built-in ones, and the exception that ends a fold early (cassandra.scan).
 
-L5. Built-in reducers are stateless, so that several threads or processes may use one concurrently; accumulators belong
+L6. Built-in reducers are stateless, so that several threads or processes may use one concurrently; accumulators belong
 to one thread each. Both can be pickled, for checkpoints and other processes.
 
 Accumulators of the reducers that count, sum, compare and group are native, :class:`~cassandra._core.columns.Groups`,

@@ -1,6 +1,6 @@
 """A scan into Parquet files, one for each range, by PyArrow.
 
-L5. A file gets its name when its range is complete; until then the name ends in ``.part``, and the file is removed if
+L6. A file gets its name when its range is complete; until then the name ends in ``.part``, and the file is removed if
 the scan ends early.
 """
 

@@ -1,6 +1,6 @@
 """Sends the rows of an ingest, and processes errors and retries.
 
-L5. A :class:`Writing` belongs to the thread that ingests: the caller's, or that of the task's loop. All work is done in
+L6. A :class:`Writing` belongs to the thread that ingests: the caller's, or that of the task's loop. All work is done in
 :meth:`step`, which never waits. Void results without extras are processed natively (``writes.pxi``); any other outcome
 of a write request is passed to :meth:`_consider`, and the write request is then
 

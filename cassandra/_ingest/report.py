@@ -1,6 +1,6 @@
 """Results and progress of an ingest, and tasks with which other processes write their own rows (cassandra.ingest).
 
-L5. Reports are values: objects are not changed after they are returned. Progress is reported by
+L6. Reports are values: objects are not changed after they are returned. Progress is reported by
 ``_session/progress.py``.
 
 An :class:`IngestTask` has the arguments of ``session.ingest`` except the rows; it is called with rows, in any process.
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import DriverException
 from cassandra._base.objects import public
+from cassandra._scan.tasks import Importable, Origin
 from cassandra._session import progress
 from cassandra._session.request.columns import load_library
-from cassandra._session.scan.tasks import Importable, Origin
 
 if TYPE_CHECKING:
     from cassandra._session.session import Session
