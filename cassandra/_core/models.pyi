@@ -4,7 +4,7 @@ Everything runs under the GIL, so the calls of two threads do not overlap. An in
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from typing_extensions import Self
 
@@ -44,6 +44,8 @@ class InstanceLayout:
 class Instance:
     """Base of models: a loaded row, and the values that replace loaded ones. Belongs to the application."""
 
+    __connection__: ClassVar[Any]  # of a model class: the name of its connection
+    _shapes: ClassVar[Any]  # of a model class: precomputed objects, until an attribute of it is set
     _is_persisted: bool
     _touched: Final[dict[str, Any]]
     _given: Final[set[str]]

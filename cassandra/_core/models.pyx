@@ -11,7 +11,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from libcpp.vector cimport vector
 
 from cassandra._core.routing cimport CompiledCache, SessionFields
-from cassandra._core.transport cimport outcome_of, request_of, rows_of
+from cassandra._core.transport cimport outcome_of, page_of, request_of, rows_of, set_row_factory
 
 include "models_parts/native.pxi"
 include "models_parts/instances.pxi"

@@ -19,7 +19,9 @@ cdef class SessionFields:
     cdef public object _reactor  # of its cluster
     cdef public object _on_io_thread  # returns True on the I/O thread of that
     cdef object kept_so_far(self)
+    cdef void keep_until_changed(self, found) noexcept
     cpdef object _resolve_profile(self, key)
+    cpdef object execute_async(self, query, parameters=*)
 
 
 cdef class PoolSetFields:

@@ -307,6 +307,8 @@ class SessionFields:
         """Return the cached object; None if there is none since the last change."""
     def _resolve_profile(self, key: Any) -> Any:
         """Override: return the resolved profile of *key*."""
+    def execute_async(self, query: Any, parameters: Any = None) -> Any:
+        """Override: send *query* and return its future, a :class:`~cassandra._core.transport.Request`."""
 
 class PoolSetFields:
     """Base of the pools of one session."""

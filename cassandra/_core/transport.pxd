@@ -8,3 +8,9 @@ cdef object request_of(fast_path, session, prepared, values, row_factory)
 # exception. The rows are decoded when rows_of() is called.
 cdef tuple outcome_of(request)
 cdef object rows_of(tuple outcome)
+
+# The rows of the page of *result*, an Answer, and its plan.
+cdef tuple page_of(result)
+
+# Sets the row factory of *future*, a Request that has not ended.
+cdef int set_row_factory(future, row_factory) except -1

@@ -259,6 +259,7 @@ cdef class ReadyStatements:
         is not connected, its session is not an unmodified one, no statement is prepared, or only for a table that has
         been replaced since, or the values cannot be bound."""
         cdef Statements prepared
+        cdef bint has_factory = True
         if self._settings["executed_by"] is not self._execute or not self._settings["PREPARING"]:
             return None
         connection = self._connections.get(name or self._default)
@@ -275,11 +276,12 @@ cdef class ReadyStatements:
             if future is None:
                 if statement._outdated is not None:
                     return None
-                future = session.execute_async(statement, values)
-                if row_factory is not None:
-                    future.row_factory = row_factory
+                future = (<SessionFields?> session).execute_async(statement, values)
+                has_factory = row_factory is None
         except (TypeError, ValueError, OverflowError):
             return None
+        if not has_factory:
+            set_row_factory(future, row_factory)
         return future
 
     cdef Statements prepared_for(self, session):
@@ -292,7 +294,7 @@ cdef class ReadyStatements:
         own = session.__dict__
         prepared = (<dict?>own).get(self._key) if self._unmodified.is_of(own) else None
         if prepared is not None:
-            session.keep(prepared)
+            (<SessionFields?> session).keep_until_changed(prepared)
         return prepared
 
 
@@ -329,7 +331,7 @@ cdef class FastRequest:
                 raise
             return None
 
-    def _is_done_anew(self, error, future):
+    cpdef bint _is_done_anew(self, error, future) except -1:
         """Override. Return True if a request that ended with *error* has to be repeated, as its statement was not
         prepared."""
         return False
@@ -808,7 +810,8 @@ cdef class RowRead(FastRequest):
 
     def only_one(self, result, tuple known not None):
         """Return the instance of a result of one row."""
-        return self.only_one_of(result._current_rows, result._plan, known)
+        cdef tuple page = page_of(result)
+        return self.only_one_of(page[0], page[1], known)
 
     cdef tuple bound_of(self, dict given):
         cdef tuple found = self._exact.bound_with(given, self._last)

@@ -124,6 +124,10 @@ cdef class Instance:
     cdef public bint _is_persisted
     cdef bint _was_set
 
+    # Of a model class, whose metaclass sets them: the name of its connection, and precomputed objects.
+    __connection__ = None
+    _shapes = None
+
     def __setattr__(self, name, value):
         tell_collector(self)
         if name is not PERSISTED:  # a field

@@ -16,10 +16,16 @@ cdef class SessionFields:
         return self.kept_so_far()
 
     def keep(self, found):
+        self.keep_until_changed(found)
+
+    cdef void keep_until_changed(self, found) noexcept:
         self._kept = found
         self._kept_in = self._settings_epoch
 
     cpdef object _resolve_profile(self, key):
+        raise NotImplementedError
+
+    cpdef object execute_async(self, query, parameters=None):
         raise NotImplementedError
 
 

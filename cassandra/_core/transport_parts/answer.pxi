@@ -30,6 +30,9 @@ cdef class Answer:
 
     @property
     def _current_rows(self):
+        return self.current_rows()
+
+    cdef object current_rows(self):
         if type(self.rows) is LAZY_ROWS:
             self.rows = self.rows.rows()
         return self.rows
@@ -202,3 +205,13 @@ cdef tuple outcome_of(request):
 cdef object rows_of(tuple outcome):
     """Return the rows of *outcome*."""
     return opened(outcome[0])
+
+
+cdef tuple page_of(result):
+    cdef Answer page = <Answer?> result
+    return page.current_rows(), page._plan
+
+
+cdef int set_row_factory(future, row_factory) except -1:
+    (<Request?> future).row_factory = row_factory
+    return 0

@@ -25,6 +25,7 @@ from cassandra._core.models import (
     new_loaded,
 )
 from cassandra._core.routing import CompiledCache, SessionFields
+from cassandra._core.transport import Request
 
 UNMODIFIED = InstanceLayout(["id", "a", "b", "c"], [None] * 4)
 ROW = (1, 2, "three", 4.0)
@@ -47,6 +48,12 @@ def never(value: Any) -> bool:
     return False
 
 
+class Sent(Request):
+    def __init__(self, statement: Any, values: Any) -> None:
+        super().__init__()
+        self.sent = (statement, values)
+
+
 class Session(SessionFields):
     """Answers with how it was asked."""
 
@@ -55,7 +62,7 @@ class Session(SessionFields):
         super().__setattr__("_settings_epoch", object())
 
     def execute_async(self, statement: Any, values: Any) -> Any:
-        return SimpleNamespace(how="execute_async", statement=statement, values=values)
+        return Sent(statement, values)
 
 
 SESSIONS = Untouched(Session, ["execute_async"])
@@ -230,7 +237,7 @@ def test_what_was_prepared_is_sent() -> None:
     statements, _, statement, _ = ready()
     for name in "one", None, "default":
         future = statements.send(name, "shape", (1,))
-        assert vars(future) == {"how": "execute_async", "statement": statement, "values": (1,)}
+        assert future.sent == (statement, (1,)) and future.row_factory is None
         assert statements.send(name, "shape", (1,), tuple).row_factory is tuple
 
 
