@@ -17,7 +17,7 @@ Each script runs in an interpreter of its own, forks there, and talks to scripte
 
 Here is what a child does with a session that was idle. What was under way is in test_fork_midway.py, forks by threads
 of the driver in test_fork_threads.py, by handlers of signals in test_fork_signals.py, the end in test_fork_ends.py,
-limits and TLS in test_fork_flow.py, execute_concurrent in test_fork_volley.py.
+limits and TLS in test_fork_flow.py, execute_concurrent in test_fork_concurrent.py.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from tests.patience import eventually
 from tests.unit.session.harness import Lab, routed_lab, rows
 
 
-async def bridged(lab: Lab, select: Any) -> None:
+async def adapted(lab: Lab, select: Any) -> None:
     """The loop is known from the first await on."""
     lab[0].script = [rows(0)]
     await lab.session.execute_async(select, (0,))
@@ -22,7 +22,7 @@ async def bridged(lab: Lab, select: Any) -> None:
 def test_requests_of_a_turn_are_sent_at_its_end() -> None:
     async def main() -> None:
         lab, select = routed_lab()
-        await bridged(lab, select)
+        await adapted(lab, select)
         lab[0].script = [rows(n) for n in range(3)]
         futures = [lab.session.execute_async(select, (n,)) for n in range(3)]
         assert lab[0].queued == 3
@@ -36,7 +36,7 @@ def test_requests_of_a_turn_are_sent_at_its_end() -> None:
 def test_every_turn_anew() -> None:
     async def main() -> None:
         lab, select = routed_lab()
-        await bridged(lab, select)
+        await adapted(lab, select)
         for _ in range(3):
             lab.session.execute_async(select, (1,))
             lab.session.execute_async("SELECT 1")
@@ -50,7 +50,7 @@ def test_every_turn_anew() -> None:
 def test_who_blocks_the_loop_sends_first() -> None:
     async def main() -> None:
         lab, select = routed_lab()
-        await bridged(lab, select)
+        await adapted(lab, select)
         future = lab.session.execute_async(select, (1,))
         sent = lab[0].sent[0]
         assert lab[0].queued == 1
@@ -70,17 +70,17 @@ def test_who_blocks_the_loop_sends_first() -> None:
 def test_who_listens_on_the_io_thread_sends_first() -> None:
     async def main() -> None:
         lab, select = routed_lab()
-        await bridged(lab, select)
+        await adapted(lab, select)
         lab.session.execute_async(select, (1,)).add_callback(print)
         assert lab[0].queued == 0
 
     asyncio.run(main())
 
 
-def test_a_volley_of_text_on_the_loops_thread() -> None:
+def test_a_batch_of_text_on_the_loops_thread() -> None:
     async def main() -> None:
         lab, select = routed_lab()
-        await bridged(lab, select)
+        await adapted(lab, select)
         lab[0].script = [rows(1), rows(2)]
         results = execute_concurrent_with_args(lab.session, "SELECT %s", [(1,), (2,)])
         assert [result.result_or_exc.one().n for result in results] == [1, 2]
@@ -92,7 +92,7 @@ def test_a_volley_of_text_on_the_loops_thread() -> None:
 def test_other_threads_send_at_once() -> None:
     async def main() -> None:
         lab, select = routed_lab()
-        await bridged(lab, select)
+        await adapted(lab, select)
         await asyncio.to_thread(lab.session.execute_async, select, (1,))
         assert (len(lab[0].sent), lab[0].queued) == (1, 0)
 

@@ -1,4 +1,4 @@
-// What is queued is sent, and what has arrived has arrived: see unsent.h and channel.h.
+// Queued requests are sent, and received responses are delivered: see outbound.h and channel.h.
 #include <cstdlib>
 #include <new>
 
@@ -87,7 +87,7 @@ TEST(what_waits_is_sent_together) {
 }
 
 // The I/O thread leaves ownership to a caller who asked for it, and who then neither sends nor waits.
-TEST(what_waits_is_sent_when_nobody_has_the_role) {
+TEST(queued_requests_are_sent_while_there_is_no_owner) {
     Server server(echo);
     for (const char* backend : kBackends) {
         Events events;

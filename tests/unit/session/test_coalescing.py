@@ -120,7 +120,7 @@ class TestLoops:
             futures.append(place.session.execute_async(place.insert))
             loop.stop()
 
-        # The bridge is there after the first await.
+        # The adapter of the loop exists after the first await.
         futures.append(place.session.execute_async(place.insert))
         loop.run_until_complete(awaited())
         loop.call_soon(submit)
