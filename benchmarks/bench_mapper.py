@@ -4,10 +4,10 @@ The models have plain values; *ordinary* ones have a time and a list of texts, t
 set, as applications do.
 
 Both play against the same recorded answers. scylla-driver sends texts with literals, this driver prepared statements;
-figures are CPU of the whole client process per operation. What awaiting costs is compared with ``execute_async`` of the
-same statement, and what instances cost with named tuples of the same rows. The import is CPU time, the best of fresh
-interpreters. Beside whatever waits for one answer is the floor of that, a C++ program that sends and receives the same
-bytes: where that alone takes more than the target leaves, the target is out of reach on the machine.
+figures are CPU of the whole client process per operation. The cost of awaiting is compared with ``execute_async``
+of the same statement, and the cost of instances with named tuples of the same rows. The import is CPU time, the best of
+fresh interpreters. Beside each operation that waits for one answer is its floor, a C++ program that sends and receives
+the same bytes: where that alone takes more than the target leaves, the target is out of reach on the machine.
 ``python -m benchmarks.bench_mapper`` prints the figures beside the targets.
 """
 
@@ -22,7 +22,7 @@ from benchmarks.report import Line, at_most, seconds, show
 from benchmarks.responder import Responder
 
 TITLE = "The object mapper, models of 5 columns: CPU of the client"
-#: What is done, how many times as fast it is to be, and the most that it is to take.
+#: The operation, its required speed-up, and the most CPU time that it may take.
 TARGETS: dict[str, tuple[str, float, float | None]] = {
     "get": ("Model.get(id=1)", 10.0, 30e-6),
     "create": ("Model.create(...)", 8.0, 35e-6),
@@ -37,7 +37,7 @@ TARGETS: dict[str, tuple[str, float, float | None]] = {
     "ordinary iterate": ("ordinary model: an instance of a query set, and an attribute", 8.0, None),
 }
 SCHEMA = ("CREATE TABLE bench.ordinary (id int PRIMARY KEY, name text, ratio double, at timestamp, tags list<text>)",)
-#: What of the ping-pong they cannot be faster than.
+#: The ping-pong request that is the floor of each operation.
 FLOORS = {"get": "read", "create": "insert", "update": "insert"}
 FLOORS |= {f"ordinary {name}": floor for name, floor in (("get", "read"), ("create", "insert"), ("save", "insert"))}
 OF_NAMED_TUPLES, OF_EXECUTE_ASYNC, OF_IMPORT = 1.5, 1.5, 0.025

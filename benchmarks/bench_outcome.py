@@ -1,6 +1,6 @@
 """``ResponseFuture._set_result``: an answer is decoded, and its request gets the rows. CPU per answer.
 
-*Dispatch* is without making rows and without telling whoever waits; what stands in for these is measured alone and
+*Dispatch* is without making rows and without telling waiters; the stand-ins for these are measured alone and
 taken off. The rest is everything, for one row of five columns; scylla-driver has made tuples of it before, fastcql
 decodes in here. ``python -m benchmarks.bench_outcome`` prints the figures beside the targets and fails when one is
 missed.
@@ -15,7 +15,7 @@ from benchmarks.responder import Responder
 
 TITLE = "_set_result of one row of five columns: CPU per answer"
 DISPATCH = "ROWS, dispatch"
-# measure: (limit, what scylla-driver took where the limit was set)
+# measure: (limit, time of scylla-driver where the limit was set)
 LIMITS = {
     DISPATCH: (200e-9, 650e-9),
     "ROWS, named tuples": (2e-6, 54.7e-6),

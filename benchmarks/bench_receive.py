@@ -1,9 +1,10 @@
 """Receiving: 200 answers of 300 bytes in one read, and one of 1 MiB, over a local socket into a real channel.
 
 The clock runs from the send at the other end, a thread of the same process, until every answer was delivered to its
-operation; both the wall clock's best (what the targets are about) and the CPU of the whole process, the sender's share
-included. scylla-driver's figures are those that the targets were set with, measured elsewhere: its receive path cannot
-be driven from outside by public means. ``python -m benchmarks.bench_receive`` prints the figures beside the targets.
+operation; both the wall clock's best (the figure that the targets limit) and the CPU of the whole process, the sender's
+share included. scylla-driver's figures are those that the targets were set with, measured elsewhere: its receive path
+cannot be driven from outside by public means. ``python -m benchmarks.bench_receive`` prints the figures beside the
+targets.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def lines() -> list[Line]:
         noted = {"scylla-driver, as noted in the reference": OF_SCYLLA[name]}
         found.append(at_most(measure, samples[FASTCQL, f"{name} wall"], LIMITS[name], noted))
         found.append(compared_only(f"{measure}, CPU with the sender's", samples[FASTCQL, name]))
-    for name, measure in NAMES.items():  # the checksums are read, too, for which nobody has set a target
+    for name, measure in NAMES.items():  # the checksums are read, too; no target exists for this
         found.append(compared_only(f"{measure}, in segments of protocol 5", samples[FASTCQL, f"{name} v5 wall"]))
         found.append(compared_only(f"{measure}, in segments, CPU", samples[FASTCQL, f"{name} v5"]))
     return found

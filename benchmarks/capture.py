@@ -34,7 +34,7 @@ def _tap(port: int) -> Iterator[tuple[int, list[bytes]]]:
     threads: list[threading.Thread] = []
 
     def accept() -> None:
-        with contextlib.suppress(OSError):  # nobody listens any more: the end
+        with contextlib.suppress(OSError):  # the listener is shut down: the end
             while True:
                 client, _ = listener.accept()
                 server = socket.create_connection(("127.0.0.1", port))
@@ -47,17 +47,17 @@ def _tap(port: int) -> Iterator[tuple[int, list[bytes]]]:
         try:
             yield listener.getsockname()[1], sent
         finally:
-            listener.shutdown(socket.SHUT_RDWR)  # wakes who accepts
+            listener.shutdown(socket.SHUT_RDWR)  # wakes the accepting thread
             accepting.join()
             for thread in threads:
                 thread.join()
 
 
 def _connection(client: socket.socket, server: socket.socket, sent: list[bytes]) -> None:
-    """Pass on what goes by between the two, until *client* ends."""
+    """Pass on all data between the two, until *client* ends."""
 
     def back() -> None:
-        with contextlib.suppress(OSError):  # whoever ends first
+        with contextlib.suppress(OSError):  # either side may end first
             while data := server.recv(1 << 16):
                 client.sendall(data)
 

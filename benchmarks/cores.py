@@ -1,4 +1,4 @@
-"""Who runs where: the responder and whoever starts the clients on the first core, clients on the last."""
+"""CPU affinity: the responder and the process that starts the clients use the first core, clients the last."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 CPU time is the figure to judge by: wall time on a shared machine is noise. Each client process is pinned to one core
 and reports seconds of thread CPU per execution, best of many samples (``clients/harness.py``); here processes of all
-drivers alternate, so that what happens to the machine happens to all of them, and the median over processes counts.
-With ``--pyperf`` pyperf measures instead, by the wall clock, for whoever wants its distributions.
+drivers alternate, so that disturbances of the machine affect all of them, and the median over processes counts.
+With ``--pyperf`` pyperf measures instead, by the wall clock, and reports its distributions.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ STAGE = ROOT / "build" / "peers"
 
 
 class Driver(NamedTuple):
-    """One measured program: the module of ``benchmarks.clients`` and who runs it (None: this driver)."""
+    """One measured program: the module of ``benchmarks.clients`` and the peer that runs it (None: this driver)."""
 
     module: str
     arguments: tuple[str, ...] = ()
     peer: Peer | None = None
 
     def command(self) -> tuple[list[str | Path], Path]:
-        """What to run, and in which folder."""
+        """The command to run, and its folder."""
         python: str | Path = sys.executable if self.peer is None else self.peer.interpreter()
         command = [python, "-m", f"benchmarks.clients.{self.module}", *self.arguments]
         return command, ROOT if self.peer is None else stage()
 
 
 class Program(NamedTuple):
-    """A measured program without Python, which pins itself and prints what a client prints."""
+    """A measured program without Python, which pins itself and prints a report like a client."""
 
     words: tuple[str, ...]
 
@@ -53,7 +53,7 @@ class Program(NamedTuple):
 
 
 class Samples:
-    """What processes reported: by driver and by name of the figure, one per process."""
+    """The figures that processes reported: by driver and by name of the figure, one per process."""
 
     def __init__(self, found: Mapping[str, list[dict[str, float]]]) -> None:
         self._found = found
@@ -64,11 +64,11 @@ class Samples:
         return statistics.median(sample[name] for sample in self._found[driver])
 
     def each(self, driver: str) -> list[dict[str, float]]:
-        """What each process of *driver* reported."""
+        """The figures that each process of *driver* reported."""
         return self._found[driver]
 
     def best(self, driver: str, name: str) -> float:
-        """The least: for wall time, which whatever else runs only makes longer."""
+        """The least: for wall time, which other processes only make longer."""
         return min(sample[name] for sample in self._found[driver])
 
     def ratio(self, driver: str, name: str, other: str) -> float:
@@ -88,7 +88,7 @@ def alternate(drivers: Mapping[str, Driver | Program], processes: int = PROCESSE
     pin_to_responder_side()
     commands = {
         name: driver.command() for name, driver in drivers.items()
-    }  # installs what is missing, before the clock
+    }  # installs missing packages before the measurement starts
     if pyperf_wanted():
         python = {name: command for name, command in commands.items() if isinstance(drivers[name], Driver)}
         return Samples({name: [_pyperf(*command)] for name, command in python.items()})

@@ -1,11 +1,11 @@
-"""Every request ends once, with its own answer or its own error, whatever the nodes do: ``make soak``, or
+"""Every request ends once, with its own answer or its own error, under any node behaviour: ``make soak``, or
 ``python -m benchmarks.soak_chaos [--seconds N] [--requests N] [--seed N]``.
 
 Threads, callbacks, event loops and ``execute_concurrent`` use one session (``chaos.load``) while three nodes delay,
-reorder, drop and tear answers, stop reading, answer with errors, forget what was prepared, cut connections and go away
-(``responder/chaos.cpp``). At the end each request is compared with what the nodes executed (``chaos.ledger``), and what
-is left after shutdown with what there was before (``chaos.left``). Prints the seed: the same seed rolls the same dice,
-though threads run as they like. The exit code says whether all was right.
+reorder, drop and tear answers, stop reading, answer with errors, forget prepared statements, cut connections and go
+away (``responder/chaos.cpp``). At the end each request is compared with the requests that the nodes executed
+(``chaos.ledger``), and the resources left after shutdown with those before it (``chaos.left``). Prints the seed: the
+same seed rolls the same dice, though threads run as they like. The exit code says whether all was right.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from cassandra.policies import ConstantReconnectionPolicy
 
 SECONDS = 600.0
 RATE = 40_000  # requests per second that there are numbers for
-TIMEOUT = 0.5  # of a request: shorter than what the nodes call late
+TIMEOUT = 0.5  # of a request: shorter than the delay of late answers
 RECONNECT = 0.1
 REPORTS = 10
 BLOCKS = 10_000  # of Python's memory that an idle session may hold in addition when all is over: caches
-#: Bytes that resident memory may grow by, in runs that are not too short to tell: what is in flight at a peak takes
-#: arenas of a mebibyte, and fragments keep them.
+#: Bytes that resident memory may grow by, in runs that are not too short to tell: requests in flight at a peak
+#: take arenas of a mebibyte, and fragments keep them.
 FLAT, WARM = 8 << 20, 60.0
 RECOVERY = 60.0
 
 
 class Outcome(NamedTuple):
-    """What came of a run."""
+    """The result of a run."""
 
     wrong: list[str]
     requests: int

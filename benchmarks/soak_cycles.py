@@ -1,10 +1,10 @@
 """A thousand lives of a ``Cluster`` leave nothing: ``python -m benchmarks.soak_cycles [cycles]``, or ``make soak``.
 
 Each cycle is ``Cluster()``, ``connect()``, a few requests and ``shutdown()``, in turns as threads, event loops and
-whoever leaves in the middle of something do it; half of them receive into one memory pool of the application. After the
-cycles that warm caches up, whatever can grow is counted: threads, descriptors, native objects, the bytes in use of that
-pool, objects of the driver's classes, all objects and memory blocks of Python, and the resident memory. Prints each
-beside its target; the exit code says whether all of them are reached.
+callers that leave early do it; half of them receive into one memory pool of the application. After the cycles that warm
+caches up, everything that can grow is counted: threads, descriptors, native objects, the bytes in use of that pool,
+objects of the driver's classes, all objects and memory blocks of Python, and the resident memory. Prints each beside
+its target; the exit code says whether all of them are reached.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from cassandra.cluster import Cluster
 from cassandra.concurrent import execute_concurrent_async, execute_concurrent_with_args
 from cassandra.memory import MemoryPool
 
-CYCLES = WARM = 1_000  # what threads allocate settles late, and then stays where it is
+CYCLES = WARM = 1_000  # allocations of threads settle late, and then stay constant
 AT_ONCE = 20
 NOISE = 250  # objects and memory blocks that all cycles together may leave: caches of the interpreter
-RESIDENT = 2 << 20  # where the allocator puts what comes and goes is worth one of them
+RESIDENT = 2 << 20  # fragmentation by short-lived objects is worth one of them
 KEY = POINT[:1]
-SERVER = "cassandra.testing"  # a node of this process, in the tests, which remembers what it was asked
+SERVER = "cassandra.testing"  # a node of this process, in the tests, which remembers its requests
 
 Connected = Callable[..., Cluster]  # takes arguments of a Cluster, and adds those that say where the nodes are
 
@@ -94,7 +94,7 @@ def callbacks(connected: Connected) -> None:
 
 
 def left_early(connected: Connected) -> None:
-    """Requests in flight, results half taken, errors that somebody keeps."""
+    """Requests in flight, results half taken, errors that the caller keeps."""
     cluster = connected()
     session = cluster.connect()
     select = session.prepare(SELECT)
@@ -125,11 +125,11 @@ def live(connected: Connected, cycles: int, pool: MemoryPool) -> None:
         KINDS[number % len(KINDS)](partial(connected, **where))
 
 
-# ---- what is left
+# ---- leaks
 
 
 class Held(NamedTuple):
-    """What there is between two lives."""
+    """The objects and memory that exist between two lives."""
 
     left: Left
     pooled: int  # bytes in use in the pool
@@ -148,13 +148,13 @@ class Held(NamedTuple):
 
 
 def settled(before: Held, pool: MemoryPool) -> Held:
-    """What is left when whatever was on its way out had time to go."""
+    """The objects and memory that remain after pending releases had time to finish."""
     left_since(before.left)
     return Held.now(pool)
 
 
 def verdicts(first: Held, last: Held, cycles: int) -> list[Line]:
-    """What *cycles* lives have left."""
+    """The growth over *cycles* lives, as lines with targets."""
     grown = last.left.since(first.left)
     threads = [what for what in grown if what.startswith("thread")]
     descriptors = [what for what in grown if what.startswith("descriptor")]
@@ -192,7 +192,7 @@ def soak(connected: Connected, cycles: int, warm: int = WARM) -> list[Line]:
     pool = MemoryPool(64 << 20, name="cycles")
     live(connected, warm, pool)
     first = Held.now(pool)
-    first = Held.now(pool)  # again: what was noted since is not a life's
+    first = Held.now(pool)  # again: notes made since then belong to no life
     live(connected, cycles, pool)
     return verdicts(first, settled(first, pool), warm)
 

@@ -1,4 +1,4 @@
-"""What every test may use: real servers, a leak check, and the rule that CI skips nothing."""
+"""Fixtures for all tests: real servers, a leak check, and the rule that CI skips nothing."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _serve(name: str) -> Iterator[ServerCluster]:
 
 
 def _handled_first(name: str) -> property:
-    """An attribute of ``caplog``: what driver threads have logged is handled by another thread (``log_relay.py``)."""
+    """An attribute of ``caplog``: another thread handles the records of driver threads (``log_relay.py``)."""
     get: Any = getattr(pytest.LogCaptureFixture, name).fget
 
     def attribute(caplog: pytest.LogCaptureFixture) -> Any:
@@ -110,7 +110,7 @@ for _name in ("text", "records", "record_tuples", "messages"):
 
 @pytest.fixture(autouse=True)
 def _restore_servers(request: pytest.FixtureRequest) -> Iterator[None]:
-    """After a test, bring back what it stopped or paused."""
+    """After a test, restore the servers that it stopped or paused."""
     used = [name for name in SERVERS if name in request.fixturenames]
     yield
     for name in used:
@@ -124,13 +124,13 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What exists now stays until the end: leak checks, which collect garbage, need not look at it again and again."""
+    """Objects that exist now stay until the end: leak checks, which collect garbage, need not scan them each time."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs servers, by its fixtures: ``-m 'not server'`` never forgets a test. Only one is not ``long``."""
+    """Mark tests that need servers, by fixture: ``-m 'not server'`` never forgets a test. Only one is not ``long``."""
     for item in items:
         used = SERVERS.keys() & set(getattr(item, "fixturenames", ()))
         if used:
@@ -143,7 +143,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass(frozen=True)
 class Held:
-    """What a process holds now."""
+    """Resources that a process holds now."""
 
     threads: frozenset[str]
     descriptors: int
@@ -160,14 +160,14 @@ class Held:
         return cls(names, len(list(Path("/proc/self/fd").iterdir())), native)
 
     def excess(self, before: Held) -> dict[str, Any]:
-        """What is held in addition to *before*."""
+        """Resources held in addition to *before*."""
         found: dict[str, Any] = {}
         if self.threads - before.threads:
             found["threads"] = sorted(self.threads - before.threads)
         if self.descriptors > before.descriptors:
             found["descriptors"] = self.descriptors - before.descriptors
         grown = {key: count - before.native.get(key, 0) for key, count in self.native.items()}
-        if before.native.get("channels"):  # somebody else's, whom the server may tell something at any time
+        if before.native.get("channels"):  # opened before: the server may send to them at any time
             grown.pop("pool_frames", None)
         if any(count > 0 for count in grown.values()):
             found["native"] = {key: count for key, count in grown.items() if count > 0}
@@ -175,7 +175,7 @@ class Held:
 
 
 def be_patient(patch: pytest.MonkeyPatch, made: type, **patient: float) -> None:
-    """Let the defaults of *made*'s constructor be such that they only end what hangs."""
+    """Let the defaults of *made*'s constructor be such that they only end calls that hang."""
     parameters = list(inspect.signature(made.__init__).parameters.values())[1:]  # type: ignore[misc]
     assert patient.keys() <= {parameter.name for parameter in parameters}
     defaults = tuple(patient.get(parameter.name, parameter.default) for parameter in parameters)
@@ -217,7 +217,7 @@ def no_leaks(
     """The test must give back every thread, descriptor and native object that it took."""
     before = Held.now()
     yield
-    request.node.funcargs.clear()  # pytest keeps them until the next test, and with them what they refer to
+    request.node.funcargs.clear()  # pytest keeps them until the next test, and with them the objects they refer to
     reported = request.config.pluginmanager.get_plugin("logging-plugin").report_handler.records  # type: ignore[union-attr]
 
     def excess() -> dict[str, Any]:
@@ -234,7 +234,7 @@ def no_leaks(
 
 
 def stacks() -> str:
-    """What each thread does now."""
+    """The current stack of each thread."""
     frames = sys._current_frames()
     return "\n".join(
         f"{thread.name} ({thread.ident}):\n{''.join(traceback.format_stack(frames[thread.ident]))}"

@@ -1,7 +1,7 @@
 """Security rules of the source: CQL is made of quoted parts, regexes are linear, one module makes TLS contexts.
 
-``make lint`` runs it. Each rule is a function of a parsed file; ``REVIEWED`` lists have what a rule cannot see to be
-right, with the reason. An entry that is not needed any more is an error, and each rule is shown a bad file.
+``make lint`` runs it. Each rule is a function of a parsed file; ``REVIEWED`` lists have code that a rule cannot see
+to be right, with the reason. An entry that is not needed any more is an error, and each rule is shown a bad file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PACKAGE = ROOT / "cassandra"
 #: The simulated cluster is a server, for tests.
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if "testing" not in path.relative_to(PACKAGE).parts)
 
-Finding = tuple[str, str]  # what is wrong, and the source of the expression
+Finding = tuple[str, str]  # the problem, and the source of the expression
 
 
 @cache
@@ -36,7 +36,7 @@ def name_of(path: Path) -> str:
 
 
 def called(node: ast.expr) -> str:
-    """The name of a called function, without what it is an attribute of."""
+    """The name of a called function, without the object that it is an attribute of."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
@@ -99,7 +99,7 @@ BUILDERS = {
     "text_of",
 }
 
-#: (file, expression) of what is CQL for another reason.
+#: (file, expression) of text that is CQL for another reason.
 REVIEWED_CQL: dict[tuple[str, str], str] = {
     ("cassandra/_base/versions.py", "stmt"): "a statement of the driver",
     ("cassandra/_bulk/writer.py", "self._table.name"): "quoted by Table",
@@ -545,7 +545,7 @@ def test_cql_rule_finds(case: str) -> None:
     assert list(cql_findings(ast.parse(BAD_CQL[case])))
 
 
-def test_cql_rule_passes_what_is_quoted() -> None:
+def test_cql_rule_passes_quoted_parts() -> None:
     assert list(cql_findings(ast.parse(GOOD_CQL))) == []
 
 
@@ -572,7 +572,7 @@ def test_regex_rule_needs_a_constant() -> None:
         (r"(?:(?:ab)*c)*d", False),
     ],
 )
-def test_regex_rule_passes_what_is_linear(pattern: str, searching: bool) -> None:
+def test_regex_rule_passes_linear_patterns(pattern: str, searching: bool) -> None:
     assert problems(pattern, 0, searching) == []
 
 
@@ -581,6 +581,6 @@ def test_tls_rule_finds(case: str) -> None:
     assert list(tls_findings(ast.parse(BAD_TLS[case])))
 
 
-def test_tls_rule_passes_who_is_given_a_context() -> None:
+def test_tls_rule_passes_functions_given_a_context() -> None:
     source = "import ssl\ndef f(context: ssl.SSLContext):\n    return context.wrap_bio(i, o), context.check_hostname"
     assert list(tls_findings(ast.parse(source))) == []

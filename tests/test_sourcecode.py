@@ -35,7 +35,7 @@ BUILT_ON_TOP = {"arrow", "testing"}  # layer 8
 FACADE = 7
 # Methods of Session whose bodies are in packages above it, which they import when they are called.
 IMPORTED_ON_FIRST_USE = {("cassandra._session.session", "_scan"), ("cassandra._session.session", "_ingest")}
-PACKAGES = {"cassandra", "cassandra._mapper"}  # what is imported from them are modules
+PACKAGES = {"cassandra", "cassandra._mapper"}  # names imported from them are modules
 
 PYTHON_LINES, NATIVE_LINES, FACADE_LINES = 1000, 1000, 45  # of a facade without its lists of names
 NATIVE = {".pyx", ".pxi", ".pxd", ".h", ".cpp"}
@@ -138,7 +138,7 @@ def test_the_cpp_core_does_not_know_python() -> None:
     assert not wrong, wrong
 
 
-#: Who reads the clock on the wall, which can be set: none of them waits by it, for more than a millisecond.
+#: Files that read the wall clock, which can be set: none of them waits by it for more than a millisecond.
 WALL_CLOCK = {
     "cassandra/_core/codec_parts/bind.pxi": "timestamps of requests",
     "cassandra/_session/statements/timestamps.py": "timestamps of requests",
@@ -170,7 +170,7 @@ def test_nothing_waits_by_the_clock_on_the_wall() -> None:
 
 
 def test_threads_are_real_ones() -> None:
-    """What waits or locks is imported from ``_base/real.py``, or gevent and eventlet would replace it."""
+    """Names that wait or lock are imported from ``_base/real.py``, or gevent and eventlet would replace it."""
     pattern = re.compile(
         r"^\s*(import threading|from threading|import queue|from concurrent.futures import .*\bFuture\b)", re.MULTILINE
     )
@@ -248,7 +248,7 @@ def test_no_file_is_too_long() -> None:
 
 
 def _exported_lines(path: Path) -> int:
-    """Lines of a facade that only list names: imports, ``__all__``, and what is compat to old programs."""
+    """Lines of a facade that only list names: imports, ``__all__``, and names for old programs."""
     lists = (node for node in ast.parse(path.read_text()).body if _is_list_of_names(node))
     return sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in lists)
 
@@ -258,7 +258,7 @@ def _is_list_of_names(node: ast.stmt) -> bool:
     return lends or isinstance(node, ast.ImportFrom) or "__all__" in {target.id for target in _targets(node)}
 
 
-def test_facades_say_what_they_export() -> None:
+def test_facades_have_docstring_and_all_and_define_nothing() -> None:
     wrong = []
     for path in filter(is_facade, SOURCES):
         tree = ast.parse(path.read_text())
@@ -320,7 +320,7 @@ def test_changelog_starts_with_this_version() -> None:
 
 
 def test_a_source_distribution_holds_our_sources(tmp_path: Path) -> None:
-    """All of them, and neither what Cython makes of them nor tests."""
+    """All of them, and neither the output of Cython nor tests."""
     command = [sys.executable, "setup.py", "--quiet", "egg_info", "--egg-base", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
@@ -333,7 +333,7 @@ def test_a_source_distribution_holds_our_sources(tmp_path: Path) -> None:
 
 
 def test_items_of_dicts_are_copied_in_one_step() -> None:
-    """``list(d.items())`` makes tuples, at which the garbage is collected (before Python 3.12): what that calls may
+    """``list(d.items())`` makes tuples, at which the garbage is collected (before Python 3.12): a finalizer may
     change *d*, and the iteration raises. ``d.copy().items()`` does not."""
     wrong = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
@@ -346,7 +346,7 @@ def test_items_of_dicts_are_copied_in_one_step() -> None:
 
 
 def test_nothing_of_one_machine() -> None:
-    """No path that exists only where somebody happened to work."""
+    """No path that exists only on the machine of one developer."""
     pattern = re.compile("|".join(f"/{folder}/" for folder in ("work", "root", "home", "Users")))
     places = [ROOT / "Makefile", *ROOT.glob("*.*"), *(ROOT / ".ci").iterdir()]
     for folder in ("cassandra", "tests", "benchmarks", "docs"):

@@ -17,8 +17,8 @@ NODES = 3
 class ChaosCluster:
     """Nodes at :attr:`addresses`, all on :attr:`port`; a context manager. They behave until :meth:`misbehave`.
 
-    *seed* is what the dice start with, *ids* one more than the largest number that requests may have. The program ends
-    with this process, whatever happens. Used by one thread.
+    *seed* starts the random numbers, *ids* is one more than the largest number that requests may have. The program
+    always ends with this process. Used by one thread.
     """
 
     def __init__(self, seed: int, ids: int, nodes: int = NODES) -> None:

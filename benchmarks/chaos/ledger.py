@@ -1,7 +1,8 @@
 """How each request ended, by its number, and whether all of that can be.
 
 A request is known by the number that is bound: odd ones are writes, which must not be executed twice; even ones are
-reads that may be sent again. Answers and server errors repeat the number, so nobody can get what is another's.
+reads that may be sent again. Answers and server errors repeat the number, so a caller that gets another
+request's answer is detected.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from cassandra.connection import ConnectionBusy, ConnectionException
 from cassandra.pool import NoConnectionsAvailable
 from cassandra.protocol import ErrorMessage
 
-#: What a request may end with while nodes misbehave.
+#: The errors that a request may end with while nodes misbehave.
 EXPECTED = (DriverException, ConnectionException, ConnectionBusy, NoHostAvailable, NoConnectionsAvailable, ErrorMessage)
 WHOSE = re.compile(r"(?:error of|unprepared) (\d+)")
 BLOCK = 64  # numbers that are handed out at a time
@@ -46,7 +47,7 @@ class Ledger:
         self.errors: Counter[str] = Counter()
         self.violations: list[str] = []
 
-    # ---- what the load does
+    # ---- calls of the load
 
     def stop(self) -> None:
         """Hand out no more numbers."""
@@ -88,7 +89,7 @@ class Ledger:
         self._end(number, NOT_EXECUTED if getattr(error, "maybe_executed", None) is False else FAILED)
 
     def given_up(self, number: int) -> None:
-        """Nobody waits for it any more."""
+        """No caller waits for the request any more."""
         self._end(number, GIVEN_UP)
 
     def violation(self, what: str) -> None:
@@ -101,7 +102,7 @@ class Ledger:
         if before != PENDING:
             self.violation(f"{number} ended twice: {ENDINGS[before] or 'before it began'}, then {ENDINGS[how]}")
 
-    # ---- what came of it
+    # ---- results
 
     @property
     def handed_out(self) -> int:
@@ -123,7 +124,7 @@ class Ledger:
 
 
 def _impossible(state: int, count: int, write: bool) -> str:
-    """What is wrong with a request that ended like this and was executed *count* times; nothing, if it can be."""
+    """The violation by a request that ended like this and was executed *count* times; empty if there is none."""
     if state == PENDING:
         return f"never ended; executed {count} times"
     if write and count > 1:
@@ -136,7 +137,7 @@ def _impossible(state: int, count: int, write: bool) -> str:
 
 
 def _numbers_in(error: BaseException | None) -> Iterator[int]:
-    """Of the requests that *error*, and what it came from, are about."""
+    """The numbers of the requests in the texts of *error* and its causes."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -1,4 +1,4 @@
-"""What a driver that is shut down has left behind: threads, descriptors, native objects."""
+"""Threads, descriptors and native objects that a driver leaves behind after its shutdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def native_objects() -> dict[str, int]:
 
 
 class Left(NamedTuple):
-    """What there is."""
+    """The threads, descriptors and native objects that exist."""
 
     threads: frozenset[threading.Thread]
     descriptors: frozenset[str]
@@ -31,7 +31,7 @@ class Left(NamedTuple):
         return cls(frozenset(threading.enumerate()), frozenset(_descriptors()), native_objects())
 
     def since(self, before: Left) -> list[str]:
-        """What is here that was not *before*."""
+        """The entries that *before* does not have."""
         found = [f"thread {thread.name}" for thread in self.threads - before.threads]
         found += [f"descriptor of {what}" for what in sorted(self.descriptors - before.descriptors)]
         grown = {name: number for name, number in self.native.items() if number > before.native.get(name, 0)}
@@ -39,7 +39,7 @@ class Left(NamedTuple):
 
 
 def left_since(before: Left) -> list[str]:
-    """What is left when whatever is on its way out had time to go."""
+    """The entries that remain after everything under way has had time to end."""
     deadline = time.monotonic() + PATIENCE
     while (left := Left.now().since(before)) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -47,7 +47,7 @@ def left_since(before: Left) -> list[str]:
 
 
 def streams_in_use(session: Session) -> list[str]:
-    """Requests that somebody should still wait for, when nobody does; waits for those whose end is under way."""
+    """Streams that are still in use although no caller waits; gives requests that are ending the time to do so."""
     deadline = time.monotonic() + PATIENCE
     while (used := _streams_in_use(session)) and time.monotonic() < deadline:
         time.sleep(0.02)

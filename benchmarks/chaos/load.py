@@ -21,13 +21,13 @@ from cassandra.cluster import NoHostAvailable, Session
 from cassandra.concurrent import execute_concurrent, execute_concurrent_async, execute_concurrent_with_args
 
 SYNC_THREADS, TASKS, LOOPS, WINDOW = 6, 40, 2, 100
-PATIENCE = 120.0  # seconds: whoever waits longer for what ends in one was forgotten
-REST = 0.005  # seconds that a worker waits when no node is there: what nobody takes is no load
+PATIENCE = 120.0  # seconds: requests end within one; a request that waits longer than this was forgotten
+REST = 0.005  # seconds that a worker waits when no node is there: requests that no node takes are no load
 CANCELLED, FORGOTTEN, TWICE, FAIL_FAST, LEFT_EARLY = 0.03, 0.02, 0.2, 0.2, 0.1  # how likely each is
 
 
 class Load:
-    """Threads that use *session*; a context manager that waits for all of them. *seed* is of what they choose."""
+    """Threads that use *session*; a context manager that waits for all of them. *seed* is that of their choices."""
 
     def __init__(self, session: Session, ledger: Ledger, seed: int) -> None:
         self.session, self.ledger, self.seed = session, ledger, seed

@@ -1,6 +1,6 @@
 """Columns as a session of fastcql makes them: recorded answers into Arrow, beside the tuples that rows would be.
 
-Arguments: what to measure (a function below), then the folder of the recordings.
+Arguments: the measurement (a function below), then the folder of the recordings.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def fresh() -> Any:
 
 
 def warm(data: Recordings, times: str = "1") -> Client:
-    """The same page again and again: for whoever counts system calls."""
+    """Decode the same page again and again: for counts of system calls."""
     page = page_of(data, "rows5")
     plan = plan_of(page, MemoryPool(1 << 30))
     return Client(

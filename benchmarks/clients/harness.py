@@ -1,7 +1,7 @@
-"""What runs in a measured process, whichever driver it has: statements timed by CPU, or by pyperf.
+"""The code of a measured process, the same for every driver: statements timed by CPU, or by pyperf.
 
 It needs nothing but the standard library (and pyperf for ``--pyperf``). A client is a module of this package that ends
-with :func:`run`; ``benchmarks.measure`` starts it and reads what it prints.
+with :func:`run`; ``benchmarks.measure`` starts it and reads its output.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-SAMPLE = 0.002  # seconds: what one sample takes at least, so that the clock's own cost disappears
+SAMPLE = 0.002  # seconds: the least duration of a sample, so that the clock's own cost disappears
 WHOLE_SAMPLE = 0.02  # the same where the whole process counts: the wall clock needs longer samples
 BUDGET = 0.35  # seconds for all samples of a statement
 PYPERF = "--pyperf"
 INSTRUCTIONS = "--instructions"  # under Callgrind: they are counted, nothing is timed; see benchmarks/instructions.py
-COUNTED = 1000, 1.0  # what is counted: so many operations, or as many as take this CPU under Callgrind, in seconds
-ONCE = "--once"  # every statement once, nothing is timed: for whoever records what drivers ask
+COUNTED = 1000, 1.0  # the counted part: so many operations, or as many as take this CPU under Callgrind, in seconds
+ONCE = "--once"  # every statement once, nothing is timed: for the recording of the drivers' requests
 
 #: The tables of 5,000 rows that the responder has recorded, and how every driver reads one.
 PAGES = {
@@ -51,12 +51,12 @@ class Work(NamedTuple):
     whole_process: bool = False
     #: Run before each sample, not timed. Samples are then one execution.
     setup: str = "pass"
-    #: How many times an execution does what is measured.
+    #: How many times one execution repeats the measured operation.
     per: int = 1
 
 
 class Client(NamedTuple):
-    """What a client measures: statements, and figures that are no times."""
+    """The measurements of a client: statements, and figures that are no times."""
 
     works: Mapping[str, Work]
     facts: Mapping[str, float] = {}
@@ -66,7 +66,7 @@ Make = Callable[[list[str]], AbstractContextManager[Client]]
 
 
 def run(module: str, make: Make) -> None:
-    """Time what *make* gives for the arguments of the command line, and print JSON: seconds per execution by name."""
+    """Time the works that *make* returns for the command line, and print JSON: seconds per execution by name."""
     if PYPERF in sys.argv:
         _run_pyperf(module, make)
         return

@@ -1,7 +1,7 @@
-"""What ``ResponseFuture._set_result`` of scylla-driver costs, and ``Execution.set_result``, which is the same here: the
+"""Measures ``ResponseFuture._set_result`` of scylla-driver, and its counterpart here, ``Execution.set_result``: the
 answer is decoded, the request gets its rows.
 
-A real session reads a point from the responder while that method is watched; what it was called with, is then given to
+A real session reads a point from the responder while that method is watched; the recorded arguments are then passed to
 it again and again. A timeout of its own and a callback make it a request that this method ends: others are answered
 natively. Argument: the responder's port.
 """
@@ -83,7 +83,7 @@ def _owner() -> tuple[Any, str]:
     return execution.Execution, "set_result"
 
 
-#: Stands in for what is not measured: it takes whatever it is given, does nothing, and needs no Python frame for it.
+#: Replaces the code that is not measured: it accepts any arguments, does nothing, and needs no Python frame for it.
 nothing: Callable[..., Any] = "".format
 two_of_nothing: Callable[..., Any] = "--".format  # can be unpacked
 
@@ -98,7 +98,7 @@ def with_callback(future: ResponseFuture) -> None:
 
 
 def tablet() -> dict[str, bytes]:
-    """What ScyllaDB adds to an answer when a request came to the wrong shard: a tablet with three replicas."""
+    """The payload that ScyllaDB adds to an answer when a request came to the wrong shard: a tablet, three replicas."""
     replicas = b"".join(cell(cell(uuid4().bytes) + cell(struct.pack(">i", shard))) for shard in range(3))
     ends = (struct.pack(">q", token) for token in (-(1 << 62), 1 << 62))
     return {"tablets-routing-v1": b"".join(map(cell, ends)) + cell(struct.pack(">i", 3) + replicas)}

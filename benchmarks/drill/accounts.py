@@ -1,4 +1,4 @@
-"""What follows from the calls of a client and the moments of a fault. Pure: no server, no clock."""
+"""Figures computed from the calls of a client and the moments of a fault. Pure: no server, no clock."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import NamedTuple
 from benchmarks.drill.calls import APPEND, DDL, IDEMPOTENT, INSERT, NEVER, Call, Report
 
 SETTLED = 1.0  # seconds after a fault began: the rate counts from then on
-BEFORE = 3.0  # seconds before it: what is compared with
+BEFORE = 3.0  # seconds before it: the reference of the comparison
 
 
 @dataclass
 class Moments:
-    """When what happened; by the monotonic clock."""
+    """When each event happened; by the monotonic clock."""
 
-    began: float = 0.0  # what is sent later is not in flight any more
+    began: float = 0.0  # requests that are sent later do not count as in flight
     quiet: float = 0.0  # until then nothing else is done to the nodes: the rate counts
     healed: float = 0.0  # 0: there is nothing to recover from
     ended: float = 0.0  # of the drill
@@ -25,7 +25,7 @@ class Moments:
 
 
 class Stored(NamedTuple):
-    """What the tables hold."""
+    """The contents of the tables."""
 
     inserted: Collection[int]
     appended: Mapping[int, int]  # number -> how often
@@ -43,7 +43,7 @@ class Figures:
     during: float
     after: float
     recovered: float | None  # seconds from healed until the last call began that failed; None: nothing to recover from
-    used: float | None  # seconds until each node answered again somebody, the longest; inf: never
+    used: float | None  # seconds until each node answered a request again, the longest; inf: never
     missing: list[int]
     twice: list[int]
     logged: Counter[str]

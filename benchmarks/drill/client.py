@@ -1,4 +1,4 @@
-"""A client under whose load something happens to the nodes.
+"""A client that puts load on the nodes while a drill disturbs them.
 
 Argument: a file of JSON, ``Orders``. It prints ``ready`` when all workers have had an answer, and takes commands from
 standard input: ``flood SECONDS``, ``ddl SECONDS``, ``fork``, ``stop``.
@@ -24,8 +24,8 @@ CHILD_EXECUTES, CHILD_PATIENCE = 30, 20.0
 
 
 def fork(load: Load, orders: Orders) -> Child:
-    """What a forked process executes: by the session that it inherits, or by one of its own where the driver's do not
-    live on."""
+    """Statements that a forked process executes: by the session that it inherits, or by one of its own where the
+    driver's sessions do not survive a fork."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -89,4 +89,4 @@ def run(orders: Orders) -> None:
 if __name__ == "__main__":
     run(orders_of(sys.argv[1]))
     print("done", flush=True)
-    os._exit(0)  # whatever hangs
+    os._exit(0)  # even if a thread hangs

@@ -102,4 +102,4 @@ def run(orders: Orders) -> None:
 if __name__ == "__main__":
     run(orders_of(sys.argv[1]))
     print("done", flush=True)
-    os._exit(0)  # whatever hangs
+    os._exit(0)  # even if a thread hangs

@@ -1,9 +1,9 @@
 """TCP relays in front of the nodes, which lose everything in silence when told to, as a network does.
 
 A relay is at the address of its node plus 100, on the same port. While it is *cut* nothing is passed on and nothing is
-closed; who connects gets no answer either, because the queue of the listener is full. When it is healed, connections
-from before come back as TCP's do: with the next retransmission, whose delay doubled with each that was lost. New ones
-work at once.
+closed; a new connection gets no answer either, because the queue of the listener is full. When it is healed,
+connections from before come back as TCP's do: with the next retransmission, whose delay doubled with each that was
+lost. New ones work at once.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Relay:
                 pipe.resumes = again
 
     def _filling(self) -> Iterator[socket.socket]:
-        """Connections that nobody accepts, until the next one gets no answer."""
+        """Connections that the listener does not accept, until the next one gets no answer."""
         while True:
             filler = socket.socket()
             filler.settimeout(0.2)

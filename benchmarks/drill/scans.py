@@ -104,4 +104,4 @@ def run(orders: Orders) -> None:
 if __name__ == "__main__":
     run(orders_of(sys.argv[1]))
     print("done", flush=True)
-    os._exit(0)  # whatever hangs
+    os._exit(0)  # also while threads hang

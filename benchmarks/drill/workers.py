@@ -1,7 +1,7 @@
 """Keeps a session busy from threads, ``execute_concurrent``, futures and asyncio, and notes how each call went.
 
 Every write has a number of its own: an INSERT a row, an append (which is not idempotent) an element of a list, so that
-whoever reads the tables can tell what is missing and what was done twice. Workers keep to a timetable, so that the rate
+a reader of the tables can tell missing writes and writes done twice. Workers keep to a timetable, so that the rate
 says whether calls had to wait, not how fast the machine is.
 """
 
@@ -79,7 +79,7 @@ class Load:
         return call
 
     def _end(self, call: Call, result: Any) -> None:
-        """*result*: what it gave, or the exception."""
+        """*result*: the result of the call, or its exception."""
         del self._open[id(call)]
         error = type(result).__name__ if isinstance(result, Exception) else ""
         node = -1 if error else node_of(result)

@@ -1,8 +1,8 @@
-// The least that a call from Python into C costs which finds the range of a token: what the tablet map and route plans
-// are measured against.
+// The least that a call from Python into C costs which finds the range of a token: the reference for measurements of
+// the tablet map and route plans.
 //
 // A Python extension, compiled by its benchmark. Floor(firsts, lasts, objects) has sorted ranges in two flat arrays and
-// an object for each; nothing is checked, nobody may change it.
+// an object for each; nothing is checked, and no code may change it.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

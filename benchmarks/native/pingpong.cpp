@@ -1,10 +1,10 @@
-// What requests cost without a driver: the same bytes to the same responder, by send and recv alone.
+// The cost of requests without a driver: the same bytes to the same responder, by send and recv alone.
 //
 //   pingpong PORT (NAME WINDOW[/PAUSE] REQUEST)...
 //
 // REQUEST is a frame in hexadecimal digits. WINDOW of them are in flight at a time: with 1 this is a ping-pong, the
-// least that a request can take when its caller waits for it; with more, what the responder can be asked for. With
-// WINDOW/PAUSE it computes for PAUSE microseconds after each answer, as whoever makes something of it does: the
+// least that a request can take when its caller waits for it; with more, the responder's throughput limit. With
+// WINDOW/PAUSE it computes for PAUSE microseconds after each answer, as a client that processes it does: the
 // responder goes to sleep meanwhile, which costs more than the pause. Prints a
 // JSON object with, per NAME, the mean of CPU seconds per request and, as "<NAME> wall" and "<NAME> median wall", the
 // best sample of wall time and the median.

@@ -2,7 +2,7 @@
 and, for ``benchmarks.chaos``, one that misbehaves, see ``chaos.cpp``.
 
 ``Responder``  builds and runs it
-``recording``  what it plays, and ``python -m benchmarks.responder.record``, which makes that from a real server
+``recording``  the answers it plays, and ``python -m benchmarks.responder.record``, which records those of a real server
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def build(name: str = "responder") -> Path:
     newest = max(path.stat().st_mtime for path in (source, CHECKSUMS, *HERE.glob("*.h")))
     if not binary.exists() or binary.stat().st_mtime < newest:
         BUILD.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=BUILD) as folder:  # whoever runs the old one keeps it
+        with tempfile.TemporaryDirectory(dir=BUILD) as folder:  # processes that run the old one keep it
             made = Path(folder) / name
             subprocess.run(
                 [*COMPILE, str(source), str(CHECKSUMS), "-o", str(made), "-ldl"], check=True, env=environment()
@@ -42,14 +42,14 @@ def build(name: str = "responder") -> Path:
 
 
 def environment() -> dict[str, str]:
-    """For other programs: what is loaded into this one (a sanitizer's runtime) is not for them."""
+    """For other programs: without the library that is preloaded into this one (a sanitizer's runtime)."""
     return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 
 class Responder:
-    """A running responder; a context manager. It ends with this process, whatever happens.
+    """A running responder; a context manager. It always ends with this process.
 
-    It speaks protocol 4, or also 5. With *tls*, ``authority`` is the PEM file of who signed its certificate. *more*:
+    It speaks protocol 4, or also 5. With *tls*, ``authority`` is the PEM file of the CA of its certificate. *more*:
     answers beside those of the recording. *delay*: seconds that answers to EXECUTE take (protocol 4)."""
 
     def __init__(
@@ -84,5 +84,5 @@ class Responder:
             self.answers, self.cpu = int(answers), float(cpu)
 
     def line(self) -> Line:
-        """What the responder itself took for an answer, once it ended: how far it is from being the limit."""
+        """The responder's own CPU time per answer, once it ended: how far it is from being the limit."""
         return compared_only(f"the responder's own CPU per answer ({self.answers:,} answers)", self.cpu / self.answers)

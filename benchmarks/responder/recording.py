@@ -1,4 +1,4 @@
-"""Recorded answers: read, written, and looked up by what identifies a request (see ``responder.cpp`` for the form)."""
+"""Recorded answers: read, written, and looked up by the key of a request (see ``responder.cpp`` for the form)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Answer(NamedTuple):
 
 
 def key_of(opcode: int, body: bytes) -> bytes | None:
-    """What a request is known by; None for one that is not to be recorded."""
+    """The key of a request; None for one that is not to be recorded."""
     if opcode in (STARTUP, OPTIONS, REGISTER, BATCH):
         return {STARTUP: b"S", OPTIONS: b"O", REGISTER: b"R", BATCH: b"B"}[opcode]
     if opcode in (QUERY, PREPARE):
@@ -45,7 +45,7 @@ def frames(sock: socket.socket) -> Iterator[tuple[bytes, bytes]]:
 
 
 def load(more: Mapping[bytes, Answer] | None = None) -> bytes:
-    """What the responder reads: the recording, large answers also with metadata, and *more*."""
+    """The input of the responder: the recording, large answers also with metadata, and *more*."""
     known = {**answers(), **(more or {})}
     prepared = {answer.body[6:22]: answer.body for key, answer in known.items() if key[:1] == b"P"}
     for key, answer in list(known.items()):
@@ -63,7 +63,7 @@ def answers() -> dict[bytes, Answer]:
 
 
 def taken_apart(data: bytes) -> dict[bytes, Answer]:
-    """What :func:`packed` put together."""
+    """The answers in the output of :func:`packed`."""
     at, found = 0, {}
     while at < len(data):
         (size,) = struct.unpack_from("<I", data, at)
@@ -91,7 +91,7 @@ def with_metadata(prepared: bytes, rows: bytes) -> bytes | None:
 
 
 def save(answers: Mapping[bytes, Answer]) -> None:
-    """Write the recording. Large answers are kept once: without metadata, if anybody asked for them like that."""
+    """Write the recording. Large answers are kept once: without metadata, if a request asked for them so."""
     kept = {
         key: answer
         for key, answer in answers.items()

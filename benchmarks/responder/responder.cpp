@@ -1,11 +1,11 @@
-// A CQL server that knows no CQL: it plays recorded answers, so that what is measured is the client.
+// A CQL server that knows no CQL: it plays recorded answers, so that measurements are of the client.
 //
 //   responder RECORDING [PORT [VERSION [DELAY [CERTIFICATE]]]]
 //
-// One thread, epoll, protocol 4 or, as VERSION says, also 5, with LZ4 for who asks for it (newer versions are refused
+// One thread, epoll, protocol 4 or, as VERSION says, also 5, with LZ4 for clients that ask (newer versions are refused
 // as Cassandra refuses them, so that clients step down); by TLS with a CERTIFICATE, a PEM file with its key. Answers to
 // EXECUTE come DELAY microseconds late (protocol 4). It prints the port it listens on (127.0.0.1) and ends when its
-// standard input does, so that it cannot outlive whoever started it; its last line is "<answers> <CPU seconds>", which
+// standard input does, so that it cannot outlive its parent process; its last line is "<answers> <CPU seconds>", which
 // shows that it was not the limit. Everything that was received in one read is answered with one write.
 //
 // The recording is a sequence of (u32 size, key) (u8 opcode, u8 flags) (u32 size, body), little-endian. Keys: "O"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-NO_REACTORS = "there is one native transport, whatever class its connections are of"
+NO_REACTORS = "there is one native transport for all connection classes"
 
 
 DIFFERENCES: dict[str, str] = {
@@ -16,8 +16,8 @@ DIFFERENCES: dict[str, str] = {
 #: Attributes of live objects whose values are of another type.
 LIVE: dict[str, str] = {
     "BoundStatement.raw_values": "values are kept as they were given",
-    "Cluster.executor": "its submit() is a ThreadPoolExecutor's; what runs behind it is the driver's scheduler",
-    "Cluster.scheduler": "one scheduler runs what is to be done now and what is to be done later",
+    "Cluster.executor": "its submit() is a ThreadPoolExecutor's; the driver's scheduler runs behind it",
+    "Cluster.scheduler": "one scheduler runs immediate and delayed calls",
     "Cluster.sessions": "a set that holds its sessions weakly and is safe to iterate while others connect",
     "Function.monotonic_on": "a list, as argument_names and argument_types are",
     "IndexMetadata.index_options": "a plain dict: keys are text",
@@ -29,7 +29,7 @@ LIVE: dict[str, str] = {
     "TableMetadata.triggers": "a plain dict: every dict keeps its order",
 }
 
-#: What the programs of this folder have no case for, because values, types and texts differ on purpose.
+#: Behaviour without a case in the programs of this folder, because values, types and texts differ on purpose.
 VALUES: dict[str, str] = {
     "bind, serialize: class of the error": "TypeError where theirs is AttributeError or struct.error by accident",
     "bind: an int for a blob": "refused: theirs stores that many zero bytes",
@@ -64,7 +64,7 @@ VALUES: dict[str, str] = {
     "str of a server's error": "has its details, as to_exception() has",
     "AuthSuccessMessage.token": "the server's bytes, or None; theirs is text, and fails where they are none",
     "AuthResponseMessage(None)": "an answer of no bytes; theirs raises TypeError",
-    "ExecuteMessage: no parameters, skip_meta": "not sent; sent as it says, where theirs goes by what was negotiated",
+    "ExecuteMessage: no parameters, skip_meta": "not sent; sent as it says, theirs goes by the negotiated features",
     "an event of another kind than was asked for": "ProtocolError; theirs raises NotSupportedError",
     "str of end points of IPv6": "[::1]:9042; theirs is ::1:9042",
     "order of end points behind a proxy": "by their names, too",
@@ -77,10 +77,10 @@ VALUES: dict[str, str] = {
     "make_query_plan: working_keyspace": "the statement's keyspace, where it has one; theirs is the session's",
 }
 
-#: What is done otherwise, by the paragraph of docs/migrating.rst that says why. The programs have no case for it.
+#: Different behaviour, by the paragraph of docs/migrating.rst with the reason. The programs have no case for it.
 BEHAVIOUR: dict[str, list[str]] = {
     "A statement is not executed twice by accident.": [
-        "policies resend what may have been executed only if it is idempotent; asked without a statement, they say so",
+        "policies resend requests that may have been executed only if idempotent; without a statement they resend",
     ],
     "A page that cannot be fetched raises until it is fetched.": ["one() and bool() pass over empty pages"],
     "Large pages are decoded while they are read.": ["current_rows above 1 MiB is a lazy sequence"],
@@ -91,13 +91,13 @@ BEHAVIOUR: dict[str, list[str]] = {
     "Policies list each host once.": ["RackAwareRoundRobinPolicy refuses empty names"],
     "Options are checked when they are given.": ["contact_points becomes a list"],
     "Statements are checked when they are created.": [
-        "serial levels of batches, values that are missing on protocol 3, what is added to a batch",
+        "serial levels of batches, values that are missing on protocol 3, statements that are added to a batch",
         "a list as routing key is packed at once, and its parts may be text",
         "BoundStatement needs no partition key to be made, and its routing_key can be set",
     ],
     "Results support more operations.": [
         "next(result), results without a future, was_applied is always a bool",
-        "result[0] is not deprecated: a result keeps its rows, and one() is not what all programs mean by it",
+        "result[0] is not deprecated: a result keeps its rows, and one() does not replace it in all programs",
     ],
     "Encrypted columns": ["ciphers, and cache_info(), are of each policy; theirs are of the process, for its life"],
     "CQL of the schema.": [
@@ -118,7 +118,7 @@ BEHAVIOUR: dict[str, list[str]] = {
         "ValidationError of a model or user type: begins the same, names class and value, and elements",
         "Blob().to_database(None): None; theirs raises",
         "tuples with too many values: ValidationError; theirs TypeError",
-        "DoesNotExist: of the module of its model, says what was looked for, can be pickled",
+        "DoesNotExist: of the module of its model, names the model and the conditions, can be pickled",
         "KeyError, IndexError and TypeError of instances and query sets: have a text",
         "ContextQuery: takes models only",
         "BatchQuery of models of several connections: refused; theirs sends all to one, if one of them is the default",
@@ -140,7 +140,7 @@ BEHAVIOUR: dict[str, list[str]] = {
         "updates of subclasses of containers and counters: change in place; theirs assigns, also counters",
         "quotes in names: doubled",
         "user types that change in place: have changed; theirs does not see it in a column",
-        "value managers of a program's own: made for who looks at _values",
+        "value managers of a program's own: made for programs that look at _values",
         "names of user types: of each class its own; theirs gives a name that was asked for to subclasses",
         "names of tables: of each model its own; theirs gives a name that was asked for to subclasses",
         "distinct(), values made null by update(): names in the table; theirs has names of attributes",

@@ -50,7 +50,7 @@ def compat() -> Any:
     return cassandra.cluster
 
 
-def test_what_sessions_and_clusters_lend(session: Any, compat: Any) -> None:
+def test_sessions_and_clusters_have_their_private_attributes(session: Any, compat: Any) -> None:
     cluster = session.cluster
     assert session._default_consistency_level == ConsistencyLevel.LOCAL_ONE
     assert session._load_balancer is cluster.load_balancing_policy and session._metrics is cluster.metrics
@@ -80,7 +80,7 @@ def test_every_attribute_that_is_lent_can_be_read(session: Any) -> None:
             assert not missing, f"{kind.__name__}: {missing}"
 
 
-def test_a_connection_tells_what_tools_ask(session: Any) -> None:
+def test_a_connection_has_the_attributes_that_tools_read(session: Any) -> None:
     connection: Any = session.cluster.control_connection.connection
     assert connection.connected_event.wait(0) and connection.original_endpoint is connection.endpoint
     assert len(connection.request_ids) == connection.max_in_flight - connection.in_flight
@@ -98,7 +98,7 @@ def test_a_connection_tells_what_tools_ask(session: Any) -> None:
     assert victim.is_defunct and victim.signaled_error
 
 
-def test_a_future_tells_what_tracers_ask(session: Any) -> None:
+def test_a_future_has_the_attributes_that_tracers_read(session: Any) -> None:
     profile = session.cluster.profile_manager.default
     future = session.execute_async("SELECT p FROM t", trace=True)
     future.result()
@@ -136,7 +136,7 @@ assert made._drop_table
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
 
 
-def test_sessions_lend_what_executes_many_at_a_time(session: Any) -> None:
+def test_sessions_have_the_execute_concurrent_methods(session: Any) -> None:
     insert = session.prepare(INSERT)
     assert all(
         done for done, _ in session.execute_concurrent_with_args(insert, [(n, "x") for n in range(9)], concurrency=3)
@@ -159,7 +159,7 @@ def test_config_mode_tells_how_a_cluster_was_configured(compat: Any) -> None:
     assert Cluster(execution_profiles=profiles)._config_mode == compat._ConfigMode.PROFILES  # type: ignore[attr-defined]
 
 
-def test_what_futures_lend(session: Any) -> None:
+def test_futures_have_their_private_attributes(session: Any) -> None:
     future = session.execute_async("SELECT p, c FROM t")
     assert future._event.wait(PATIENCE) and future._event.is_set()
     assert future._current_host is future.coordinator_host and future._col_names == ["p", "c"]
@@ -180,7 +180,7 @@ def test_helpers_of_metadata_policies_and_maps(session: Any) -> None:
 
 
 @pytest.mark.parametrize("query", ["SELECT p FROM t", "SELECT x FROM t"])
-def test_results_and_errors_come_to_what_was_assigned(session: Any, query: str) -> None:
+def test_results_and_errors_reach_the_assigned_methods(session: Any, query: str) -> None:
     """As tracers do it: they wrap two methods of a request that was just made, and forget the callbacks."""
     future: Any = ResponseFuture(session, *_text(session, query))
     heard: list[tuple[str, Any]] = []
@@ -202,7 +202,7 @@ def test_results_and_errors_come_to_what_was_assigned(session: Any, query: str) 
     future.add_callbacks(lambda rows: None, lambda error: None)
     future.clear_callbacks()
     future.send_request()
-    assert told.wait(PATIENCE), "nobody has asked for the result"
+    assert told.wait(PATIENCE), "the result arrives though no caller asked for it"
     if query == "SELECT p FROM t":
         assert heard == [("_set_final_result", [])] and future.result().all() == []
     else:
@@ -233,7 +233,7 @@ def _text(session: Any, query: str) -> tuple[Any, ...]:
     return future.message, future.query, PATIENCE
 
 
-def test_each_page_comes_to_what_was_assigned(session: Any) -> None:
+def test_each_page_reaches_the_assigned_method(session: Any) -> None:
     for p in range(5):
         session.execute("INSERT INTO t (p) VALUES (%s)", (p,))
     heard: list[int] = []
@@ -297,12 +297,12 @@ def test_a_future_is_ended_by_hand(session: Any) -> None:
         (TraceEvent, "datetime description source source_elapsed thread_name"),
     ],
 )
-def test_mocks_have_what_instances_have(kind: type, names: str) -> None:
+def test_mocks_with_a_spec_have_the_instance_attributes(kind: type, names: str) -> None:
     mocks: list[Any] = [Mock(spec=kind), create_autospec(kind, instance=True)]
     assert not [name for mock in mocks for name in names.split() if not hasattr(mock, name)]
 
 
-def test_what_may_be_set(session: Any) -> None:
+def test_settable_attributes_take_effect(session: Any) -> None:
     statement = session.prepare(INSERT)
     bound = statement.bind((1, "one"))
     bound.values = [b"\0\0\0\x07", b"seven"]
@@ -398,8 +398,8 @@ def test_util_has_the_ordered_dict_of_old_programs() -> None:
 
 
 @pytest.mark.parametrize("prepared", [True, False], ids=["prepared", "text"])
-def test_who_only_looks_sees_that_a_request_is_over(session: Any, prepared: bool) -> None:
-    """Nobody waits for it, and nobody is called."""
+def test_a_request_ends_without_a_waiter_or_callback(session: Any, prepared: bool) -> None:
+    """No thread waits for the request, and it has no callback."""
     text = "SELECT c FROM t"
     future = session.execute_async(session.prepare(text) if prepared else text)
     eventually(future._event.is_set)

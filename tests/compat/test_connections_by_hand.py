@@ -25,7 +25,7 @@ from cassandra.protocol import OptionsMessage, ProtocolHandler, QueryMessage, Re
 from cassandra.testing import SimulatedCluster
 from tests.patience import PATIENCE, eventually
 
-made_by: Any = Connection  # type checkers know what the driver's own are made of
+made_by: Any = Connection  # type checkers know the arguments of the driver's own connections
 frame: Any = importlib.import_module("cassandra.connection")._Frame
 
 
@@ -38,7 +38,7 @@ def supported(**options: list[str]) -> SupportedMessage:
 
 
 class Own(Connection):
-    """A program's own: what is sent is kept."""
+    """A connection class of a program: it keeps the sent data."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -53,7 +53,7 @@ def own(**options: Any) -> Any:
     return kind(DefaultEndPoint("10.0.0.1"), protocol_version=4, **options)
 
 
-def test_what_it_is_made_of() -> None:
+def test_connection_made_by_hand_has_its_arguments_and_defaults() -> None:
     connection = made_by("10.0.0.1", 9043, compression=False, cql_version="3.0.0")
     assert type(connection) is not Connection and isinstance(connection, Connection)
     assert connection.endpoint == DefaultEndPoint("10.0.0.1", 9043) and connection.cql_version == "3.0.0"
@@ -107,7 +107,7 @@ def test_bytes_become_answers_and_events() -> None:
         (envelope(5, 6), r"KeyError\(5\)"),
     ],
 )
-def test_what_is_no_answer_ends_it(data: bytes, text: str) -> None:
+def test_invalid_response_frames_make_the_connection_defunct(data: bytes, text: str) -> None:
     connection, answers = own(), list[Any]()
     connection.send_msg(OptionsMessage(), 0, answers.append)
     connection._iobuf.write(data)
@@ -172,7 +172,7 @@ def test_compressed_answers() -> None:
     assert answers[0].options == {"COMPRESSION": ["lz4"]}
 
 
-def test_those_of_the_driver_are_what_they_were() -> None:
+def test_driver_connections_keep_their_class() -> None:
     with (
         SimulatedCluster() as simulated,
         Cluster(simulated.contact_points, port=simulated.port, connection_class=LibevConnection) as cluster,

@@ -1,4 +1,4 @@
-"""Requests that tests of programs make of a session that is a mock: they ask it for pools, and are told what came."""
+"""Requests that tests of programs make of a session that is a mock: they ask it for pools, and get the responses."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_a_statement_that_a_host_forgot() -> None:
         scene.future.result()
 
 
-def test_a_statement_that_nobody_knows_or_of_another_keyspace() -> None:
+def test_reprepare_fails_for_unknown_statement_or_other_keyspace() -> None:
     scene = Scene()
     scene.session.cluster._prepared_statements = {}
     scene.come(PreparedQueryNotFound(0x2500, "forgotten", b"id"))

@@ -45,7 +45,7 @@ def test_everything_is_exported_once() -> None:
 
 
 @pytest.mark.parametrize("place", ["cassandra.graph", "cassandra.datastax.graph", "cassandra.cluster"])
-def test_what_is_not_included_says_so_when_it_is_used(place: str) -> None:
+def test_unsupported_graph_names_raise_when_they_are_used(place: str) -> None:
     module = importlib.import_module(place)
     with pytest.raises(
         UnsupportedOperation, match="GraphSON1Serializer is for DSE graph, which fastcql does not support"

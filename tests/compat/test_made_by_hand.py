@@ -245,7 +245,7 @@ def test_a_translator_that_fails_for_the_node_that_is_asked(
 
 
 class Naming(RoundRobinPolicy):
-    """Notes what it is asked, and names hosts before it was told of any."""
+    """Records the arguments of its calls, and names hosts before it was told of any."""
 
     def __init__(self, *endpoints: DefaultEndPoint) -> None:
         super().__init__()
@@ -381,7 +381,7 @@ def test_a_reactor_of_a_program_is_not_needed(simulated: SimulatedCluster) -> No
         assert cluster.connect().execute("SELECT key FROM system.local").one() == ("local",)
 
 
-def test_who_overrides_what_nothing_calls_is_told_so() -> None:
+def test_overrides_that_are_never_called_cause_a_warning() -> None:
     class Counting:
         def send_msg(self, *args: Any) -> int:
             return 0

@@ -2,7 +2,7 @@
 
 ``namespaces.json`` holds facts about that release on Python 3.11: of each module the names that are its own or a
 constant, of objects of a connected session the attributes with the type of their values (None where theirs was None,
-EXC where reading theirs raised). What differs on purpose stands in ``differences.py``.
+EXC where reading theirs raised). Intended differences are listed in ``differences.py``.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_other_names_are_missing_as_ever(module: str) -> None:
         exec(f"from {module} import no_such_name")
 
 
-def test_what_is_lent_costs_nothing_before_it_is_asked_for() -> None:
+def test_compatibility_modules_are_not_imported_before_they_are_used() -> None:
     program = "import sys, cassandra.cluster, cassandra.query, cassandra.concurrent; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = done.stdout.split()

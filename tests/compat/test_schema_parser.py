@@ -29,7 +29,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize("version", ["3.11.4", "4-a", "5.0"])
-def test_what_a_parser_reads_is_what_the_cluster_has(cluster: Cluster, version: str) -> None:
+def test_schema_parser_results_equal_the_cluster_metadata(cluster: Cluster, version: str) -> None:
     connection = cluster.control_connection.get_connections()[0]
     parser = metadata.get_schema_parser(connection, version, None, PATIENCE)
     known = cluster.metadata.keyspaces["k"]

@@ -1,4 +1,4 @@
-"""What exists for old programs alone and works: loops, waiters, reports, executors, NumPy, registered messages."""
+"""Working features that exist only for old programs: loops, waiters, reports, executors, NumPy, registered messages."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_errors_of_decorated_methods_make_connections_defunct() -> None:
     assert isinstance(connection.heard, KeyError)
 
 
-def test_registered_errors_are_what_servers_raise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_class_is_registered_for_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     protocol = module("protocol")
     monkeypatch.setitem(protocol.error_classes, 0x7777, None)
 

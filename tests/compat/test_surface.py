@@ -1,7 +1,7 @@
 """The public API beside scylla-driver 3.29.12: names, bases, signatures, defaults and constants.
 
 ``surface.json`` holds facts about that release: of value modules everything public, of the others what its manual
-documents and every exception. Our functions may take more, after what theirs take. Whatever else differs stands in
+documents and every exception. Our functions may take more, after what theirs take. Every other difference is listed in
 ``differences.py`` with its reason; an entry that no longer applies is an error too.
 """
 
@@ -28,7 +28,7 @@ MISSING = object()
 
 
 def differences(name: str) -> Iterator[tuple[str, str]]:
-    """(dotted name, what is different) for one module."""
+    """(dotted name, difference) for one module."""
     module = importlib.import_module(name)
     theirs = SURFACE[name]
     for item, facts in theirs.get("classes", {}).items():
@@ -74,7 +74,7 @@ def class_differences(name: str, ours: Any, theirs: dict[str, Any]) -> Iterator[
 
 
 def member_of(cls: type, member: str) -> Any:
-    """What *cls* gives to whoever asks; what it has, if that refuses to be asked for of an abstract class."""
+    """The value of *member* by ``getattr``; the static attribute if an abstract class refuses that."""
     try:
         return getattr(cls, member)
     except (AttributeError, CQLEngineException, TypeError):

@@ -1,4 +1,4 @@
-"""What others put in the place of methods of sessions and requests, as tracers, wrappers and subclasses do."""
+"""Replaced methods of sessions and requests, as by tracers, wrappers and subclasses."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Counting:
 
 
 class Wrapper:
-    """In the place of a method in its class, as wrapt does it: attributes are those of what is wrapped."""
+    """In the place of a method in its class, as wrapt does it: it has the attributes of the wrapped method."""
 
     def __init__(self, wrapped: Any, around: Callable[..., Any]) -> None:
         self.wrapped = wrapped
@@ -68,7 +68,7 @@ class Wrapper:
 
 
 class Proxy:
-    """A wrapper around a session that counts what is executed."""
+    """A wrapper around a session that counts the executed statements."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -143,7 +143,7 @@ def test_proxies_of_sessions(session: Any) -> None:
         execute_concurrent(proxy, [("SELECT x FROM t", None), (prepared, (1,))])  # type: ignore[arg-type]
 
 
-def test_what_a_proxy_refuses_to_make_is_the_outcome_of_its_statement() -> None:
+def test_execute_async_error_of_a_proxy_is_the_statement_outcome() -> None:
     mock = Mock(spec=Session)
     mock.execute_async.side_effect = KeyError("no")
     (outcome,) = execute_concurrent(mock, [("SELECT", None)], raise_on_first_error=False)
@@ -171,7 +171,7 @@ def test_many_of_a_proxy_are_not_waited_for_in_a_callback(session: Any) -> None:
 # ---- pages
 
 
-def test_pages_are_asked_for_by_what_stands_for_start_fetching_next_page(session: Any) -> None:
+def test_pages_are_fetched_by_a_replaced_start_fetching_next_page(session: Any) -> None:
     session.default_fetch_size = 2
     future = session.execute_async("SELECT p FROM t")
     future.start_fetching_next_page = counting = Counting(future.start_fetching_next_page)
@@ -187,7 +187,7 @@ def test_pages_are_asked_for_by_what_stands_for_start_fetching_next_page(session
         assert len(list(rows)) == 5 and counting.calls == 4
 
 
-def test_what_asks_for_no_page_does_not_give_the_same_one_for_ever(session: Any) -> None:
+def test_start_fetching_next_page_that_requests_no_page_raises(session: Any) -> None:
     session.default_fetch_size = 2
     future = session.execute_async("SELECT p FROM t")
     future.start_fetching_next_page = lambda: None
@@ -226,7 +226,7 @@ def with_functions(heard: Heard) -> Any:
 
 
 def with_wrappers(heard: Heard) -> Any:
-    """Both replaced by wrappers of what the class holds, as wrapt does it."""
+    """Both replaced by wrappers of the methods in the class, as wrapt does it."""
 
     def of(name: str, tell: Any) -> Wrapper:
         return Wrapper(vars(ResponseFuture)[name], lambda wrapped, what: tell(wrapped, None, what))
@@ -262,7 +262,7 @@ def test_methods_that_end_requests_are_replaced_in_the_class(session: Any, how: 
         asyncio.run(_awaited(session, prepared))
         assert len(heard.results) == 13
         del heard.results[:]
-        session.execute_async(prepared, (1,))  # nobody asks for the result
+        session.execute_async(prepared, (1,))  # no caller asks for the result
         eventually(lambda: heard.results)
     session.execute(prepared, (1,))
     execute_concurrent_with_args(session, prepared, [(1,)])
@@ -312,7 +312,7 @@ async def _awaited(session: Any, prepared: Any) -> None:
 
 
 def test_a_result_is_there_when_its_wrapper_has_been_called(session: Any) -> None:
-    """What a tracer does before it hands on is done before the program goes on."""
+    """The program goes on only after the tracer's code that precedes the wrapped method."""
     prepared = session.prepare(SELECT)
     order: list[str] = []
     ours: Any = ResponseFuture._set_final_result  # type: ignore[attr-defined]
@@ -334,7 +334,7 @@ def test_a_result_is_there_when_its_wrapper_has_been_called(session: Any) -> Non
             order.clear()
 
 
-def test_a_wrapper_may_change_or_lose_what_it_hands_on(session: Any) -> None:
+def test_wrappers_may_change_or_drop_final_results_and_errors(session: Any) -> None:
     ours: Any = ResponseFuture._set_final_result  # type: ignore[attr-defined]
     fail: Any = ResponseFuture._set_final_exception  # type: ignore[attr-defined]
     with patch.object(ResponseFuture, "_set_final_result", lambda self, rows: ours(self, rows[:1])):
@@ -393,7 +393,7 @@ def test_a_result_made_by_hand_is_iterated_on_a_loop() -> None:
     assert future.start_fetching_next_page.call_count == 2
 
 
-def test_results_of_own_futures_stay_what_they_are(session: Any) -> None:
+def test_result_sets_made_by_hand_keep_their_class(session: Any) -> None:
     class Own(ResultSet):
         pass
 
@@ -404,8 +404,8 @@ def test_results_of_own_futures_stay_what_they_are(session: Any) -> None:
     assert isinstance(made, Own) and type(made).__name__ == "Own" and list(made) == [1]
 
 
-def test_methods_that_end_requests_know_whose_they_are(session: Any) -> None:
-    """What wrapt puts around them hands that on; ddtrace finds its span by it."""
+def test_set_final_methods_are_bound_to_their_future(session: Any) -> None:
+    """Wrappers by wrapt pass ``__self__`` on; ddtrace finds its span by it."""
     future = session.execute_async("SELECT * FROM t")
     assert future._set_final_result.__self__ is future
     assert future._set_final_exception.__self__ is future

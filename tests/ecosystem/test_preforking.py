@@ -1,7 +1,7 @@
 """Servers that load an application, which connects, and then fork their workers: gunicorn and uWSGI themselves.
 
 uWSGI forks behind Python's back. They are installed, once, in an environment of their own each; uWSGI is compiled for
-that, so what runs in it is not for every run.
+that, so its case is not part of every run.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def simulated() -> Iterator[SimulatedCluster]:
 
 
 @pytest.mark.parametrize("command", list(cases()))
-def test_workers_use_what_was_connected_before(command: str, simulated: SimulatedCluster, tmp_path: Path) -> None:
+def test_workers_use_the_session_of_before_the_fork(command: str, simulated: SimulatedCluster, tmp_path: Path) -> None:
     path = str(tmp_path / "http")
     name, *arguments = command.format(socket=path, app=Path(__file__).with_name("preforked.py")).split()
     program = installed(name)

@@ -1,7 +1,7 @@
 """A few scripted servers that look like one Cassandra cluster: system tables, events, prepared statements; no data.
 
-The nodes are at 127.0.0.1, each on a port of its own. Tests stop, start and pause them, change what their system
-tables say, push events, and read which queries came. The wire format is made by ``tests.fakes.wire``, not by the
+The nodes are at 127.0.0.1, each on a port of its own. Tests stop, start and pause them, change the rows of their
+system tables, push events, and read the queries that came. The wire format is made by ``tests.fakes.wire``, not by the
 driver.
 """
 
@@ -24,7 +24,7 @@ __all__ = ["FakeCluster", "FakeNode", "eventually"]
 
 TEXT, UUID_, INET, INT, BOOLEAN = 0x0D, 0x0C, 0x10, 0x09, 0x04
 TEXT_SET, TEXT_MAP, TEXT_LIST, UUID_SET = (0x22, TEXT), (0x21, TEXT, TEXT), (0x20, TEXT), (0x22, UUID_)
-PAUSE = 600.0  # seconds, if nobody ends it
+PAUSE = 600.0  # seconds, unless a test ends it earlier
 Type = int | tuple[int, ...]
 Row = dict[str, Any]
 
@@ -126,7 +126,7 @@ class FakeNode:
     def address(self) -> tuple[str, int]:
         return ("127.0.0.1", self.port)
 
-    # ---- what tests do to it
+    # ---- control by tests
 
     def stop(self) -> None:
         """Close the port and every connection."""
@@ -176,12 +176,12 @@ class FakeNode:
         """Open connections."""
         return 0 if self.server is None else sum(c.socket.fileno() >= 0 for c in self.server.connections)
 
-    # ---- what it answers
+    # ---- answers
 
     def _script(self, connection: ScriptedConnection, request: Envelope) -> bool:
         self.paused.wait(PAUSE)
         if request.opcode == wire.REGISTER:
-            with self._registering:  # whoever has the answer gets what is pushed from then on, and nobody sooner
+            with self._registering:  # a client that has the answer gets all later events, and none gets them sooner
                 connection.answer(request, wire.READY)
                 self.registered.append(connection)
             return True
@@ -289,15 +289,15 @@ class FakeCluster:
             self.add_node()
 
     def reserve_port(self) -> int:
-        """A port that nobody else gets while the cluster exists, also when no server listens there: neither another
-        process nor one of our own connections."""
+        """A port that stays reserved while the cluster exists, also when no server listens there: neither another
+        process nor one of our own connections gets it."""
         reserved = self._reserved.enter_context(socket.socket())
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         reserved.bind(("127.0.0.1", 0))
         return int(reserved.getsockname()[1])
 
     def add_node(self) -> FakeNode:
-        """A further node, in everybody's peers table at once."""
+        """A further node, in every node's peers table at once."""
         node = FakeNode(self, len(self.nodes))
         self.nodes.append(node)
         return node
@@ -333,7 +333,7 @@ class FakeCluster:
         self.schema_version = uuid4()
 
     def push(self, event_type: str, *parts: str | tuple[str, int]) -> None:
-        """Every node sends an event to whoever registered with it."""
+        """Every node sends an event to the clients that registered with it."""
         for node in self.nodes:
             node.push(event_type, *parts)
 

@@ -98,7 +98,7 @@ class ScriptedConnection:
             self.socket.sendall(data)
 
     def send(self, opcode: int, body: bytes = b"", stream: int = 0, flags: int = 0, version: int | None = None) -> None:
-        """One response, in whatever form was negotiated; as in Cassandra, on protocol 3 and 4 the answer to STARTUP
+        """One response, in the negotiated form; as in Cassandra, on protocol 3 and 4 the answer to STARTUP
         is compressed already."""
         version = self.version if version is None else version
         if self.startup.get("COMPRESSION") == "lz4" and version < 5:
@@ -119,7 +119,7 @@ class ScriptedConnection:
     # ---- the default server
 
     def default(self, request: Envelope) -> None:
-        """What a well-behaved server answers."""
+        """Answer as a well-behaved server does."""
         self.version = request.version
         if request.version not in self.server.versions:
             self.refuse_version(request)
@@ -273,7 +273,7 @@ class ScriptedServer:
             self._closed = True
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
-        self._accepting.join(PATIENCE)  # whom it still accepted is among the connections or the threads now
+        self._accepting.join(PATIENCE)  # the last accepted client is among the connections or the threads now
         self._listener.close()
         self.drop_connections()
         for thread in self._threads:

@@ -1,7 +1,7 @@
 """Responses of every kind, made at random and then damaged: each is understood or refused, in time and memory by its
-length, whatever the numbers in it promise.
+length, regardless of the numbers in it.
 
-The oracle is the length of the body: what decoding may take of memory and time grows with it, and with nothing else.
+The oracle is the length of the body: memory and time of decoding grow with it, and with nothing else.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.fakes import wire
 from tests.fakes.wire import byte, inet, int32, short, short_bytes, string
 
 BYTES_PER_BYTE = 1000  # of memory: an empty column name takes four bytes, and a tuple, a name and a field of a class
-BYTES = 4 << 20  # whatever the length
+BYTES = 4 << 20  # regardless of the length
 SECONDS_PER_BYTE = 100e-6  # of CPU: a user type of twenty bytes makes a class
 SECONDS = 2.0
 

@@ -48,7 +48,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What happens to a message."""
+    """The handling of a message."""
 
     name: str
 
@@ -85,7 +85,7 @@ class Link:
             target.sendall(data)
 
     def release(self) -> None:
-        """Send what was held, in order."""
+        """Send the held messages, in order."""
         held, self.held = self.held, []
         for target, data in held:
             self.send(target, data)
@@ -120,7 +120,7 @@ class FaultProxy:
         self._closed = True
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
-        self._threads[0].join(PATIENCE)  # it accepts nobody any more
+        self._threads[0].join(PATIENCE)  # it accepts no more connections
         self._listener.close()
         self.cut()
         for thread in self._threads:

@@ -21,7 +21,7 @@ from .test_numpy_handler import VALUES as LITERALS
 pytestmark = pytest.mark.server
 
 ROWS = 3000
-#: Column type: a literal. More than one level of everything, and what has limits of its own.
+#: Column type: a literal. Nested collections, and types with limits of their own.
 VALUES = LITERALS | {
     "map<int, frozen<list<text>>>": "{1: ['a', 'b'], 2: []}",
     "list<frozen<map<text, frozen<set<int>>>>>": "[{'a': {1, 2}}, {}]",
@@ -71,7 +71,7 @@ def codecs(result: ResultSet) -> list[Codec]:
 
 
 def plain(value: Any, is_ordered: bool) -> Any:
-    """Lists for collections of whatever class; sets of rows have an order of their own."""
+    """Lists for collections of any class; sets of rows have an order of their own."""
     if isinstance(value, dict) or hasattr(value, "items"):
         return [(plain(key, is_ordered), plain(item, is_ordered)) for key, item in value.items()]
     if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):

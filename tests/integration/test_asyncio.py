@@ -121,7 +121,7 @@ def test_statements_that_take_several_steps(session: Session) -> None:
 
 class TestCancel:
     def test_a_task(self, proxy: FaultProxy, proxied: Session) -> None:
-        """The request is given up: its stream waits for the late answer, which reaches nobody."""
+        """The request is given up: its stream waits for the late answer, which is dropped."""
 
         async def main() -> None:
             future = proxied.execute_async(MARKED)
@@ -203,7 +203,7 @@ async def _awaited(future: Any) -> Any:
 
 class TestLoops:
     def test_one_after_another(self, session: Session, select: Any, no_leaks: None) -> None:
-        """Each asyncio.run makes a loop; what the driver opened for one goes with it."""
+        """Each asyncio.run makes a loop; the driver closes its resources for a loop when that loop ends."""
 
         async def main(number: int) -> int:
             return (await session.execute_async(select, (number,))).one().n

@@ -1,4 +1,4 @@
-"""Batches on a real server: logged, unlogged, counter, conditional; what they may not mix."""
+"""Batches on a real server: logged, unlogged, counter, conditional; combinations that are refused."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_every_protocol(cluster_to: Connect, cassandra_node: Any, keyspace: str,
 
 
 def test_keyspace_on_protocol_5(cluster_to: Connect, cassandra_node: Any, keyspace: str, session: Session) -> None:
-    """It is that of its texts: of the session's where they say none, whatever its bound statements are of."""
+    """It is the keyspace of its texts, else the session's; the keyspaces of bound statements do not count."""
     other = cluster_to(cassandra_node, protocol_version=5).connect()
     insert = other.prepare("INSERT INTO kv (p, k) VALUES (?, ?)", keyspace=keyspace)
     text = SimpleStatement("INSERT INTO kv (p, k) VALUES (90, 2)", keyspace=keyspace)

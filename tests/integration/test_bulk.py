@@ -18,7 +18,7 @@ pytestmark = pytest.mark.server
 FILES = Path(__file__).resolve().parents[1] / "unit" / "bulk" / "cqlsh"
 STATEMENTS = re.findall(r"(?:[^;']|'(?:[^']|'')*')+;", (FILES / "tables.cql").read_text("utf8"))
 TABLES = ["scalars", "texts", "nested", "shared", '"Odd_Names"']
-#: What COPY TO of cqlsh leaves out or rounds off.
+#: Columns that COPY TO of cqlsh leaves out or rounds off.
 LOST = {
     "scalars": {"a", "name", "real", "small"},  # empty texts, digits
     "texts": {"t"},
@@ -73,7 +73,7 @@ def test_copy(bulk: Bulk, table: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["scalars", "texts", "nested", "counted", "shared", "odd"])
-def test_unload_writes_what_cqlsh_writes(bulk: Bulk, name: str) -> None:
+def test_unload_writes_the_same_csv_as_cqlsh(bulk: Bulk, name: str) -> None:
     table = {"odd": '"Odd_Names"'}.get(name, name)
     arguments = ["--format", "csv", "--as-cqlsh", "--header", "--out", "out"]
     assert bulk("unload", f"given.{table}", *arguments) == 0
@@ -83,7 +83,7 @@ def test_unload_writes_what_cqlsh_writes(bulk: Bulk, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["scalars", "texts", "nested", "shared", "odd"])
-def test_load_reads_what_cqlsh_wrote(bulk: Bulk, keyspaces: Session, name: str) -> None:
+def test_load_reads_csv_written_by_cqlsh(bulk: Bulk, keyspaces: Session, name: str) -> None:
     table = {"odd": '"Odd_Names"'}.get(name, name)
     assert bulk("load", f"taken.{table}", str(FILES / f"{name}.csv"), "--header", "--as-cqlsh") == 0
     columns = keyspaces.cluster.metadata.keyspaces["given"].tables[table.strip('"')].columns

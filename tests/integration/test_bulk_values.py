@@ -205,7 +205,7 @@ def test_rows_without_their_key_are_refused(bulk: Bulk, session: Session, row: d
 
 
 @pytest.mark.parametrize("column", ["ttl(a)", "ttl(w)"])
-def test_times_of_what_is_not_loaded_are_refused(bulk: Bulk, column: str) -> None:
+def test_ttls_of_key_columns_and_of_absent_columns_are_refused(bulk: Bulk, column: str) -> None:
     assert bulk("load", "bulk_values.t", write("t.arrow", {"a": [1], "b": [1], "v": ["x"], column: [100]})) == 2
 
 

@@ -1,4 +1,4 @@
-"""What a cluster knows of a real node, and how it follows changes."""
+"""Cluster metadata of a real node, and how it follows changes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def keyspace_of(cluster: Cluster) -> Any:
     return cluster.metadata.keyspaces.get(KEYSPACE)
 
 
-def test_what_is_known_after_connect(cassandra_node: Any, cluster_to: Any) -> None:
+def test_metadata_is_known_after_connect(cassandra_node: Any, cluster_to: Any) -> None:
     cluster = cluster_to(cassandra_node)
     session = cluster.connect("system", wait_for_all_pools=True)
     row = session.execute("SELECT cluster_name, partitioner, host_id, release_version FROM local").one()
@@ -193,7 +193,7 @@ def test_names_are_quoted_as_the_server_describes_them(cassandra_node: Any, clus
     assert compared > 50
 
 
-def test_what_was_altered_is_another_object(pair: tuple[Session, Cluster]) -> None:
+def test_altered_schema_objects_are_replaced(pair: tuple[Session, Cluster]) -> None:
     session, cluster = pair[0], pair[0].cluster
     session.execute(f"CREATE TABLE {KEYSPACE}.t (k int PRIMARY KEY, v int)")
     session.execute(f"CREATE TABLE {KEYSPACE}.other (k int PRIMARY KEY, v int)")

@@ -103,7 +103,7 @@ def created(cassandra_three: Any) -> float:
 
 
 def wait_for_commitlog(created: float) -> None:
-    """A node that is killed forgets what it did not write to disk yet, which may be the keyspace: it does so every
+    """A node that is killed loses the data that it did not write to disk yet, maybe the keyspace: it writes every
     10 s."""
     time.sleep(max(0.0, created + 11 - time.monotonic()))
 
@@ -153,19 +153,19 @@ def test_the_node_of_the_control_connection_dies_and_comes_back(
         eventually(lambda: host.is_up and host in session._pools)
         load.goes_on()
     assert all(isinstance(error, (ConnectionException, OperationTimedOut)) for error in load.errors), load.errors
-    assert len(load.errors) <= 3 * 2  # at most what was in flight when it went, and when it came
+    assert len(load.errors) <= 3 * 2  # at most the requests in flight when it went, and when it came
     assert heard.events == [("down", node.address), ("up", node.address)]
 
 
 def test_a_paused_node(session: Session, cassandra_three: Any) -> None:
-    """It says nothing and breaks no connection: heartbeats notice, requests go elsewhere, nobody else is taken down."""
+    """It says nothing and breaks no connection: heartbeats notice, requests go elsewhere, no other node goes down."""
     node = control_node(session, cassandra_three)
     host = host_of(session, node)
     with Load(session) as load:
         node.pause()
         eventually(lambda: control_node(session, cassandra_three) is not node)
         eventually(lambda: host not in session._pools or not session._pools[host].open_count)
-        load.goes_on()  # what was under way has ended
+        load.goes_on()  # the requests that were under way have ended
         errors = len(load.errors)
         load.goes_on()
         assert len(load.errors) == errors
@@ -189,7 +189,7 @@ def test_shutdown_with_a_paused_node_under_load(session: Session, cassandra_thre
 
 
 def test_all_nodes_restart(session: Session, cassandra_three: Any, created: float) -> None:
-    """The same session serves again; nobody has to connect anew."""
+    """The same session serves again; no caller has to connect again."""
     wait_for_commitlog(created)
     for node in cassandra_three.nodes:
         node.kill()

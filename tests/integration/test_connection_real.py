@@ -80,7 +80,7 @@ def test_the_highest_version_is_taken(reactor: Reactor, cassandra_node: Any) -> 
     assert connection.cql_version is not None and connection.cql_version.startswith("3.4")
 
 
-def test_the_server_knows_who_we_are(reactor: Reactor, cassandra_node: Any) -> None:
+def test_driver_name_and_startup_options_reach_the_server(reactor: Reactor, cassandra_node: Any) -> None:
     connection = connect(reactor, cassandra_node, startup_options={"APPLICATION_NAME": "integration"})
     rows = query(connection, "SELECT driver_name, client_options FROM system_views.clients").parsed_rows
     assert any(name == DRIVER_NAME and options.get("APPLICATION_NAME") == "integration" for name, options in rows)

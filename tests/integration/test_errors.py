@@ -1,4 +1,4 @@
-"""What a server can answer with, and the exception each becomes; hosts that cannot be reached."""
+"""Error answers of a server, and the exception of each; hosts that cannot be reached."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class TestServerErrors:
         assert (type(copy), copy.table, str(copy)) == (AlreadyExists, "twice", str(caught.value))
 
 
-# ---- forged by a proxy: what a healthy single node never says
+# ---- forged by a proxy: answers that a healthy single node never sends
 
 MARK = b"it_errors_mark"
 QUERY_TEXT = "SELECT key FROM system.local /* it_errors_mark */"
@@ -303,7 +303,7 @@ class TestLostConnections:
 
 
 class TestTimeouts:
-    def test_what_the_error_says(self, proxy: FaultProxy, proxied: Session) -> None:
+    def test_operation_timed_out_attributes(self, proxy: FaultProxy, proxied: Session) -> None:
         proxy.on_request = lambda m: HOLD if marked(m) else PASS
         (host,) = proxied.cluster.metadata.all_hosts()
         begin = time.monotonic()
@@ -322,7 +322,7 @@ class TestTimeouts:
         proxy.wait_held()
         assert len(proxy.seen(QUERY, MARK)) == 1
 
-    def test_a_late_answer_reaches_nobody(self, proxy: FaultProxy, proxied: Session) -> None:
+    def test_a_late_answer_reaches_no_other_request(self, proxy: FaultProxy, proxied: Session) -> None:
         """The stream of a request that timed out is not used again until its answer has come."""
         proxy.on_response = lambda m: PASS
         held: list[Message] = []
@@ -409,7 +409,7 @@ class TestStreams:
 
 @contextlib.contextmanager
 def deaf() -> Iterator[int]:
-    """A port that is taken, but nobody listens there."""
+    """A port that is bound but has no listener."""
     with socket.socket() as sock:
         sock.bind(("0.0.0.0", 0))
         yield sock.getsockname()[1]
@@ -423,7 +423,7 @@ def wait_for(condition: Callable[[], bool], within: float = PATIENCE) -> None:
 
 
 class Recording(RetryPolicy):
-    """Notes what it is asked and answers as told."""
+    """Records its calls and returns the given verdicts."""
 
     def __init__(self, *verdicts: Any) -> None:
         self.verdicts = list(verdicts)
@@ -535,7 +535,7 @@ class TestSpeculativeExecution:
 
 
 class TestUnreachable:
-    def test_nobody_listens(self) -> None:
+    def test_refused_connection_raises_no_host_available(self) -> None:
         with deaf() as port, Cluster(["127.0.0.1"], port=port) as cluster, pytest.raises(NoHostAvailable) as caught:
             cluster.connect()
         (error,) = caught.value.errors.values()
@@ -637,7 +637,7 @@ class TestUnprepared:
             proxied.execute(prepared, timeout=30)
         assert len(proxy.seen(EXECUTE)) < 100
 
-    def test_an_id_nobody_knows(self, proxy: FaultProxy, proxied: Session) -> None:
+    def test_unprepared_with_an_unknown_id_raises_an_error(self, proxy: FaultProxy, proxied: Session) -> None:
         prepared = proxied.prepare("SELECT key FROM system.local WHERE key = 'local'")
         proxy.on_request = lambda m: m.error(0x2500, "who?", b"\x00\x02zz") if m.opcode == EXECUTE else PASS
         with pytest.raises(cassandra.DriverException, match="7a7a"):

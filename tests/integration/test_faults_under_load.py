@@ -207,7 +207,7 @@ def session(cassandra_three: Any, no_leaks: None) -> Iterator[Session]:
 
 
 def check(load: Load, session: Session) -> None:
-    """What the servers have is what was acknowledged, plus at most what nobody knows, each once."""
+    """The servers have the acknowledged writes, plus at most writes of unknown outcome, each once."""
     stored: Counter[int] = Counter()
     for row in session.execute("SELECT l FROM lists", timeout=30):
         stored.update(row.l or ())
@@ -216,7 +216,7 @@ def check(load: Load, session: Session) -> None:
     lost = load.acknowledged - set(stored)
     assert not lost, f"acknowledged and lost: {lost}"
     counted = session.execute("SELECT c FROM counts WHERE k = 1", timeout=30).one().c
-    # Only from above: a node that is killed may lose what it had counted last, and no driver can help that.
+    # Only from above: a node that is killed may lose its last counts, and no driver can help that.
     assert 0 < counted <= load.increments["executed"] + load.increments["unknown"]
     assert load.slowest < PATIENCE, f"a call took {load.slowest:.1f} s"
     assert load.scans > 0
@@ -268,7 +268,7 @@ def test_connections_are_cut(session: Session, cassandra_three: Any) -> None:
         cuts = 0
         while cuts < 20 or not load.errors:
             cuts += 1
-            assert cuts < 1000, "the cuts hit nobody"
+            assert cuts < 1000, "the cuts hit no request"
             for pool in session.get_pools():
                 for connection in pool.get_connections():
                     connection.defunct(ConnectionException("cut by the test"))

@@ -129,7 +129,7 @@ def test_different_keys_all_stay(session: Session, kind: str, keys: pa.Array) ->
 
 
 def test_equal_keys_among_others(session: Session) -> None:
-    """Many partitions, retries left out: of each key the last row stays, whatever batch it was in."""
+    """Many partitions, retries left out: of each key the last row stays, in any batch."""
     name = table(session, "decimal")
     texts = [f"{i % 7}{'.' if i % 3 else ''}{'0' * (i % 3)}" for i in range(300)]
     data = pa.table(

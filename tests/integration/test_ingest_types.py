@@ -58,7 +58,9 @@ def tables(session: Session) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("strings", ["utf8", "view", "dictionary"])
-def test_what_was_read_is_written(session: Session, tables: tuple[str, str], strings: Any) -> None:
+def test_ingested_arrow_columns_are_read_back_unchanged(
+    session: Session, tables: tuple[str, str], strings: Any
+) -> None:
     given, taken = tables
     session.execute(f"TRUNCATE {taken}")
     data = pa.table(session.execute(f"SELECT * FROM {given}").arrow(strings=strings))

@@ -1,4 +1,4 @@
-"""Masks of columns on a real server: read as the server has them, kept by exports, undone, and seen by who may not."""
+"""Masks of columns on a real server: read as the server has them, kept by exports, altered, and dropped."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_masks_are_read_exported_and_created_again(session: Session) -> None:
     assert session.cluster.metadata.keyspaces["masks"].tables["t"].as_cql_query(formatted=True) == exported
 
 
-def test_masks_follow_what_is_altered(session: Session) -> None:
+def test_column_masks_follow_alter_table(session: Session) -> None:
     session.execute("CREATE TABLE t (p int PRIMARY KEY, v text)")
     assert masks(session) == {"p": None, "v": None}
     session.execute("ALTER TABLE t ALTER v MASKED WITH mask_inner(1, 1)")

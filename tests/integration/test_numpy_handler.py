@@ -132,7 +132,7 @@ def test_own_row_factories_get_the_columns(numpy_session: Session) -> None:
     assert numpy_session.execute("SELECT c, v FROM readings WHERE k = 0 AND c < 3").one() == (["c", "v"], 3)
 
 
-def test_what_has_no_rows(numpy_session: Session) -> None:
+def test_statements_without_rows_give_empty_results(numpy_session: Session) -> None:
     result = numpy_session.execute("INSERT INTO every (k, c) VALUES (1, 1)")
     assert result.all() == [] and result.column_names is None
     assert not numpy_session.execute("INSERT INTO every (k, c) VALUES (1, 1) IF NOT EXISTS").was_applied

@@ -1,4 +1,4 @@
-"""Paging over 100,000 rows: every row exactly once, whoever turns the pages."""
+"""Paging over 100,000 rows: every row exactly once, however pages are fetched."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tables that change under prepared statements: rows are read by the columns they came with, whoever altered the table
-and whenever."""
+"""Tables that change under prepared statements: rows are read by the columns they came with, for any client
+that alters the table, at any time."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Table:
 
 @pytest.fixture(params=PROTOCOLS)
 def table(cassandra_node: Any, cluster_to: Connect, request: pytest.FixtureRequest) -> Table:
-    """Sessions of clusters of their own: nobody hears of another's statements but through the server."""
+    """Sessions of clusters of their own: a session learns of another's statements only through the server."""
 
     def connect() -> Session:
         return cluster_to(cassandra_node, protocol_version=request.param).connect(KEYSPACE)
@@ -147,7 +147,7 @@ class TestBetweenExecutions:
 
 class TestWhileExecuting:
     """Threads execute one statement over and over, of this client and of another, while its table changes: each row has
-    the columns of one moment, each with its own value, whatever else is in flight."""
+    the columns of one moment, each with its own value, independent of other requests in flight."""
 
     THREADS = 3
     KNOWN = {"k": 1, "c": 2, "a": 10, "b": 20, "p": (5, 6), "d": "new", "z": 99}
@@ -167,7 +167,7 @@ class TestWhileExecuting:
                 for future in [session.execute_async(select, (1,), timeout=30) for _ in range(8)]:
                     try:
                         result = future.result()
-                    except ServerError:  # one that trips over its own change says so; what it answers is tested
+                    except ServerError:  # a server that fails during its own change says so; its answers are tested
                         continue
                     row = result.one()._asdict()
                     wrong = {name: value for name, value in row.items() if value not in (self.KNOWN[name], None)}

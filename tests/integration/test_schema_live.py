@@ -57,8 +57,8 @@ def eventually(condition: Callable[[], bool]) -> bool:
 
 
 def test_every_statement_is_followed(release: tuple[Cluster, Session, str], server: Any, cluster_to: Connect) -> None:
-    """After each statement the session's cluster knows what a cluster that reads everything anew knows; another cluster
-    that only hears events gets there as well."""
+    """After each statement the session's cluster has the same metadata as a cluster that reads everything anew; another
+    cluster that only gets events reaches the same state."""
     cluster, session, version = release
     listener = cluster_to(server, schema_event_refresh_window=0)
     listener.connect()
@@ -96,7 +96,7 @@ def test_every_statement_is_followed(release: tuple[Cluster, Session, str], serv
     assert eventually(lambda: exported(listener) == {})
 
 
-def test_what_is_exported_creates_the_same(release: tuple[Cluster, Session, str]) -> None:
+def test_exported_statements_create_the_same_schema(release: tuple[Cluster, Session, str]) -> None:
     cluster, session, version = release
     for statement in statements(version):
         session.execute(statement)
@@ -110,7 +110,7 @@ def test_what_is_exported_creates_the_same(release: tuple[Cluster, Session, str]
 
 
 def described(session: Session, version: str) -> dict[str, list[dict[str, Any]]]:
-    """The schema tables without what cannot be the same twice."""
+    """The schema tables without the values that are unique to each creation."""
     rows = rows_of_everything(session, version)
     del rows["dropped_columns"]
     unique = {"id", "base_table_id"}

@@ -68,7 +68,7 @@ def test_a_trace_that_never_comes(session: Session) -> None:
 
 
 def test_custom_row_factory_does_not_matter(session: Session) -> None:
-    """The driver's own queries are read as tuples, whatever the application's rows are."""
+    """The driver's own queries are read as tuples, independent of the application's row factory."""
     profile = session.execution_profile_clone_update(
         session.cluster.profile_manager.default, row_factory=lambda names, rows: "not rows"
     )

@@ -136,7 +136,7 @@ class TestScalars:
         session.execute(insert, (2000, *[None] * len(names)))
         assert set(session.execute(f"SELECT {', '.join(names)} FROM {table} WHERE k = 2000").one()) == {None}
 
-    def test_unset_leaves_what_is_there(self, session: Session, table: str) -> None:
+    def test_unset_keeps_the_stored_value(self, session: Session, table: str) -> None:
         insert = session.prepare(f"INSERT INTO {table} (k, c_int, c_text) VALUES (?, ?, ?)")
         session.execute(insert, (2001, 1, "kept"))
         session.execute(insert, (2001, 2, UNSET_VALUE))
@@ -303,7 +303,7 @@ class TestCollections:
         else:
             assert returned == value
 
-    def test_types_of_what_comes_back(self, session: Session) -> None:
+    def test_python_types_of_read_collections(self, session: Session) -> None:
         assert type(echo(session, "list<int>", [1])) is list
         assert type(echo(session, "set<int>", {1})) is sortedset
         assert type(echo(session, "map<int, int>", {1: 2})) is OrderedMapSerializedKey
@@ -346,7 +346,7 @@ class TestCollections:
         assert session.execute("SELECT l, t FROM tuples").one() == ([1, 2], (1, "x"))
 
     def test_null_inside_a_collection(self, session: Session) -> None:
-        """A list may hold it in a result; what a server refuses is its own matter; a vector cannot say it."""
+        """A list may hold null in a result; the server refuses it in sets and maps; a vector cannot encode it."""
         assert echo(session, "list<int>", [1, None]) == [1, None]
         for cql_type, value in (("set<int>", {None}), ("map<int, int>", {1: None}), ("map<int, int>", {None: 1})):
             with pytest.raises(InvalidRequest, match="Null value"):
@@ -400,8 +400,8 @@ class TestUserTypes:
         assert type(row.p).__name__ == "person"
         assert row.l == [("Oak", 1), ("Ash", None)]
 
-    def test_what_binds(self, session: Session) -> None:
-        """Sequences, objects with the attributes, what was read."""
+    def test_sequences_objects_and_read_values_bind_to_a_udt(self, session: Session) -> None:
+        """Sequences, objects with the attributes, and values that were read."""
         insert = session.prepare("INSERT INTO people (k, p) VALUES (?, ?)")
         for value in (("Bob", None, None), Person("Bob"), ["Bob"]):
             session.execute(insert, (2, value))
@@ -466,7 +466,7 @@ class TestUserTypes:
             other.execute(insert, ([{"name": "Elm", "number": 1}],))
             assert other.execute("SELECT l FROM people WHERE k = 13").one().l == [{"name": "Elm", "number": 1}]
 
-    def test_registering_what_does_not_exist(self, cluster: Cluster, session: Session, keyspace: str) -> None:
+    def test_registering_an_unknown_udt_is_refused(self, cluster: Cluster, session: Session, keyspace: str) -> None:
         from cassandra.cluster import UserTypeDoesNotExist
 
         with pytest.raises(UserTypeDoesNotExist):
@@ -496,7 +496,7 @@ SIMPLE: dict[str, st.SearchStrategy[Any]] = {
     "uuid": st.uuids(),
     "varint": st.integers(-(10**40), 10**40),
 }
-#: Equal and ordered in Python as in CQL, hashable: what keys of maps and elements of sets are drawn from.
+#: Equal and ordered in Python as in CQL, hashable: the types of map keys and set elements.
 KEYS = ("ascii", "bigint", "blob", "boolean", "int", "smallint", "text", "tinyint", "varint", "timestamp")
 
 Typed = tuple[str, st.SearchStrategy[Any]]
@@ -539,7 +539,7 @@ typed_values = types.flatmap(lambda typed: st.tuples(st.just(typed[0]), typed[1]
 
 
 def normal(value: Any) -> Any:
-    """Containers to one kind, so that what was sent compares with what came."""
+    """Containers to one kind, so that sent values compare with received ones."""
     if isinstance(value, list | tuple):
         return [normal(item) for item in value]
     if isinstance(value, set | sortedset):

@@ -1,4 +1,4 @@
-"""The benchmarks' responder compiles, answers what was recorded, and says what that took."""
+"""The benchmarks' responder compiles, plays recorded answers, and reports the CPU time used."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_bytes_of_our_own_requests_are_captured() -> None:
     assert b"point 1" in captured["insert"] and b"point 1" not in captured["read"]
 
 
-def test_who_asks_for_metadata_gets_it() -> None:
+def test_requests_for_metadata_are_answered_with_metadata() -> None:
     found = [answer.body for key, answer in answers().items() if key[:2] == b"X0" and b"point 1" in answer.body]
     assert found and all(b"ratio" in body for body in found)
 
@@ -53,7 +53,7 @@ def test_the_responder_speaks_as_it_is_told(mode: str) -> None:
         point = session.prepare("SELECT id, score, name, ratio, at FROM bench.points WHERE id = ?")
         found = execute_concurrent_with_args(session, point, [(number,) for number in range(1000)])
         assert [result.one().name for ok, result in found if ok] == ["point 1"] * 1000
-        # what a client compresses is read, too: 300 kB in three segments, and of matches longer than their distance
+        # compressed requests are read, too: 300 kB in three segments, and of matches longer than their distance
         long = f"SELECT * FROM system.local WHERE key='local' /* {'long ' * 60_000} */"
         assert session.execute(long).one().host_id is not None
 
@@ -67,7 +67,7 @@ def test_protocol_5_is_refused_where_it_is_not_spoken() -> None:
         cluster.connect()
 
 
-def test_who_does_not_speak_tls_is_cut_off_and_others_are_served() -> None:
+def test_plaintext_clients_are_cut_off_and_tls_clients_are_served() -> None:
     with Responder(tls=True) as responder:
         with Cluster(["127.0.0.1"], port=responder.port, protocol_version=4) as cluster, pytest.raises(NoHostAvailable):
             cluster.connect()
@@ -75,7 +75,7 @@ def test_who_does_not_speak_tls_is_cut_off_and_others_are_served() -> None:
             assert cluster.connect().execute("SELECT * FROM system.local WHERE key='local'").one().key == "local"
 
 
-def test_pages_that_were_recorded_without_metadata_are_played_with_it_to_who_asks() -> None:
+def test_pages_recorded_without_metadata_are_played_with_it_on_request() -> None:
     played = taken_apart(load())
     large = {key[2:]: answer.body for key, answer in answers().items() if key[:2] == b"X1" and len(answer.body) > LARGE}
     assert len(large) == 2

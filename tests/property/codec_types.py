@@ -167,7 +167,7 @@ def tables(draw: st.DrawFn) -> tuple[list[Codec], list[tuple[Any, ...]]]:
 
 def plain(codec: Codec, value: Any) -> Any:
     """A form in which two values are equal if they are the same to a server: NaN to itself, -0.0 not to 0.0, a
-    decimal to one of its scale, sets and maps whatever their order."""
+    decimal to one of its scale, sets and maps in any order."""
     if value is None:
         return None
     if codec.name in ("list", "vector"):

@@ -1,4 +1,4 @@
-"""Rows as instances of classes have the very values that tuples have, whatever the columns and however rows are cut."""
+"""Rows as instances of classes have the very values that tuples have, for all columns and all slices of rows."""
 
 from __future__ import annotations
 

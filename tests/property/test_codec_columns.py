@@ -1,4 +1,4 @@
-"""Columns hold what rows hold, of random tables and of corrupted ones: the same values, or the same error."""
+"""Columns and rows of random and of corrupted tables give the same values, or the same error."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def planned(codecs: list[Codec], rows: list[Any]) -> tuple[bytes, ResultPlan]:
 
 
 @given(tables())
-def test_columns_are_what_rows_are(table: tuple[list[Codec], list[Any]]) -> None:
+def test_columns_and_rows_decode_to_the_same_values_or_error(table: tuple[list[Codec], list[Any]]) -> None:
     body, plan = planned(*table)
     page = decode(body, plan=plan).page
     assert page is not None
@@ -79,7 +79,7 @@ def test_corrupted_columns(data: st.DataObject) -> None:
 
 @given(st.sampled_from(sorted(ELEMENTS)), st.integers(1, 9), st.binary(max_size=80))
 def test_vectors_as_numbers(kind: int, dimensions: int, data: bytes) -> None:
-    """As a list, for whatever bytes."""
+    """As a list, for any bytes."""
     codec = vector_codec(scalar(kind), dimensions)
     data = data[: dimensions * 8] if len(data) % 2 else data.ljust(80, b"\x11")[: len(codec.encode([0] * dimensions))]
     try:

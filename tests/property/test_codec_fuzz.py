@@ -1,4 +1,4 @@
-"""Whatever bytes come, decoding gives a value or one of two errors, and takes no more memory than they warrant."""
+"""Decoding any bytes gives a value or one of two errors, and takes no more memory than they warrant."""
 
 from __future__ import annotations
 
@@ -206,8 +206,8 @@ def columns_of(spec: bytes, count: int) -> bytes:
     ],
     ids=["columns", "lists", "user types", "tuples", "custom types", "names"],
 )
-def test_what_metadata_may_cost_is_bounded(specs: bytes) -> None:
-    """Before anything is made of it: what takes two bytes on the wire takes hundreds here."""
+def test_memory_of_decoding_metadata_is_bounded(specs: bytes) -> None:
+    """The size is checked before objects are made: an item of two bytes on the wire takes hundreds in memory."""
     for body in (int_(2) + specs + int_(0), int_(4) + short(0) + specs[:8] + int_(0) + specs[8:] + int_(4) + int_(0)):
         tracemalloc.start()
         try:

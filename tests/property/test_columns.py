@@ -1,4 +1,4 @@
-"""Arrow columns hold what rows hold, of random tables; whatever bytes come, they hold that or are refused."""
+"""Arrow columns hold the values of rows, for random tables; for damaged bytes they do so too, or are refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.unit.core.codec_frames import decode as decode_body
 pytestmark = pytest.mark.long
 
 POOL = MemoryPool(1 << 30)
-#: What rows may hold and Arrow may not.
+#: Error texts for values that rows can hold and Arrow cannot.
 REFUSED = (
     "not within a day",
     "beyond 32 bits",
@@ -91,13 +91,13 @@ def from_batch(page: RowsPage, batch: pa.RecordBatch) -> list[list[Any]]:
 
 
 @given(tables())
-def test_columns_are_what_rows_are(table: tuple[list[Codec], list[Any]]) -> None:
+def test_columns_have_the_values_of_rows(table: tuple[list[Codec], list[Any]]) -> None:
     page = page_for(*table)
     assert from_batch(page, imported(decode(column_plan(page), page), len(page))) == from_rows(page)
 
 
 @given(tables(), st.sampled_from(["tuple", "dict", "ordered"]))
-def test_columns_of_what_is_kept_beside_rows(table: tuple[list[Codec], list[Any]], kind: Any) -> None:
+def test_columns_of_retained_pages_have_the_values_of_rows(table: tuple[list[Codec], list[Any]], kind: Any) -> None:
     page = page_for(*table)
     _, kept = split_page(page, RowPlan(page.plan, kind))
     again = retained_page(page.plan, kept)

@@ -1,4 +1,4 @@
-"""What Arrow arrays hold is written as what the codec makes of the same values, however it lies in them."""
+"""Values of Arrow arrays are written as the codec encodes the same values, in every layout of the arrays."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def expected(columns: list[tuple[str, Codec]], rows: list[Any]) -> list[bytes]:
 
 
 @given(columns(), st.sampled_from(["utf8", "view", "dictionary"]))
-def test_what_was_read_is_written_as_it_was(table: Table, strings: Any) -> None:
+def test_exported_batches_are_written_as_the_codec_encodes_them(table: Table, strings: Any) -> None:
     columns, rows = table
     batch = exported(columns, rows, strings=strings)
     assert bytes_of(IngestPlan(columns, nulls="null"), batch) == expected(columns, rows)

@@ -1,5 +1,5 @@
-"""What is merged natively is what ``heapq.merge`` makes of the same rows, in the order that servers have; and runs of
-rows of any types, taken together, are these rows."""
+"""The native merge gives the result of ``heapq.merge`` over the same rows, in the order of servers; and runs of rows
+of any types, taken together, are these rows."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @given(data=st.data())
-def test_whatever_arrow_type_a_key_has(options: Any, data: st.DataObject) -> None:
+def test_keys_of_any_arrow_type_merge_in_cql_order(options: Any, data: st.DataObject) -> None:
     """The order is that of the CQL type."""
     small = st.integers(-(10**17), 10**17)
     texts = st.text("a\0é", max_size=20)

@@ -1,4 +1,4 @@
-"""Whatever a server sends, in whatever pieces: each request ends once, with its own answer or a failure."""
+"""Any bytes from a server, in pieces of any size: each request ends once, with its own answer or a failure."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ class ServerCluster:
     """A cluster at ``127.0.x.1``, ``127.0.x.2``…; a context manager.
 
     *base* is the address of its first node; without it the first free one of 127.0.0.1, 127.0.1.1, … is used.
-    Its folder, ``.servers/run/<base>``, holds everything. A lock that the whole machine sees says who owns the
-    address; whoever gets it removes what an earlier owner left in the folder.
+    Its folder, ``.servers/run/<base>``, holds everything. A lock that the whole machine sees marks the owner of
+    the address; a new owner removes the files that an earlier one left in the folder.
     """
 
     def __init__(self, options: Options | None = None, base: str | None = None) -> None:

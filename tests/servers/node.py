@@ -111,7 +111,7 @@ class ServerNode:
         self.start()
 
     def pause(self) -> None:
-        """SIGSTOP: the kernel still accepts connections and data, nobody answers."""
+        """SIGSTOP: the kernel still accepts connections and data, the process does not answer."""
         if self._process is not None:
             self._process.pause()
         self._paused = True

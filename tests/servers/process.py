@@ -1,7 +1,7 @@
 """One child process that cannot outlive us.
 
-Three nets, each for what the one before cannot catch: the owner stops its processes; the kernel kills a child
-whose parent died (PR_SET_PDEATHSIG, through ``setpriv``); :func:`sweep` kills what an earlier run still left.
+Three nets, each for processes that the one before cannot catch: the owner stops its processes; the kernel kills a child
+whose parent died (PR_SET_PDEATHSIG, through ``setpriv``); :func:`sweep` kills the processes of earlier runs.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Process:
         """SIGSTOP. Returns when all its threads have stopped: until one of them, any, has run again and told the others
         of the signal, these go on, which takes its time on a busy machine."""
         self.signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # it stays so for whoever asks again
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # later calls see the same state
 
     def terminate(self, timeout: float) -> None:
         """SIGTERM, then SIGKILL after *timeout* seconds."""

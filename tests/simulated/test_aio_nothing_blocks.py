@@ -30,7 +30,7 @@ from tests.unit.session.harness import Lab, rows
 
 pytestmark = pytest.mark.long
 
-#: What waits, or may: functions of C by name, those of Python by module and name.
+#: Calls that wait, or may: functions of C by name, those of Python by module and name.
 NATIVE = {
     "sleep",
     "getaddrinfo",
@@ -258,7 +258,7 @@ def test_names_that_cannot_be_resolved(monkeypatch: pytest.MonkeyPatch, no_leaks
     run(main)
 
 
-def test_nobody_is_there(no_leaks: None) -> None:
+def test_connecting_to_an_unreachable_host_fails(no_leaks: None) -> None:
     async def main() -> None:
         async with Cluster(["127.0.0.1"], port=1) as cluster:
             with pytest.raises(NoHostAvailable):

@@ -1,4 +1,4 @@
-"""python -m cassandra.bulk over three nodes with tablets: what each command does, says, and ends with."""
+"""python -m cassandra.bulk over three nodes with tablets: effects, output and exit code of each command."""
 
 from __future__ import annotations
 
@@ -213,7 +213,9 @@ def test_too_many_that_fail(bulk: Bulk, simulated: SimulatedCluster) -> None:
         ["diff", "ks.t", "ks.events_u"],
     ],
 )
-def test_what_cannot_be_done(bulk: Bulk, arguments: list[str], simulated: SimulatedCluster) -> None:
+def test_invalid_arguments_exit_with_code_2_and_write_nothing(
+    bulk: Bulk, arguments: list[str], simulated: SimulatedCluster
+) -> None:
     Path("f.csv").write_text("1,a,2\n")
     Path("f.parquet").write_text("no parquet")
     Path("empty").mkdir()
@@ -221,7 +223,7 @@ def test_what_cannot_be_done(bulk: Bulk, arguments: list[str], simulated: Simula
     assert not [one for one in simulated.requests if one.query and one.query.startswith("INSERT")]
 
 
-def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreachable_cluster_exits_with_code_3(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["count", "ks.t", "--host", "127.0.0.1", "--port", "1", "--cqlshrc", "none"]) == 3
     assert "127.0.0.1" in capsys.readouterr().err
 
@@ -235,7 +237,9 @@ def test_copy(bulk: Bulk, name: str, simulated: SimulatedCluster, capsys: pytest
     assert bulk("diff", f"ks.{name}", f"ks.{other}", "--to", to) == 0
 
 
-def test_what_diff_shows(bulk: Bulk, session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_lists_missing_extra_and_different_rows(
+    bulk: Bulk, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert bulk("copy", "ks.events_t", "ks.events_u") == 0
     session.execute("DELETE FROM ks.events_u WHERE day = 1")
     session.execute("DELETE FROM ks.events_u WHERE day = 4 AND at = 5")
@@ -271,7 +275,7 @@ def test_times_of_values(bulk: Bulk, session: Session) -> None:
     assert row.w == 12345 and 0 < row.t <= 7000
 
 
-def test_what_the_checkpoint_says_of_files(bulk: Bulk) -> None:
+def test_load_refuses_files_of_an_incomplete_unload(bulk: Bulk) -> None:
     assert bulk("unload", "ks.t", "--out", "out", "--format", "csv", "--header") == 0
     manifest = json.loads(Path("out/unload.json").read_text())
     assert manifest["state"]["complete"] and sum(file["rows"] for file in manifest["state"]["files"]) == ROWS

@@ -298,7 +298,7 @@ def test_the_lock_of_an_unload_that_was_killed(bulk: Program, simulated: Simulat
     assert sorted(are_whole(Path("out"), "parquet")) == list(range(ROWS))
 
 
-# -- whose files they are
+# -- owners of files
 
 
 def test_files_are_those_of_their_owner(bulk: Program, session: Session) -> None:
@@ -347,7 +347,7 @@ def test_a_manifest_names_files_of_its_folder_only(
     assert Path("victim.parquet").exists() and Path("/etc/hostname").exists() and Path("out/deep/er.parquet").exists()
 
 
-def test_resume_removes_only_what_it_has_begun(bulk: Program) -> None:
+def test_resume_removes_only_files_that_it_began(bulk: Program) -> None:
     arguments = ["unload", "ks.t", "--out", "out", "--max-output-size", "500"]
     with pytest.MonkeyPatch.context() as patch:
         Disk(patch, errno.ENOSPC, 40000)

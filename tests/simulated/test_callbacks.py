@@ -13,13 +13,13 @@ from .conftest import eventually
 
 
 def answered(session: Session, query: str) -> ResponseFuture:
-    """A request whose answer is here, although nobody asked for it yet."""
+    """A request whose answer has arrived before a caller asked for it."""
     future = session.execute_async(query)
     eventually(lambda: not any(sum(state["in_flights"]) for state in session.get_pool_state().values()))
     return future
 
 
-def test_they_do_not_run_in_the_middle_of_who_adds_them(session: Session) -> None:
+def test_callbacks_do_not_run_in_the_thread_that_adds_them(session: Session) -> None:
     """A program may have more to note before it is called back: async-cassandra makes its future afterwards."""
     for _ in range(5):
         heard: list[int] = []
@@ -29,7 +29,7 @@ def test_they_do_not_run_in_the_middle_of_who_adds_them(session: Session) -> Non
         assert heard[0] != threading.get_ident()
 
 
-def test_what_was_asked_for_is_told_at_once(session: Session) -> None:
+def test_callbacks_run_at_once_if_the_result_was_taken(session: Session) -> None:
     heard: list[object] = []
     future = answered(session, "SELECT key FROM system.local")
     rows = future.result().current_rows
@@ -43,7 +43,7 @@ def test_what_was_asked_for_is_told_at_once(session: Session) -> None:
 
 
 def test_added_and_waited_for(session: Session) -> None:
-    """Whoever comes first takes the answer; both get it, once."""
+    """The first of callback and waiter takes the answer; both get it, once."""
     for _ in range(50):
         heard: list[object] = []
         future = answered(session, "SELECT key FROM system.local")

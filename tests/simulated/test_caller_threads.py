@@ -1,5 +1,5 @@
-"""Caller threads wait, driver threads decide: what a caller's thread may hold, raise or do while it waits changes
-nothing for the request, for its callbacks, and for others that wait for it."""
+"""Caller threads wait, driver threads decide: locks, exceptions and other work of a waiting caller's thread change
+nothing for the request, for its callbacks, and for its other waiters."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_callbacks_may_take_a_lock_that_the_waiting_thread_holds(
 
 
 @pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, CancelledError, ValueError])
-def test_what_a_callback_raises_concerns_nothing_else(
+def test_an_exception_in_a_callback_affects_nothing_else(
     session: Session, select: PreparedStatement, raised: type[BaseException], caplog: pytest.LogCaptureFixture
 ) -> None:
     def bad(_: Any) -> None:
@@ -278,7 +278,7 @@ def test_requests_go_on_after_a_use_that_failed(
     assert session.keyspace == keyspace
 
 
-def test_what_a_cancelling_thread_holds_concerns_no_callback(
+def test_errbacks_of_a_cancelled_request_run_on_another_thread(
     simulated: SimulatedCluster, session: Session, select: PreparedStatement
 ) -> None:
     """Errbacks run on the I/O thread, also if another one ends the request."""

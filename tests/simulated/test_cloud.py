@@ -142,7 +142,7 @@ def test_the_cloud_ends_with_connections_that_never_shook_hands(simulated: Simul
     for connection in silent:
         with connection, suppress(ConnectionResetError):
             assert connection.recv(1) == b""
-    gc.collect()  # what was not closed warns here, and a warning fails the test
+    gc.collect()  # an unclosed resource warns here, and a warning fails the test
 
 
 @pytest.mark.parametrize("steps", range(8))
@@ -178,7 +178,7 @@ def test_a_listener_closes_connections_at_each_step_of_their_handshake(cloud: Sn
             handshake_and_one_step()
             listener.cut()  # once more
             loop.run_until_complete(ends[0])
-    gc.collect()  # what was not closed warns here, and a warning fails the test
+    gc.collect()  # an unclosed resource warns here, and a warning fails the test
 
 
 @pytest.mark.parametrize("form", ["path", "str", "bytes", "file"])

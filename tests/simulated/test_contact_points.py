@@ -1,4 +1,4 @@
-"""The first second of a cluster: which contact point is asked, what names mean, and what an error tells."""
+"""The first second of a cluster: the contact points asked, the resolution of names, and the texts of errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Resolve = Callable[[dict[str, Sequence[str]]], None]
 
 @pytest.fixture
 def resolve(monkeypatch: pytest.MonkeyPatch) -> Resolve:
-    """``resolve({name: addresses})``: what the name server knows from now on."""
+    """``resolve({name: addresses})``: the names that the name server knows from now on."""
     known: dict[str, Sequence[str]] = {}
     look_up = socket.getaddrinfo
 
@@ -132,7 +132,7 @@ def silent_name_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Ev
     eventually(lambda: not any(thread.name == "fastcql-blocking" for thread in threading.enumerate()))
 
 
-def test_a_name_server_that_is_silent_holds_up_nobody_who_knows_an_address(
+def test_silent_name_server_does_not_delay_numeric_contact_points(
     no_leaks: None, silent_name_server: threading.Event
 ) -> None:
     with (
@@ -217,7 +217,7 @@ def test_the_name_of_a_contact_point_is_checked(no_leaks: None, resolve: Resolve
         resolve({"db.example": simulated.contact_points})
         with Cluster(["db.example"], port=simulated.port, ssl_context=certificates.context()) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
-            assert len(session.get_pools()) == 2, "the other node was found by the first, and is what the name means"
+            assert len(session.get_pools()) == 2, "the first node reports the other one, and the name resolves to both"
 
 
 def test_a_name_with_a_final_dot(no_leaks: None, resolve: Resolve, tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_a_second_datacenter_that_comes_later_is_warned_of(no_leaks: None, caplo
 @pytest.mark.parametrize(
     "policy", [TokenAwarePolicy(DCAwareRoundRobinPolicy("east")), RoundRobinPolicy()], ids=["given", "all"]
 )
-def test_who_said_which_datacenter_is_not_warned(
+def test_no_datacenter_warning_with_an_explicit_policy(
     no_leaks: None, caplog: pytest.LogCaptureFixture, policy: LoadBalancingPolicy
 ) -> None:
     with SimulatedCluster(2, 1, dcs=("east", "west")) as simulated:
@@ -360,7 +360,7 @@ def test_a_port_behind_a_name(point: str, host: str, resolve: Resolve) -> None:
 
 @pytest.mark.parametrize("point", ["localhost", "127.0.0.1"])
 def test_no_descriptor_is_left(point: str) -> None:
-    """Whatever lacks one first, the error says so by its number, though resolvers say that the name is not known."""
+    """The error has the errno of missing descriptors, wherever they run out, though resolvers report unknown names."""
     program = textwrap.dedent(f"""
         import encodings.idna, errno, os, resource
         from cassandra.cluster import Cluster, NoHostAvailable

@@ -1,4 +1,4 @@
-"""What is copied and pickled, and what says why not."""
+"""Objects that can be copied and pickled, and objects that refuse it with a reason."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def session(simulated: SimulatedCluster) -> Iterator[Any]:
 
 @COPIES
 def test_copies_of_statements_are_executed(simulated: SimulatedCluster, session: Any, copied: Copied) -> None:
-    """Also where nobody has prepared them: by another cluster object, and by a server that has forgotten them."""
+    """Also where they are not prepared: by another cluster object, and by a server that has forgotten them."""
     insert, select = session.prepare(INSERT), session.prepare(SELECT)
     insert.consistency_level = ConsistencyLevel.ONE
     bound = insert.bind((2, "two", {"a": [1]}))
@@ -98,7 +98,7 @@ def test_copies_of_statements_are_executed(simulated: SimulatedCluster, session:
 
 
 @COPIES
-def test_a_subclass_and_what_was_set_come_along(session: Any, copied: Copied) -> None:
+def test_copies_keep_the_subclass_and_its_attributes(session: Any, copied: Copied) -> None:
     prepared = Own.__new__(Own)
     prepared.__dict__.update(session.prepare(SELECT).__dict__)
     prepared.retry_policy = FallthroughRetryPolicy()
@@ -135,7 +135,7 @@ def test_encryption_is_kept_or_refused(session: Any) -> None:
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, pickled, copy.copy])
-def test_a_copied_host_is_what_was_known_then(session: Any, copied: Copied) -> None:
+def test_a_copied_host_keeps_the_state_at_copy_time(session: Any, copied: Copied) -> None:
     for host in session.cluster.metadata.all_hosts():
         again = copied(host)
         assert again == host and hash(again) == hash(host) and again is not host
@@ -271,7 +271,7 @@ def test_a_copied_token_map_knows_ring_and_replicas(session: Any, copied: Copied
 
 
 @COPIES
-def test_a_copied_trace_has_what_was_read(session: Any, copied: Copied) -> None:
+def test_a_copied_trace_keeps_its_events(session: Any, copied: Copied) -> None:
     trace = session.execute("SELECT key FROM system.local", trace=True).get_query_trace()
     again = copied(trace)
     assert str(again) == str(trace) and [str(event) for event in again.events] == [str(event) for event in trace.events]
@@ -282,11 +282,11 @@ def test_a_copied_trace_has_what_was_read(session: Any, copied: Copied) -> None:
         again.populate()
 
 
-# ---- what cannot be
+# ---- objects that cannot be copied
 
 
 @COPIES
-def test_what_belongs_to_its_process_says_so(session: Any, copied: Copied) -> None:
+def test_objects_bound_to_their_process_refuse_copies_with_a_reason(session: Any, copied: Copied) -> None:
     future = session.execute_async("SELECT key FROM system.local")
     for found, why in (
         (session, "it has connections and requests of this process"),

@@ -41,7 +41,9 @@ def test_tablets_and_shards(
 @pytest.mark.parametrize(
     ("connected", "on_owner", "code"), [(12, 100, 0), (12, 99, 1), (11, 100, 1)], ids=["all", "one missed", "no shard"]
 )
-def test_what_is_proven(connected: int, on_owner: int, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_demo_scylla_exit_code_tells_whether_routing_is_proven(
+    connected: int, on_owner: int, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Only requests after tablets were learned count, and each of them does."""
     steps = [Step("unknown", False, Routing(50, 20, 7)), Step("known", True, Routing(100, 100, on_owner))]
     assert demo_scylla.conclude(connected, steps) == code

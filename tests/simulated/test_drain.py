@@ -1,4 +1,4 @@
-"""``shutdown(drain=seconds)``: what is in flight may finish, nothing new begins, and it always ends."""
+"""``shutdown(drain=seconds)``: requests in flight may finish, nothing new begins, and it always ends."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def held(simulated: SimulatedCluster, session: Session, count: int = 20) -> tupl
 
 
 def sent(simulated: SimulatedCluster) -> list[Any]:
-    """What the application's requests became; not what a connection that is opened beside a silent one asks."""
+    """The application's requests as sent, without those of a connection that is opened beside a silent one."""
     opcodes = ("QUERY", "EXECUTE", "PREPARE")
     requests = [one for one in simulated.requests if one.opcode in opcodes and not one.control]
     return [one for one in requests if one.query != 'USE "ks"']
@@ -87,7 +87,7 @@ def refused(call: Callable[[], Any]) -> bool:
     return False
 
 
-def test_what_is_in_flight_finishes_and_nothing_new_begins(simulated: SimulatedCluster, opened: Session) -> None:
+def test_drain_finishes_requests_in_flight_and_refuses_new_ones(simulated: SimulatedCluster, opened: Session) -> None:
     cluster = opened.cluster
     prepared = opened.prepare(SELECT)
     opened.execute(prepared)  # compiled
@@ -235,7 +235,7 @@ def test_one_session_of_several(simulated: SimulatedCluster, opened: Session) ->
 
 
 def test_from_a_callback(simulated: SimulatedCluster, opened: Session) -> None:
-    """The I/O thread cannot wait for what it has to receive."""
+    """The I/O thread cannot wait for answers that it has to receive itself."""
     rule, futures = held(simulated, opened)
     opened.execute_async("SELECT key FROM system.local").add_callback(lambda rows: opened.cluster.shutdown(drain=LONG))
     eventually(lambda: is_closed(opened))

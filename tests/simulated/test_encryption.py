@@ -60,7 +60,7 @@ def fill(encrypting: Session, count: int = 20) -> Any:
     return insert
 
 
-def test_what_is_stored_is_encrypted(session: Session, encrypting: Session, policy: Any) -> None:
+def test_stored_values_are_encrypted(session: Session, encrypting: Session, policy: Any) -> None:
     insert = fill(encrypting, 1)
     row = session.execute("SELECT k, c, d FROM t").one()
     assert row == (policy.encode_and_encrypt(KEY_COLUMN, "k0"), policy.encode_and_encrypt(COLUMN, 0), b"plain")
@@ -83,7 +83,7 @@ def test_ingest_encrypts(session: Session, encrypting: Session, policy: Any) -> 
     assert set(encrypting.execute("SELECT k, c, d FROM t")) == {("a", 7, b"plain"), ("b", None, b"plain")}
     stored = {(policy.encode_and_encrypt(KEY_COLUMN, key), value) for key, value in (("a", True), ("b", False))}
     assert {(row.k, row.c is not None) for row in session.execute("SELECT k, c FROM t")} == stored
-    # What a result has as Arrow goes back, too.
+    # The Arrow table of a result can be ingested again, too.
     columns = encrypting.execute("SELECT k, c, d FROM t").to_arrow()
     session.execute("TRUNCATE t")
     assert encrypting.ingest("ks.t", columns).rows == 2
@@ -92,7 +92,7 @@ def test_ingest_encrypts(session: Session, encrypting: Session, policy: Any) -> 
         encrypting.ingest("ks.t", pa.table({"k": keys, "c": keys}))
 
 
-def test_requests_go_to_a_replica_of_what_is_sent(encrypting: Session, policy: Any) -> None:
+def test_requests_are_routed_by_the_encrypted_partition_key(encrypting: Session, policy: Any) -> None:
     fill(encrypting)
     select = encrypting.prepare("SELECT c FROM t WHERE k = ?")
     metadata = encrypting.cluster.metadata
@@ -223,7 +223,7 @@ def test_columns_of_arrow(session: Session, encrypting: Session, policy: Any) ->
 
 @pytest.mark.parametrize("own", [ResultMessage, OwnSteps])
 def test_a_handler_with_a_policy_of_its_own(session: Session, encrypting: Session, own: Any) -> None:
-    """As programs do that read through one session what they wrote through another."""
+    """As programs do that read rows through one session that they wrote through another."""
     fill(encrypting, 3)
 
     class Reading(ProtocolHandler):
@@ -252,7 +252,7 @@ def test_a_column_that_is_added_later(session: Session, encrypting: Session, pol
 
 
 def test_copies_of_statements(session: Session, encrypting: Session, policy: Any) -> None:
-    """Copies encrypt too, also a column that is added later; what one bound before that is refused, not sent."""
+    """Copies encrypt too, also a column that is added later; statements bound by a copy before that are refused."""
     insert = encrypting.prepare("INSERT INTO t (k, c, d) VALUES (:x, :y, :z)")
     near, far = copy.copy(insert), copy.deepcopy(insert)
     for number, statement in enumerate((near, far)):
@@ -329,7 +329,7 @@ def test_statements_that_servers_have_forgotten(simulated: SimulatedCluster, enc
 
 
 def test_statements_while_columns_are_added(session: Session, encrypting: Session, policy: Any) -> None:
-    """From the moment that add_column() has returned nothing is bound in the clear, whoever prepares meanwhile."""
+    """After add_column() has returned no value is bound in plaintext, even while other threads prepare."""
     stop, errors = threading.Event(), []
 
     def prepare() -> None:

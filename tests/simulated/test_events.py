@@ -1,4 +1,4 @@
-"""What nodes tell clients that registered for it, byte by byte."""
+"""Events that nodes send to registered clients, byte by byte."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_changes_of_the_schema(simulated: SimulatedCluster, listener: RawClient)
         "DROP TABLE ks.t": ("DROPPED", "TABLE", "ks", "t"),
         "DROP KEYSPACE ks": ("DROPPED", "KEYSPACE", "ks"),
     }  # fmt: skip
-    with RawClient(simulated.nodes[1]) as other:  # who asks for the change is not who hears of it
+    with RawClient(simulated.nodes[1]) as other:  # not the client that receives the event
         other.start()
         for statement, words in statements.items():
             assert other.query(statement).name == "RESULT"
@@ -80,7 +80,7 @@ def test_changes_of_the_schema(simulated: SimulatedCluster, listener: RawClient)
             assert (event.name, event.body) == ("EVENT", text("SCHEMA_CHANGE") + b"".join(map(text, words)))
 
 
-def test_who_did_not_register_hears_nothing(simulated: SimulatedCluster) -> None:
+def test_unregistered_clients_receive_no_events(simulated: SimulatedCluster) -> None:
     with RawClient(simulated.nodes[0]) as client, RawClient(simulated.nodes[0]) as other:
         for one in (client, other):
             one.start()

@@ -49,7 +49,7 @@ class TestConditional:
             assert BatchStatement().add(plain, (1, 2)).add(conditional, (1, 2)).is_lwt()
         assert not plain.is_lwt() and not plain.bind((1, 2)).is_lwt()
         assert not BatchStatement().add(plain, (1, 2)).is_lwt()
-        assert not SimpleStatement("UPDATE t SET v = 1 WHERE id = 2 IF EXISTS").is_lwt()  # nobody has parsed it
+        assert not SimpleStatement("UPDATE t SET v = 1 WHERE id = 2 IF EXISTS").is_lwt()  # no server has parsed it
 
     def test_prepared_on_a_loop(self, simulated: SimulatedCluster, connect: Connect) -> None:
         import asyncio
@@ -64,7 +64,7 @@ class TestRateLimit:
     def test_is_the_callers(
         self, simulated: SimulatedCluster, connect: Connect, write: bool, by_coordinator: bool
     ) -> None:
-        """Never sent again, whatever the retry policy is and the statement allows."""
+        """Never sent again, even if the retry policy and the statement allow it."""
 
         class Always(RetryPolicy):
             def __getattribute__(self, name: str) -> Any:
@@ -118,7 +118,7 @@ class Sizes(Reaction):
         exchange.send(answer)
 
     def described(self) -> list[bool]:
-        """Of each answer with rows whether it says what the columns are: the flag that it does not is 4."""
+        """Of each answer with rows whether it describes the columns: flag 4 says that it does not."""
         found = [not body[7] & 4 for body in self.bodies if body[:4] == b"\0\0\0\2"]
         self.bodies.clear()
         return found

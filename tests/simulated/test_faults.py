@@ -1,4 +1,4 @@
-"""Rules: what a client sees of each reaction, and that the statement ran or did not."""
+"""Rules: the outcome of each reaction at the client, and whether the statement ran."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_damaged_answers(one: Session, reaction: Reaction) -> None:
 
 
 def test_the_wrong_stream(one: Session) -> None:
-    """An answer that nobody waits for is no answer."""
+    """An answer on another stream does not complete the request."""
     with one.simulated.inject(WrongStream(), query="SELECT v"), pytest.raises((OperationTimedOut, ConnectionException)):
         one.execute("SELECT v FROM t", timeout=0.2)
 
@@ -180,7 +180,7 @@ def test_pages_that_never_end_are_not_possible() -> None:
             Pages(sizes)
 
 
-def test_who_asks_for_no_pages_gets_none(one: Session) -> None:
+def test_unpaged_requests_ignore_a_pages_rule(one: Session) -> None:
     for n in range(10):
         one.execute(f"INSERT INTO t (id) VALUES ({n})")
     with one.simulated.inject(Pages((1,)), query="SELECT id"):
@@ -210,7 +210,7 @@ def test_an_error_while_another_attempt_is_in_flight(
 
 
 def test_conditions(simulated: SimulatedCluster, session: Session) -> None:
-    """A rule catches what fulfils all of its conditions, so often, after so many."""
+    """A rule catches requests that fulfil all of its conditions, so often, after so many."""
     session.execute("CREATE TABLE t (id int PRIMARY KEY)")
     overloaded = Fail(errors.InvalidRequest("caught"))
 

@@ -173,7 +173,7 @@ def test_batches_stay_below_the_size_that_servers_warn_of(table: Session, simula
     assert len(found(table, "events", "at")) == 100
 
 
-def test_what_does_not_fit_is_told_at_once(table: Session, simulated: SimulatedCluster) -> None:
+def test_mismatched_columns_raise_one_error_before_any_request(table: Session, simulated: SimulatedCluster) -> None:
     data = pa.table({"name": pa.array([1.5]), "big": pa.array(["x"]), "what": pa.array([1])})
     simulated.clear_requests()
     with pytest.raises(ValueError) as caught:
@@ -183,7 +183,7 @@ def test_what_does_not_fit_is_told_at_once(table: Session, simulated: SimulatedC
     assert "EXECUTE" not in {record.opcode for record in simulated.requests}
 
 
-def test_what_cannot_be_asked_for(table: Session, simulated: SimulatedCluster) -> None:
+def test_invalid_arguments_of_ingest_raise(table: Session, simulated: SimulatedCluster) -> None:
     data = rows(1)
     for wrong, error in (
         ({"on_error": "ignore"}, ValueError),

@@ -79,7 +79,7 @@ def test_nothing_to_write(table: Session) -> None:
 
 
 @pytest.mark.parametrize("reaction", [Fail(errors.Overloaded()), Close()], ids=["overloaded", "closed"])
-def test_what_passes_is_tried_again(table: Session, simulated: SimulatedCluster, reaction: Any) -> None:
+def test_transient_failures_are_retried(table: Session, simulated: SimulatedCluster, reaction: Any) -> None:
     with simulated.inject(reaction, query="INSERT", opcode="EXECUTE", after=50, times=20):
         report = asyncio.run(table.ingest_async("ks.t", rows(1000)))
     assert report.rows == 1000 and report.retries > 0
@@ -313,7 +313,7 @@ def test_cancelled_while_rows_wait_to_be_sent_again(table: Session, simulated: S
     assert len(report.unfinished) == report.reached - 50 > 0
 
 
-def test_a_wait_ends_although_a_signal_handler_raises_in_what_ends_it(
+def test_a_wait_ends_although_a_signal_handler_raises_in_its_wake_up(
     table: Session, simulated: SimulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each second call that ends a wait is interrupted, and the loop goes on, as it does after any exception."""

@@ -79,7 +79,7 @@ PASSING = {
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_what_passes_is_tried_again(table: Session, simulated: SimulatedCluster, name: str) -> None:
+def test_transient_errors_are_retried(table: Session, simulated: SimulatedCluster, name: str) -> None:
     with simulated.inject(PASSING[name], query="INSERT", opcode="EXECUTE", after=50, times=20) as rule:
         report = table.ingest("ks.t", rows(1000))
     assert rule.hits == 20
@@ -97,7 +97,7 @@ def test_batches_are_tried_again_too(table: Session, simulated: SimulatedCluster
     assert {row["at"]: row["what"] for row in there} == {i: f"{i}" for i in range(1000)}
 
 
-def test_what_is_sent_again_keeps_its_timestamp(table: Session, simulated: SimulatedCluster) -> None:
+def test_retried_rows_keep_their_timestamp(table: Session, simulated: SimulatedCluster) -> None:
     """The older row of a key is sent again when the newer one is there already."""
     data = pa.table({"id": pa.array([1, 1], pa.int32()), "v": ["older", "newer"]})
     with simulated.inject(Fail(OVERLOADED), opcode="EXECUTE", query="INSERT", times=1):
@@ -166,7 +166,7 @@ def test_patience_has_an_end(table: Session, simulated: SimulatedCluster, monkey
     assert report.errors[3].attempts > 2  # type: ignore[attr-defined]
 
 
-def test_what_is_wrong_with_a_row_is_not_tried_again(table: Session, simulated: SimulatedCluster) -> None:
+def test_invalid_request_and_unauthorized_are_not_retried(table: Session, simulated: SimulatedCluster) -> None:
     for error, expected in ((errors.InvalidRequest("no"), InvalidRequest), (errors.Unauthorized("no"), Unauthorized)):
         with simulated.inject(Fail(error), opcode="EXECUTE", query="INSERT", after=10, times=3) as rule:
             report = table.ingest("ks.t", rows(300), on_error="collect")
@@ -382,7 +382,7 @@ def test_no_node_any_more(table: Session, simulated: SimulatedCluster, monkeypat
 def test_a_silent_node(
     table: Session, simulated: SimulatedCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it has is sent to another replica long before the timeout."""
+    """Its requests are sent to another replica long before the timeout."""
     monkeypatch.setattr(health, "QUIET", 0.5)
     profile = ExecutionProfile(request_timeout=300)
     session = connect(simulated, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
@@ -470,7 +470,7 @@ def test_ctrl_c_while_rows_are_in_flight(
 
 
 def test_a_slow_source_is_waited_for(table: Session, simulated: SimulatedCluster) -> None:
-    """What was sent is answered meanwhile."""
+    """The rows that were sent are answered meanwhile."""
     seen = []
 
     def pieces() -> Iterator[pa.Table]:

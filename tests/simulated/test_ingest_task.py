@@ -61,7 +61,7 @@ def test_frames_leave_their_index_out(table: Session) -> None:
     assert sent(table.ingest_task("ks.t"))(frame).rows == 6
 
 
-def test_what_is_wrong(table: Session) -> None:
+def test_invalid_arguments_and_rows_are_reported(table: Session) -> None:
     with pytest.raises(ValueError, match="on_error"):
         table.ingest_task("ks.t", on_error="ignore")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="connect="):

@@ -24,7 +24,7 @@ OPTIONS: list[dict[str, Any]] = [{}, {"schema_metadata_enabled": False}]
 
 @pytest.fixture(params=OPTIONS, ids=["schema", "no schema"])
 def session(simulated: SimulatedCluster, connect: Connect, request: pytest.FixtureRequest) -> Session:
-    """In the keyspace ``ks``; whatever waits for its time waits for an hour."""
+    """In the keyspace ``ks``; reconnection attempts wait for an hour."""
     simulated.execute(KEYSPACE)
     simulated.execute(TABLE)
     return connect(simulated, "ks", reconnection_policy=IN_AN_HOUR, schema_event_refresh_window=0, **request.param)
@@ -103,7 +103,7 @@ def test_with_nodes_that_were_restarted_meanwhile(simulated: SimulatedCluster, s
     assert works(session)
 
 
-def test_what_another_session_does(simulated: SimulatedCluster, session: Session) -> None:
+def test_keyspace_recreated_by_another_session_is_used_again(simulated: SimulatedCluster, session: Session) -> None:
     """Of the same cluster."""
     other = session.cluster.connect(wait_for_all_pools=True)
     eventually(has_all_connections(other))

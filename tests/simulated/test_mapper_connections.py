@@ -34,7 +34,7 @@ def server() -> Iterator[SimulatedCluster]:
 
 @pytest.fixture(autouse=True)
 def registry() -> Iterator[None]:
-    """Empty before and after; what a test left is shut down."""
+    """Empty before and after; connections that a test leaves are shut down."""
     assert not connection._connections
     keyspace = models.DEFAULT_KEYSPACE
     yield
@@ -137,7 +137,7 @@ class TestRegistry:
         assert first.cluster is not None
         first.cluster.shutdown()
 
-    def test_what_fails_is_not_registered(self) -> None:
+    def test_failed_connections_are_not_registered(self) -> None:
         with pytest.raises(NoHostAvailable):
             connection.register_connection("x", NOWHERE)
         with pytest.raises(TypeError):

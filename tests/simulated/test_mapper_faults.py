@@ -1,4 +1,4 @@
-"""What goes wrong around models: nodes go down, tables change, tasks are cancelled, processes fork; two clusters."""
+"""Faults around models: nodes go down, tables change, tasks are cancelled, processes fork; two clusters."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ class TestSeveral:
         assert stored(both[0]) == [0, 1, 2] and stored(both[1]) == [10, 11, 12]
         assert stored(both[0], "other") == [20, 21, 22] and stored(both[1], "other") == []
 
-    def test_what_was_made_by_a_connection_is_written_by_it(self, both: list[SimulatedCluster]) -> None:
+    def test_instances_created_by_a_connection_are_updated_by_it(self, both: list[SimulatedCluster]) -> None:
         Row.using(connection="second").create(part=1, at=1, name="x").update(name="y")
         assert both[1].execute("SELECT name FROM app.row") == [{"name": "y"}] and stored(both[0]) == []
 
-    def test_what_was_read_by_a_connection_is_written_where_the_model_is(self, both: list[SimulatedCluster]) -> None:
-        """Unless somebody says more. As in scylla-driver: programs copy rows so."""
+    def test_rows_read_by_a_connection_are_updated_by_the_models_connection(self, both: list[SimulatedCluster]) -> None:
+        """Unless the caller names a connection. As in scylla-driver: programs copy rows so."""
         Row.using(connection="second").create(part=1, at=1, name="x")
         found = Row.objects.using(connection="second").get(part=1, at=1)
         found.update(name="y")
@@ -112,7 +112,7 @@ class TestSeveral:
         found.using(connection="second").update(name="z")
         assert both[1].execute("SELECT name FROM app.row") == [{"name": "z"}]
 
-    def test_what_was_read_in_another_keyspace_is_written_there(self, both: list[SimulatedCluster]) -> None:
+    def test_rows_read_from_another_keyspace_are_updated_there(self, both: list[SimulatedCluster]) -> None:
         Row.using(keyspace="other").create(part=1, at=1, name="x")
         Row.objects.using(keyspace="other").get(part=1, at=1).update(name="y")
         assert both[0].execute("SELECT name FROM other.row") == [{"name": "y"}]
@@ -466,7 +466,7 @@ class TestSyncing:
     @pytest.mark.parametrize("what", ["CREATE TYPE", "CREATE TABLE", "CREATE INDEX"])
     @pytest.mark.parametrize("executed", [False, True])
     def test_a_task_that_is_cancelled(self, first: SimulatedCluster, what: str, executed: bool) -> None:
-        """Whoever syncs again makes what is missing."""
+        """The next sync creates the missing schema elements."""
 
         async def main() -> None:
             reaction = Drop(executed=executed)
@@ -550,7 +550,7 @@ class TestForked:
 
 
 def exit_of(work: Any) -> int:
-    """What *work* gives in a forked child."""
+    """The exit status of a forked child that runs *work*."""
     child = os.fork()
     if child == 0:
         try:

@@ -1,4 +1,4 @@
-"""Instances whose key changed, and instances of which some columns were not loaded: what is stored is what they say."""
+"""Instances whose key changed, and instances with columns that were not loaded: the stored row has their values."""
 
 from __future__ import annotations
 
@@ -226,8 +226,8 @@ def test_static_nulls_are_stored_in_another_partition(model: Any, write: Write, 
 @WRITES
 @FULL
 def test_static_values_of_the_same_partition_stay(model: Any, write: Write, session: Session) -> None:
-    """Another clustering key is another row, but the partition is the one it was: what an instance has not set in it
-    is not taken from the other rows."""
+    """Another clustering key is another row, but the partition is the same: columns that an instance has not set
+    are not taken from the other rows."""
     one = model.create(part=1, row=1, name="x")
     model.create(part=1, row=2, note="of all", shared={1})
     one.row = 2
@@ -316,8 +316,8 @@ def test_a_container_that_was_not_loaded_is_replaced(model: Any, before: str | N
 
 
 @FULL
-def test_a_container_that_was_not_loaded_keeps_what_is_not_changed(model: Any, session: Session) -> None:
-    """What is added in place is added."""
+def test_in_place_changes_of_a_deferred_container_keep_its_elements(model: Any, session: Session) -> None:
+    """Elements that are added in place are stored."""
     model.create(part=1, row=1, marks={1}, counts={"a": 1})
     one = model.objects.only(["name"]).get(part=1, row=1)
     one.marks.add(2)

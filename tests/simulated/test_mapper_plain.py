@@ -1,4 +1,4 @@
-"""The short way of plain writes does what the long way does: the same requests, the same instances, the same errors."""
+"""The short way of plain writes equals the long way: the same requests, the same instances, the same errors."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def outcome(work: Any) -> Any:
 
 
 def told(server: SimulatedCluster, session: Session) -> Any:
-    """What the server has, and the texts that it executed."""
+    """The rows of the server, and the texts that it executed."""
     rows = [tuple(row) for row in session.execute("SELECT * FROM app.readings")]
     texts = [request.query for request in server.requests if request.query and "app.readings" in request.query]
     return repr(rows), [text for text in texts if not text.startswith("SELECT")]
@@ -156,7 +156,7 @@ CREATES: dict[str, dict[str, Any]] = {
 def both(server: SimulatedCluster, session: Session, work: Any, model: Any) -> Any:
     global numbers
     found = []
-    for _ in range(2):  # what is prepared already takes the short way
+    for _ in range(2):  # statements that are prepared already take the short way
         numbers = itertools.count(1)
         session.execute("TRUNCATE app.readings")
         server.clear_requests()
@@ -331,7 +331,7 @@ CHANGES: dict[str, Any] = {
 def test_rows_are_saved_alike(
     server: SimulatedCluster, session: Session, source: str, name: str, awaited: bool
 ) -> None:
-    """Also what was read before, and what is changed in it afterwards."""
+    """Also rows that were read before, and changes of them afterwards."""
 
     def work(model: Any) -> Any:
         instance = made(model, source)
@@ -437,7 +437,7 @@ def test_a_write_that_fails_leaves_the_instance_as_it_was_set(
         assert Plain.get(**KEY).value == 2.5
 
 
-def test_what_a_program_replaces_is_called(session: Session) -> None:
+def test_replaced_methods_are_called_by_plain_writes(session: Session) -> None:
     Plain.create(**KEY), Plain.create(**KEY).update(value=1.0)
     with mock.patch.object(DMLQuery, "save") as save:
         Plain.create(**KEY)
@@ -458,7 +458,7 @@ def test_what_a_program_replaces_is_called(session: Session) -> None:
     assert Plain.get(**KEY).value == 5.0
 
 
-def test_what_a_program_replaces_is_called_in_batches(session: Session) -> None:
+def test_replaced_methods_are_called_by_batches(session: Session) -> None:
     async def within() -> None:
         async with BatchQuery() as batch:
             await Plain.batch(batch).acreate(**KEY)
@@ -486,7 +486,7 @@ def test_a_default_that_becomes_another_class_is_made_once() -> None:
 
 
 class Strict(Plain):
-    """Of other programs' rows: some have what this model does not take."""
+    """Rows of other programs: some have values that this model refuses."""
 
     __table_name__ = "readings"
     name = columns.Text(required=True)
@@ -513,9 +513,7 @@ STORED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("stored", STORED)
-def test_what_was_loaded_is_checked_with_what_is_written(
-    server: SimulatedCluster, session: Session, stored: str
-) -> None:
+def test_loaded_values_are_validated_on_update(server: SimulatedCluster, session: Session, stored: str) -> None:
     def work(model: Any) -> Any:
         values = {**KEY, "value": 1.5, **STORED[stored]}
         names = ", ".join(values)
@@ -534,7 +532,7 @@ def test_what_was_loaded_is_checked_with_what_is_written(
 
 
 @pytest.mark.parametrize("given", [{"name": "a"}, {"name": "a", "note": "ab"}, {"note": "ab"}])
-def test_what_is_not_given_is_checked_with_what_is(
+def test_given_and_missing_columns_are_validated_on_create(
     server: SimulatedCluster, session: Session, given: dict[str, Any]
 ) -> None:
     def work(model: Any) -> Any:
@@ -587,7 +585,7 @@ def test_a_base_names_another_connection_later() -> None:
 
 
 def test_models_in_turn() -> None:
-    """What was worked out for one is not taken for another that is written in between."""
+    """The layout cached for one model is not used for another that is written in between."""
 
     class Other(Plain):
         __table_name__ = "readings"
@@ -613,7 +611,7 @@ def test_a_connection_is_ready_when_it_is_connected(session: Session) -> None:
     assert connection.Connection.from_session("made", session)._ready is session
 
 
-def test_errors_name_what_is_wrong() -> None:
+def test_errors_name_unknown_columns_and_missing_keys() -> None:
     for _ in range(2):
         with pytest.raises(ValidationError, match=r"Incorrect columns passed: \{'other'\}"):
             Plain.create(**KEY, other=1)

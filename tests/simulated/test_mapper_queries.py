@@ -1,4 +1,4 @@
-"""What only a session of ours shows of the object mapper: prepared statements, awaiting, native instances."""
+"""Features of the object mapper that only a session of ours has: prepared statements, awaiting, native instances."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def kinds(statements: list[Any]) -> list[str]:
 
 
 def write_and_read() -> list[Any]:
-    """A bit of everything, and what it tells."""
+    """Write and read in many ways; return the results."""
     told: list[Any] = [Item.create(part=1, at=1, name="x", tags=["a"], words={"k": 1}, marks={3})]
     for at in range(2, 6):
         Item.create(part=1, at=at, name=str(at))
@@ -166,7 +166,7 @@ def test_one_statement_per_shape(session: Session) -> None:
     assert len([text for text in texts if text.endswith('"at" > ? AND "at" < ? LIMIT ?')]) == 1
 
 
-def test_who_replaces_execute_sees_texts(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replaced_connection_execute_gets_query_texts(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     Item.create(part=1, at=1, name="x")
     calls: list[str] = []
     execute = cassandra.cqlengine.connection.execute
@@ -182,7 +182,7 @@ def test_who_replaces_execute_sees_texts(session: Session, monkeypatch: pytest.M
     assert len(calls) == 2 and calls[0].startswith("SELECT") and calls[1].startswith("BEGIN  BATCH")
 
 
-def test_who_replaces_execute_of_the_session_sees_texts(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replaced_session_execute_gets_simple_statements(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     execute = session.execute
 
@@ -281,7 +281,7 @@ def test_instances_are_as_models_make_them(session: Session) -> None:
     assert (Filling.get(part=1, at=1).name, Filling.get(part=1, at=1).tags) == ("set", ["a", "b"])
 
 
-def test_pickled_instances_know_what_changed(session: Session) -> None:
+def test_pickled_instances_keep_their_changed_columns(session: Session) -> None:
     Item.create(part=1, at=1, name="x", tags=["a"])
     read = Item.get(part=1, at=1)
     read.tags.append("b")
@@ -338,7 +338,7 @@ def test_awaiting_by_text(session: Session, monkeypatch: pytest.MonkeyPatch) -> 
     run_and_see_that_nothing_blocks(awaited)
 
 
-def test_what_is_prepared_is_bounded(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prepared_statements_of_the_mapper_are_bounded(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     from cassandra._mapper import execution
 
     monkeypatch.setattr(execution, "PREPARED_KEPT", 8)
@@ -348,7 +348,7 @@ def test_what_is_prepared_is_bounded(session: Session, monkeypatch: pytest.Monke
     assert len(execution.prepared_of(session)) <= 8
 
 
-def test_what_was_worked_out_before_is_what_is_written(session: Session) -> None:
+def test_cached_query_shapes_match_the_generated_statements(session: Session) -> None:
     rows = Item.objects
     sets = [
         rows.filter(part=1),
@@ -390,7 +390,7 @@ def test_query_sets_get_as_models_do(session: Session) -> None:
             Item.objects.get(name="x")
 
 
-def test_rows_that_somebody_else_has_read(session: Session) -> None:
+def test_rows_fetched_outside_the_mapper_are_read_by_query_sets(session: Session) -> None:
     """aiocqlengine executes the statement itself and puts its rows where iterating finds them."""
     for at in range(5):
         Item.create(part=1, at=at, name=str(at), tags=["a"])
@@ -420,7 +420,7 @@ def test_rows_that_somebody_else_has_read(session: Session) -> None:
 
 
 class Odd(Model):
-    """Of whose rows one cannot be made an instance, the first time that somebody tries."""
+    """A model whose instances of *broken* rows cannot be made at the first attempt."""
 
     __table_name__ = "item"
     broken: set[int] = set()
@@ -498,7 +498,7 @@ def test_interrupted_reading_goes_on_with_every_row_once(
         assert [(item.at, item.name) for item in query] == [(number, str(number)) for number in range(7)]
 
 
-def test_rows_that_somebody_else_is_told_of_stay_rows(session: Session) -> None:
+def test_rows_passed_to_request_callbacks_stay_tuples(session: Session) -> None:
     for at in range(4):
         Item.create(part=1, at=at)
     told: list[Any] = []
@@ -518,7 +518,7 @@ def test_rows_that_somebody_else_is_told_of_stay_rows(session: Session) -> None:
     assert len(rows) >= 8 and {type(row) for row in rows} == {tuple}
 
 
-def test_rows_that_somebody_else_has_read_and_that_cannot_be_made_instances(session: Session) -> None:
+def test_rows_fetched_outside_the_mapper_stay_after_a_failed_construction(session: Session) -> None:
     for at in range(3):
         Item.create(part=1, at=at)
     queryset: Any = Odd.objects(part=1)

@@ -158,7 +158,7 @@ class TestTables:
 
 
 class TestOptions:
-    """What is sent for options that a table has already, or otherwise; as no simulation has them, metadata is asked."""
+    """Statements for equal and for different table options; simulations have none, so the metadata are given."""
 
     EXISTING = {
         "comment": "x",
@@ -169,7 +169,7 @@ class TestOptions:
         "compaction": {"class": "org.apache.cassandra.db.compaction.LeveledCompactionStrategy", "max_threshold": "32"},
     }
 
-    def test_what_is_the_same(self) -> None:
+    def test_equal_options_are_no_change(self) -> None:
         from cassandra._mapper.schema import changed_options
 
         same = {
@@ -194,7 +194,7 @@ class TestOptions:
             {"cdc": True},
         ],
     )
-    def test_what_differs(self, wanted: dict[str, Any]) -> None:
+    def test_different_options_are_a_change(self, wanted: dict[str, Any]) -> None:
         from cassandra._mapper.schema import changed_options
 
         assert changed_options(wanted, self.EXISTING, "") == wanted
@@ -214,7 +214,7 @@ class TestOptions:
         assert steps(optioned) is True
         assert sent[-1] == f"ALTER TABLE {KEYSPACE}.things WITH comment = 'it''s' AND gc_grace_seconds = 5"
 
-    def test_who_watches_is_asked(self) -> None:
+    def test_sync_table_calls_a_patched_update_options(self) -> None:
         from unittest import mock
 
         optioned = model("One")
@@ -231,7 +231,7 @@ class TestTypes:
         address = type("Address", (UserType,), {"__type_name__": "address", **fields})
         return address, model("Person", home=columns.UserDefinedType(address))
 
-    def test_first_what_others_are_made_of(self, sync_table: Callable[..., None], sent: list[str]) -> None:
+    def test_nested_types_are_created_first(self, sync_table: Callable[..., None], sent: list[str]) -> None:
         address, _ = self.types()
         outer = type("Outer", (UserType,), {"all": columns.List(columns.UserDefinedType(address))})
         sync_table(model("Person", home=columns.UserDefinedType(outer), other=columns.UserDefinedType(address)))
@@ -249,7 +249,9 @@ class TestTypes:
         known = connection.get_cluster().metadata.keyspaces[KEYSPACE].user_types["order"]
         assert known.field_names == ["a", "b"]
 
-    def test_what_is_new_is_stored(self, server: SimulatedCluster, sync_table: Callable[..., None]) -> None:
+    def test_values_of_a_new_type_field_are_stored(
+        self, server: SimulatedCluster, sync_table: Callable[..., None]
+    ) -> None:
         """Though the statement was prepared when the type did not have it yet."""
         address, person = self.types()
         sync_table(person)
@@ -260,7 +262,7 @@ class TestTypes:
         assert person.get(id=2).home.number == 5
         assert server.execute("SELECT home FROM app.things WHERE id = 2") == [{"home": ("y", 5)}]
 
-    def test_what_another_program_has_added_is_stored(
+    def test_values_of_a_type_field_added_by_another_program_are_stored(
         self, server: SimulatedCluster, sync_table: Callable[..., None]
     ) -> None:
         address, person = self.types()

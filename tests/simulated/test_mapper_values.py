@@ -1,4 +1,4 @@
-"""Values of models on a server: what is written of them, what is read, and what instances are besides."""
+"""Values of models on a server: writing and reading them, and other properties of instances."""
 
 from __future__ import annotations
 
@@ -102,13 +102,13 @@ def thing(way: None) -> Thing:
     )
 
 
-def test_what_was_written_is_read(thing: Thing) -> None:
+def test_written_values_are_read_back(thing: Thing) -> None:
     found = Thing.get(id=1)
     assert found == thing and not found.get_changed_columns()
     assert (found.day, found.vector, found.home.number) == (Date(dt.date(2024, 2, 29)), [1.0, 2.0, 3.0], 7)
 
 
-def test_what_changes_in_place_is_written(thing: Thing) -> None:
+def test_values_changed_in_place_are_written(thing: Thing) -> None:
     found = Thing.get(id=1)
     found.marks.add(3)
     found.words.append("b")
@@ -136,7 +136,7 @@ def test_frozen_containers_change_as_a_whole(thing: Thing) -> None:
     assert Thing.get(id=1).fixed_counts == {}
 
 
-def test_what_was_emptied_is_gone(thing: Thing) -> None:
+def test_emptied_and_null_values_are_saved(thing: Thing) -> None:
     found = Thing.get(id=1)
     found.marks = set()
     found.counts.clear()
@@ -202,7 +202,7 @@ KINDS = [(Word, "text", "x"), (Number, "int", 1094861636), (LargeNumber, "bigint
 
 @pytest.mark.parametrize("way", ["prepared"], indirect=True)
 def test_a_table_that_is_made_again_with_other_types(server: SimulatedCluster, session: Session, way: None) -> None:
-    """Statements of the same text are prepared again, without anybody seeing it."""
+    """Statements of the same text are prepared again, without an error for the caller."""
     for model, kind, value in [*KINDS, *KINDS[:2]]:
         session.execute(f"CREATE TABLE app.made_again (id int PRIMARY KEY, value {kind})")
         for reading_first in (False, True):
@@ -263,7 +263,7 @@ FIRST: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("way", ["prepared"], indirect=True)
 @pytest.mark.parametrize("first", FIRST)
-def test_whatever_finds_out_that_a_table_is_another_one(
+def test_any_first_request_notices_a_table_recreated_with_other_types(
     server: SimulatedCluster, session: Session, way: None, first: str
 ) -> None:
     values = [(model, "int", kind, 1, value) for model, kind, value in KINDS]

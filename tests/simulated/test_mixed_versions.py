@@ -1,4 +1,4 @@
-"""A rolling upgrade: some nodes speak protocol 5, others only 4, and nobody fails for it."""
+"""A rolling upgrade: some nodes speak protocol 5, others only 4, and no request fails for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.long
 
 METADATA_IDS = "SCYLLA_USE_METADATA_ID"
 LISTED = "PROTOCOL_VERSIONS"
-#: what servers do not tell: nothing (Cassandra 4 and newer), or which versions they have (older ones, ScyllaDB)
+#: options that servers do not report: none (Cassandra 4 and newer), or which versions they have (older ones, ScyllaDB)
 SERVERS = pytest.mark.parametrize(
     "without", [(METADATA_IDS,), (METADATA_IDS, LISTED), ()], ids=["listed", "not", "ids"]
 )
@@ -92,7 +92,7 @@ class Use:
 
 @pytest.fixture
 def used(no_leaks: None) -> Iterator[list[Any]]:
-    """What is closed after the test."""
+    """Objects that are closed after the test."""
     opened: list[Any] = []
     yield opened
     for one in reversed(opened):
@@ -112,12 +112,12 @@ def connected(used: list[Any], simulated: SimulatedCluster, **options: Any) -> S
 def test_the_highest_that_all_speak(
     used: list[Any], caplog: pytest.LogCaptureFixture, without: Sequence[str], first: tuple[int, ...]
 ) -> None:
-    """Whichever node is asked first; no host is down for a moment, and one warning says what is going on."""
+    """Whichever node is asked first; no host is down for a moment, and one warning reports the change."""
     second = NEW if first is OLD else OLD
     session = connected(used, mixed(without, first, second, first))
     assert len(session.get_pools()) == 3
     assert all(host.is_up for host in session.cluster.metadata.all_hosts())
-    if LISTED in without and first is OLD:  # nobody says that he could speak 5
+    if LISTED in without and first is OLD:  # no node reports that it supports 5
         assert session.cluster.protocol_version == 4
     else:
         eventually(lambda: speaks_everywhere(session, 3, 4))
@@ -178,7 +178,7 @@ def test_a_whole_rolling_upgrade_and_back(
 def test_requests_in_flight_survive_the_change(
     used: list[Any], without: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The connections of the old version end when what is on them was answered: nothing fails."""
+    """The connections of the old version end when their requests are answered: no request fails."""
     monkeypatch.setattr(health, "QUIET", PATIENCE)  # nodes that wait for a busy machine are not silent
     monkeypatch.setattr(health, "GRACE", PATIENCE)
     simulated = mixed(without, NEW, OLD, shards=2)
@@ -215,7 +215,7 @@ def test_requests_in_flight_survive_the_change(
     assert not errors
 
 
-def test_a_node_that_leaves_holds_nobody_back(used: list[Any]) -> None:
+def test_removing_the_old_node_raises_the_protocol_version(used: list[Any]) -> None:
     simulated = mixed((METADATA_IDS,), NEW, NEW, OLD)
     session = connected(used, simulated)
     eventually(lambda: speaks_everywhere(session, 3, 4))
@@ -259,7 +259,7 @@ def test_a_version_that_was_given_is_kept(used: list[Any]) -> None:
 def test_a_node_that_closes_connections_while_it_starts_does_not_lower_the_version(
     used: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Only what a server says in words counts once a version is known."""
+    """Once a version is known, only an explicit error of a server lowers it."""
     simulated = mixed((METADATA_IDS,), NEW, NEW)
     session = connected(used, simulated)
     rule = simulated.inject(Close(), opcode="CONNECT", node=1, times=3)

@@ -1,4 +1,4 @@
-"""Nodes that stop, pause, come back, join and leave; what their clients hear of it."""
+"""Nodes that stop, pause, come back, join and leave; the events that their clients get."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_an_address_translation_shifts_the_shards(simulated: SimulatedCluster) -
         assert client.supported()["SCYLLA_SHARD"] == [str((client.port + 1) % 4)]
 
 
-def test_what_a_node_says_of_itself(simulated: SimulatedCluster) -> None:
+def test_supported_announces_host_id_shards_and_tablets(simulated: SimulatedCluster) -> None:
     node = simulated.nodes[2]
     with RawClient(node) as client:
         options = client.supported()

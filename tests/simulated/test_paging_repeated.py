@@ -1,4 +1,4 @@
-"""A paging state that repeats would make a result endless: whoever turns pages gets an error of the driver."""
+"""A paging state that repeats would make a result endless: fetching further pages raises an error of the driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepared statements, the extensions of ScyllaDB, and what the simulation notes of requests."""
+"""Prepared statements, the extensions of ScyllaDB, and the requests that the simulation records."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_version_two_of_tablet_routing(no_leaks: None, connect: Connect) -> None
 
 
 def test_older_servers(no_leaks: None, connect: Connect) -> None:
-    """What SUPPORTED does not list is not used."""
+    """Extensions that SUPPORTED does not list are not used."""
     names = ["SCYLLA_LWT_ADD_METADATA_MARK", "TABLETS_ROUTING_V1", "SCYLLA_USE_METADATA_ID"]
     with SimulatedCluster(1, 1, without=names) as simulated:
         simulated.execute("CREATE KEYSPACE ks WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 1}")
@@ -184,13 +184,13 @@ def test_older_servers(no_leaks: None, connect: Connect) -> None:
         "SELECT mytypecast(v) FROM t",
     ],
 )
-def test_what_is_not_simulated_says_so(session: Session, query: str) -> None:
+def test_unsupported_statements_are_refused_by_the_simulation(session: Session, query: str) -> None:
     session.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     with pytest.raises(InvalidRequest, match="not supported by the simulation"):
         session.execute(query)
 
 
-def test_a_statement_is_prepared_again_once_for_all_who_need_it(simulated: SimulatedCluster, session: Session) -> None:
+def test_concurrent_unprepared_answers_prepare_once_per_node(simulated: SimulatedCluster, session: Session) -> None:
     """As after a restart: 300 requests on all connections of every node, answered UNPREPARED before one PREPARE is."""
     session.execute("CREATE TABLE t (id int PRIMARY KEY, v int)")
     insert = session.prepare("INSERT INTO t (id, v) VALUES (?, ?)")

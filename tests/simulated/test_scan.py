@@ -60,7 +60,7 @@ def ids_in(batches: Any, column: str = "id") -> list[int]:
     return sorted(row for batch in batches for row in pa.record_batch(batch).column(column).to_pylist())
 
 
-# ---- every row once, whatever way
+# ---- every row once, by every way to read
 
 
 @pytest.mark.parametrize("order", [None, "token"])
@@ -76,7 +76,7 @@ def test_every_row_comes_once(table: Session, order: Any) -> None:
     asyncio.run(on_a_loop())
 
 
-def test_what_libraries_take(table: Session, tmp_path: Path) -> None:
+def test_scans_are_read_by_pyarrow_polars_and_parquet(table: Session, tmp_path: Path) -> None:
     scan = table.scan("t")
     assert sorted(pa.table(scan).column("id").to_pylist()) == list(range(ROWS))
     assert pa.schema(scan).names == ["id", "name", "v"]
@@ -100,7 +100,7 @@ def test_what_libraries_take(table: Session, tmp_path: Path) -> None:
 
 
 def test_a_table_into_another_one(table: Session, simulated: SimulatedCluster) -> None:
-    """What a scan gives is written as it comes."""
+    """The batches of a scan are written as they arrive."""
     simulated.execute("CREATE TABLE ks.other (id int PRIMARY KEY, name text, v bigint)")
     table.cluster.refresh_schema_metadata()
     assert table.ingest("ks.other", table.scan("t", page_size=50)).rows == ROWS
@@ -230,7 +230,7 @@ def test_a_statement_goes_where_its_token_is(table: Session, simulated: Simulate
 
 
 def test_filters(table: Session, tmp_path: Path) -> None:
-    """An expression, or a callable, before rows are given; whatever way they are had."""
+    """An expression, or a callable, filters rows before they are returned, by every way to read them."""
     some = table.scan("t", filter=(col("v") >= 100) & (col("v") < 200), page_size=9)
     expected = list(range(100, 200))
     assert ids_in(some.batches()) == ids_in(some.batches("token")) == expected
@@ -247,7 +247,7 @@ def test_filters(table: Session, tmp_path: Path) -> None:
         list(table.scan("t", filter=lambda batch: 1 // 0).rows())
 
 
-# ---- what is read
+# ---- columns and rows that are read
 
 
 def test_a_part_of_the_ring(table: Session) -> None:
@@ -373,7 +373,7 @@ def test_caches_are_bypassed_where_there_are_any(
         vnodes[1].scan("t", bypass_cache=True)
 
 
-def test_what_a_scan_says(table: Session) -> None:
+def test_a_new_scan_names_its_table_and_has_no_failed_ranges(table: Session) -> None:
     scan = table.scan("t")
     assert repr(scan) == "<Scan of ks.t>" and scan.failed_ranges == []
 

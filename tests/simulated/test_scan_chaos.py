@@ -1,4 +1,4 @@
-"""Scans of a cluster where everything goes wrong at once: every row comes once, whatever the dice say."""
+"""Scans of a cluster where everything goes wrong at once: every row comes once, for every random choice of faults."""
 
 from __future__ import annotations
 

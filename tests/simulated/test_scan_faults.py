@@ -1,4 +1,4 @@
-"""session.scan when something goes wrong: every row comes once, or it says what is missing; and nothing hangs."""
+"""session.scan under faults: every row comes once, or the error names the missing range; and nothing hangs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ PASSING: dict[str, Reaction] = {
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_what_passes_is_tried_again(table: Session, simulated: SimulatedCluster, name: str) -> None:
+def test_transient_errors_are_retried(table: Session, simulated: SimulatedCluster, name: str) -> None:
     with simulated.inject(PASSING[name], **SELECT, after=20, times=20) as rule:
         assert_all(values(table.scan("t", **PAGES).batches()))
     assert rule.hits == 20
@@ -135,7 +135,7 @@ def test_tablets_are_split_and_moved_meanwhile(table: Session, simulated: Simula
 
 
 def test_the_paging_state_is_refused(table: Session, simulated: SimulatedCluster) -> None:
-    """The range begins again: what came of it is void."""
+    """The range begins again: its rows that came before are discarded."""
     counts: dict[int, int] = {}
     kinds = set()
     refused = Fail(errors.ProtocolError("Invalid value for the paging state"))
@@ -161,7 +161,7 @@ def is_first_page(exchange: Any) -> bool:
     return not has_paging_state(exchange)
 
 
-def test_what_was_given_cannot_be_taken_back(table: Session, simulated: SimulatedCluster) -> None:
+def test_refused_paging_state_after_delivered_rows_fails_the_scan(table: Session, simulated: SimulatedCluster) -> None:
     refused = Fail(errors.ProtocolError("Invalid value for the paging state"))
     inject = simulated.inject(refused, **SELECT, when=has_paging_state, after=30, times=1)
     with inject, pytest.raises(ScanError, match="were already delivered") as caught:
@@ -240,7 +240,7 @@ def test_hosts_that_have_too_much_to_do_get_less(table: Session, simulated: Simu
 
 
 @pytest.mark.parametrize("order", [None, "token"])
-def test_whoever_is_slow_stops_the_requests(table: Session, simulated: SimulatedCluster, order: Any) -> None:
+def test_a_slow_consumer_pauses_the_requests(table: Session, simulated: SimulatedCluster, order: Any) -> None:
     scan = table.scan("t", **PAGES, parallelism=4, target_rows=1)
     with scan.batches(order) as batches:
         found = values([next(batches)])
@@ -270,7 +270,7 @@ def test_limits_of_requests_are_kept(simulated: SimulatedCluster, table: Session
     assert_all(values(session.scan("t", **PAGES, parallelism=50).batches()))
 
 
-def test_ending_early_gives_up_what_is_in_flight(table: Session, simulated: SimulatedCluster) -> None:
+def test_ending_a_scan_early_gives_up_requests_in_flight(table: Session, simulated: SimulatedCluster) -> None:
     with simulated.inject(Hold(), **SELECT, after=8):
         for _ in table.scan("t", **PAGES, target_rows=1).batches():
             break  # and the iterator is dropped
@@ -346,7 +346,7 @@ def test_the_session_is_shut_down_in_the_middle(
         session.scan("t")
 
 
-def test_shut_down_while_somebody_waits(table: Session, simulated: SimulatedCluster, connect: Connect) -> None:
+def test_shutdown_fails_a_waiting_scan(table: Session, simulated: SimulatedCluster, connect: Connect) -> None:
     session = connect(simulated, "ks")
     raised: list[BaseException] = []
 

@@ -79,7 +79,7 @@ def test_each_batch(table: Session) -> None:
     assert 0 < table.scan("ks.t", page_size=100).fold(ForEachBatch(first)) < ROWS
 
 
-def test_what_does_not_fit_is_told_before_anything_is_read(table: Session) -> None:
+def test_filters_that_do_not_fit_the_scan_are_refused(table: Session) -> None:
     with pytest.raises(ValueError, match="there is no column 'w' in the scan: id, name, v"):
         table.scan("ks.t", filter=col("w") > 1).fold(Count())
     with pytest.raises(TypeError, match=r"column 'name' \(text\) cannot be compared with 1"):

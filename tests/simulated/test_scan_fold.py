@@ -114,7 +114,7 @@ PASSING = {
 
 
 @pytest.mark.parametrize("options", [{}, {"workers": 2, "deterministic": True}])
-def test_what_passes(table: Session, simulated: SimulatedCluster, options: dict[str, Any]) -> None:
+def test_fold_retries_transient_faults(table: Session, simulated: SimulatedCluster, options: dict[str, Any]) -> None:
     for name, fault in PASSING.items():
         scan = table.scan("ks.t", columns=["v"], page_size=10, timeout=1.0 if name == "no answer" else 10.0)
         with simulated.inject(fault, query="token", opcode="EXECUTE", after=20, times=6) as rule:
@@ -123,7 +123,7 @@ def test_what_passes(table: Session, simulated: SimulatedCluster, options: dict[
 
 
 def test_a_range_begins_again(table: Session, simulated: SimulatedCluster) -> None:
-    """Pages behind the first are refused, now and then: what came before them does not count."""
+    """Pages behind the first are refused, now and then: the pages before them do not count."""
     refused = errors.ProtocolError("Invalid value for the paging state")
     scan = table.scan("ks.t", columns=["v"], page_size=10, target_rows=10, splits=8)
     with simulated.inject(
@@ -177,7 +177,7 @@ def test_the_columns_change_in_the_middle(table: Session) -> None:
     assert scan.fold(Totals(change)) == TOTAL
 
 
-def test_what_cannot_be_read_leaves_a_checkpoint(table: Session, simulated: SimulatedCluster, tmp_path: Path) -> None:
+def test_a_failed_fold_leaves_a_checkpoint(table: Session, simulated: SimulatedCluster, tmp_path: Path) -> None:
     scan = table.scan("ks.t", columns=["v"], page_size=10, parallelism=4)
     with (
         simulated.inject(Fail(errors.InvalidRequest("no")), query="token", opcode="EXECUTE", after=60),
@@ -264,7 +264,7 @@ def test_a_task_is_cancelled(table: Session) -> None:
 
 
 def test_a_checkpoint_of_batches(table: Session) -> None:
-    """What was not given whole is given again, and nothing else."""
+    """Ranges that were not given whole are given again, and nothing else."""
     with pytest.raises(CheckpointError, match="the scan has not been read yet"):
         table.scan("ks.t").checkpoint()
     scan = table.scan("ks.t", columns=["v"], page_size=10, splits=20)
@@ -310,7 +310,7 @@ def test_explain(table: Session) -> None:
     assert "Scan of ks.t" in text and "Totals()" in text and "127." in text and "100.0 % of the ring" in text
 
 
-def test_what_is_no_reducer(table: Session) -> None:
+def test_invalid_reducers_are_refused(table: Session) -> None:
     with pytest.raises(TypeError, match="has no stream"):
         table.scan("ks.t").fold(type("Half", (), {"open": print})())
     with pytest.raises(TypeError, match="map="):

@@ -88,7 +88,7 @@ def executed(simulated: SimulatedCluster) -> list[Any]:
     return [request for request in simulated.requests if request.query == SELECT and request.opcode == "EXECUTE"]
 
 
-# ---- what comes
+# ---- rows
 
 
 def test_all_rows_in_order(table: Session) -> None:
@@ -192,7 +192,7 @@ def test_a_thousand_partitions_in_levels(session: Session, simulated: SimulatedC
     ]
 
 
-# ---- what is asked, and when
+# ---- requests
 
 
 def test_requests_go_to_their_shards(table: Session, simulated: SimulatedCluster) -> None:
@@ -241,7 +241,7 @@ def test_a_policy_of_the_program(simulated: SimulatedCluster, table: Session, co
     assert rows_of(scan_of(session, page_size=50)) == EXPECTED
 
 
-# ---- what goes wrong
+# ---- faults
 
 PASSING = {
     "overloaded": Fail(errors.Overloaded()),
@@ -252,7 +252,7 @@ PASSING = {
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_what_passes_is_tried_again(table: Session, simulated: SimulatedCluster, name: str) -> None:
+def test_transient_errors_are_retried(table: Session, simulated: SimulatedCluster, name: str) -> None:
     with simulated.inject(PASSING[name], query=SELECT, opcode="EXECUTE", after=10, times=15) as rule:
         assert rows_of(scan_of(table, page_size=10)) == EXPECTED
     assert rule.hits == 15
@@ -292,7 +292,7 @@ REFUSED = Fail(errors.ProtocolError("Invalid value for the paging state"))
 
 @pytest.mark.parametrize("max_open", [3, 128])
 def test_a_paging_state_is_refused(table: Session, simulated: SimulatedCluster, max_open: int) -> None:
-    """The partition is read from its beginning; rows that were merged come once, whatever was written meanwhile."""
+    """The partition is read from its beginning; rows that were merged come once, also with writes meanwhile."""
 
     def goes_on(exchange: Any) -> bool:
         return paging_state_of(exchange.frame) is not None
@@ -408,7 +408,7 @@ def test_closed_and_dropped_in_the_middle(table: Session, simulated: SimulatedCl
 
 
 def test_a_cancelled_task(table: Session, simulated: SimulatedCluster) -> None:
-    """What was in flight is given up; the same iterator goes on, as nothing is lost."""
+    """The requests in flight are given up; the same iterator goes on, as nothing is lost."""
 
     async def main() -> None:
         batches = scan_of(table, page_size=3).batches()

@@ -1,4 +1,4 @@
-"""What servers fold comes to the same as what the client folds."""
+"""Folds on servers give the same results as folds on the client."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ REFUSED = {
 }
 
 
-def test_what_the_client_does(table: Session, simulated: SimulatedCluster) -> None:
+def test_folds_without_pushdown_run_on_the_client(table: Session, simulated: SimulatedCluster) -> None:
     for why, (made, reducer, options) in REFUSED.items():
         found = made(table).explain(reducer, **options)
         assert found.pushdown is False and why in str(found), why

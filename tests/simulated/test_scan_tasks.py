@@ -125,7 +125,7 @@ def test_a_task_that_fails(table: Session, simulated: SimulatedCluster) -> None:
 
 
 class Losing(Executor):
-    """Loses some of what it is given, as an executor over machines does."""
+    """Loses some of its calls, as an executor over machines does."""
 
     def __init__(self, lost: Callable[[int], bool]) -> None:
         self.count = 0
@@ -144,7 +144,7 @@ class Losing(Executor):
         return future
 
 
-def test_what_is_lost_is_done_again(table: Session) -> None:
+def test_lost_tasks_are_run_again(table: Session) -> None:
     losing = Losing(lambda number: number in range(3, 16, 3))
     assert table.scan("ks.t").fold(Totals(), executor=losing, tasks=20) == TOTAL
     assert losing.count > 20
@@ -228,7 +228,7 @@ def test_credentials_are_not_pickled(table: Session, simulated: SimulatedCluster
 
 
 @pytest.mark.parametrize("option", ["ssl_context", "address_translator", "endpoint_factory"])
-def test_what_other_processes_cannot_have(
+def test_tasks_with_cluster_options_that_cannot_be_pickled_need_connect(
     simulated: SimulatedCluster, option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Own(IdentityTranslator, DefaultEndPointFactory):  # type: ignore[misc]
@@ -314,7 +314,7 @@ class Once(Totals):
         return super().stream(acc, batch)
 
 
-def test_threads_stop_when_nobody_waits(table: Session) -> None:
+def test_scan_threads_stop_after_the_fold_failed(table: Session) -> None:
     scan = table.scan("ks.t", page_size=1, target_rows=1)
     reducer = Once()
     with ThreadPoolExecutor(2) as pool:

@@ -187,14 +187,16 @@ def test_a_shard_aware_port_that_refuses(
 
 
 def test_a_shard_aware_port_that_closes(vnodes: SimulatedCluster, connect: Connect) -> None:
-    """As of a proxy that has nobody to connect to."""
+    """As of a proxy that has no server to connect to."""
     with vnodes.inject(Close(), opcode="CONNECT", when=by_port):
         session = connect(vnodes, **options())
         eventually(lambda: is_covered(session, 4, 4, 4))
     assert all_on_owner(vnodes, session)
 
 
-def test_a_shard_aware_port_that_nobody_is_told_of(vnodes: SimulatedCluster, connect: Connect) -> None:
+def test_pools_cover_all_shards_without_an_advertised_shard_aware_port(
+    vnodes: SimulatedCluster, connect: Connect
+) -> None:
     for node in vnodes.nodes:
         node.advertise_shard_aware_port = False
     session = connect(vnodes, **options())

@@ -54,7 +54,7 @@ def test_a_batch_counts_with_its_first_statement(simulated: SimulatedCluster, se
 
 @pytest.mark.parametrize("tls_only", [True, False])
 def test_ports_of_tls(no_leaks: None, connect: Connect, tmp_path: Path, tls_only: bool) -> None:
-    """The shard follows from the client's port there as well; a node says which ports are for whom."""
+    """The shard follows from the client's port there as well; a node says which ports are for TLS clients."""
     certificates = Certificates.generate(tmp_path, ["127.0.0.1"])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(str(certificates.server))
@@ -75,7 +75,7 @@ def test_ports_of_tls(no_leaks: None, connect: Connect, tmp_path: Path, tls_only
         session.cluster.shutdown()
 
 
-def test_a_shard_aware_port_that_nobody_is_told_of(simulated: SimulatedCluster) -> None:
+def test_supported_omits_an_unadvertised_shard_aware_port(simulated: SimulatedCluster) -> None:
     node = simulated.nodes[0]
     node.advertise_shard_aware_port = False
     with RawClient(node) as client:

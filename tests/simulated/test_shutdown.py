@@ -24,7 +24,7 @@ pytestmark = pytest.mark.long
 LOST = (NoHostAvailable, ConnectionException, DriverException)
 KEY = "SELECT key FROM system.local"
 
-#: What a program is waiting for when its cluster is shut down.
+#: The operation that a program waits for when its cluster is shut down.
 WAITING: dict[str, Callable[[Session], Any]] = {
     "nothing": lambda session: None,
     "request": lambda session: session.execute(KEY, timeout=None),
@@ -61,7 +61,7 @@ def in_thread(work: Callable[[], Any]) -> tuple[threading.Thread, list[BaseExcep
 
 
 @pytest.mark.parametrize("waiting", WAITING)
-def test_nobody_waits_for_silent_peers(
+def test_shutdown_does_not_wait_for_silent_peers(
     simulated: SimulatedCluster, waiting: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster = Cluster(simulated.contact_points, port=simulated.port)
@@ -84,7 +84,7 @@ def test_nobody_waits_for_silent_peers(
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_nobody_waits_for_a_first_connect_to_silent_peers(
+def test_shutdown_does_not_wait_for_a_first_connect_to_silent_peers(
     no_leaks: None, tmp_path: Path, tls: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     certificates = Certificates.generate(tmp_path, [])
@@ -107,7 +107,7 @@ def test_nobody_waits_for_a_first_connect_to_silent_peers(
 
 
 def test_two_hundred_times(simulated: SimulatedCluster) -> None:
-    """With what programs leave undone: requests nobody asked for, sessions, a pool that is just being opened."""
+    """With unfinished work of programs: requests without a waiter, sessions, a pool that is just being opened."""
     before: Held | None = None
     for turn in range(200):
         cluster = Cluster(simulated.contact_points, port=simulated.port)
@@ -132,6 +132,6 @@ def test_two_hundred_times(simulated: SimulatedCluster) -> None:
 
 
 def settled(simulated: SimulatedCluster) -> Held:
-    """What is held when the nodes have seen the ends of all connections."""
+    """Resources held when the nodes have seen the ends of all connections."""
     eventually(lambda: all(node.connections == 0 for node in simulated.nodes))
     return Held.now()

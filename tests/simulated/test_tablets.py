@@ -1,5 +1,5 @@
-"""What the driver knows of tablets, against a cluster that has them: learned by every kind of request, forgotten when
-they are of something else."""
+"""The driver's tablet metadata, against a cluster that has tablets: learned by every kind of request, forgotten when
+their table changes."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_migrations_and_splits_are_followed(simulated: SimulatedCluster, connect
     eventually(follows)
     assert not any(replicas[0][0] == simulated.nodes[0].host_id for _, replicas in known(session).values())
     simulated.split_tablets("ks.t")
-    if session.cluster.version_blocks:  # the halves have the version of the whole: nobody is told, nothing is wrong
+    if session.cluster.version_blocks:  # the halves have the version of the whole: no client is told, none is wrong
         return
     execute_concurrent_with_args(session, select, [(key,) for key in KEYS])
     assert known(session).keys() == misrouted(simulated)
@@ -237,7 +237,7 @@ def learn_all(session: Session, table: str = "t") -> dict[int, tuple[int, Any]]:
     return known(session, table)
 
 
-def test_forgotten_with_what_they_are_of(simulated: SimulatedCluster, connect: Connect) -> None:
+def test_tablets_are_forgotten_with_their_table_or_keyspace(simulated: SimulatedCluster, connect: Connect) -> None:
     session = connect(simulated, "ks", schema_event_refresh_window=0)
     session.execute("CREATE TABLE u (id int PRIMARY KEY, v int)")
     learn_all(session)
@@ -271,7 +271,7 @@ def test_forgotten_when_others_change_the_schema(simulated: SimulatedCluster, co
 
 
 @pytest.mark.parametrize("followed", [True, False], ids=["schema followed", "schema not followed"])
-def test_what_was_missed_without_a_control_connection(
+def test_tablets_of_a_table_recreated_without_a_control_connection(
     simulated: SimulatedCluster, connect: Connect, followed: bool
 ) -> None:
     """A table that was made anew meanwhile has other tablets."""
@@ -284,7 +284,7 @@ def test_what_was_missed_without_a_control_connection(
     control = session.cluster.control_connection
     before = control.connection
     assert before is not None
-    with simulated.inject(Close(), opcode="REGISTER"):  # nobody hears of events
+    with simulated.inject(Close(), opcode="REGISTER"):  # no connection receives events
         before.close()
         control.reconnect()
         simulated.execute("DROP TABLE ks.t")
@@ -328,7 +328,7 @@ PREFETCH: list[Callable[[Session, str], int]] = [
 def test_prefetched(
     simulated: SimulatedCluster, connect: Connect, prefetch: Callable[[Session, str], int], monkeypatch: Any
 ) -> None:
-    """All of them, in place of what was known; page by page."""
+    """All tablets, in place of those known before; page by page."""
     session = connect(simulated, "ks")
     assert prefetch(session, "t") == 8
     assert known(session) == true(simulated)
@@ -368,7 +368,7 @@ def test_nothing_to_prefetch(
 
 
 class BaseTable(Reaction):
-    """What a server answers about a table that shares the tablets of another one."""
+    """The answer of a server about a table that shares the tablets of another one."""
 
     def __init__(self, base: UUID) -> None:
         self.base = base

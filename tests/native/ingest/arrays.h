@@ -1,4 +1,4 @@
-// Arrow arrays made by hand, each buffer a block of its own exact size, so that nobody reads beyond it unseen.
+// Arrow arrays made by hand, each buffer a block of its own exact size, so that every read beyond it is detected.
 #pragma once
 
 #include <algorithm>

@@ -133,7 +133,7 @@ TEST(a_strict_pool_gives_nothing_beyond_its_limit) {
     CHECK(!arena->allocate(2 * kMiB, kKeep));
     blocks.back()->release();
     blocks.pop_back();
-    FrameBlock* again = arena->allocate(60000, kKeep);  // what came back is collected when it is needed
+    FrameBlock* again = arena->allocate(60000, kKeep);  // released blocks are collected when they are needed
     CHECK(again);
     again->release();
     for (FrameBlock* block : blocks) block->release();
@@ -141,7 +141,7 @@ TEST(a_strict_pool_gives_nothing_beyond_its_limit) {
     done(pool);
 }
 
-// What has arrived is kept, whatever the limit is; what is held while waiting is not the pool's.
+// Data that has arrived is kept beyond any limit; blocks that are held while waiting are not the pool's.
 TEST(a_strict_pool_beyond_its_limit) {
     Pool* pool = make(kMiB, kMiB, true);
     FrameArena* arena = pool->open_arena();
@@ -167,7 +167,7 @@ TEST(large_frames_are_pinned_with_an_age) {
     FrameBlock* first = arena->allocate(20000);
     FrameBlock* second = arena->allocate(3 * kMiB);
     CHECK(pool->stats().pinned >= int64_t(20000 + 3 * kMiB) && pool->stats().oldest_pin > 0);
-    second->kept = 1;  // who receives into it pins nothing
+    second->kept = 1;  // the reference of the receiver pins nothing
     CHECK(pool->stats().pinned >= 20000 && pool->stats().pinned < 40000);
     second->retain();
     CHECK(pool->stats().pinned >= int64_t(20000 + 3 * kMiB));
@@ -219,9 +219,9 @@ TEST(a_fork_forsakes_arenas) {
     done(pool);
 }
 
-// What arenas have beyond the limit was never charged; what other threads are about to charge or to give back is
-// counted in one place and not yet in the other when the process forks.
-TEST(a_child_has_in_use_what_users_have) {
+// Blocks of arenas beyond the limit were never charged; bytes that other threads are about to charge or to give back
+// are counted in one place and not yet in the other when the process forks.
+TEST(in_use_in_a_forked_child_counts_user_blocks_only) {
     Pool* pool = make(kMiB);
     const int64_t ref = commit(pool, 100, 5);
     Entry* writing = pool->begin(70000);
@@ -279,7 +279,7 @@ TEST(trim_reaches_arenas) {
     done(pool);
 }
 
-// Eight threads release what one allocates; the arena is closed while some blocks are still out.
+// Eight threads release the blocks that one allocates; the arena is closed while some blocks are still out.
 TEST(many_threads_release_frames) {
     Pool* pool = make(512 * kMiB);
     FrameArena* arena = pool->open_arena();

@@ -1,4 +1,4 @@
-// Lists by range, numbers by chance, and reading a map that nobody changes.
+// Lists by range, numbers by chance, and reading a map that no thread changes.
 #include <vector>
 
 #include "routing/ring.h"
@@ -41,7 +41,7 @@ TEST(dice_are_fair) {
     }
 }
 
-TEST(a_held_table_finds_what_its_name_does) {
+TEST(a_held_table_finds_the_same_tablets_as_its_name) {
     const auto hosts = std::make_shared<TabletHosts>();
     TabletMap map(hosts);
     const TableName name("ks", "t");

@@ -57,7 +57,7 @@ using RuntimeLock = std::lock_guard<RuntimeMutex>;
 
 void dispatch(Operation* operation);
 
-// One request and what came back. Counted like a Python object; lives while somebody refers to it.
+// One request and its answer. Counted like a Python object; lives while a reference to it exists.
 class Request {
 public:
     static std::atomic<int> alive;
@@ -102,7 +102,7 @@ public:
         CHECK(!one.failure);
         return std::string(reinterpret_cast<const char*>(one.frame.body), one.frame.length);
     }
-    // Blocks like Operation._wait: polls the reactor it was submitted to, while nobody else does.
+    // Blocks like Operation._wait: polls the reactor it was submitted to, while no other thread does.
     Ref<Reactor> home;
     bool wait(Nanos timeout = 30 * kSecond) {
         {
@@ -144,7 +144,7 @@ private:
 
 inline std::atomic<int> Request::alive{0};
 
-// What a channel reported.
+// The events that a channel reported.
 struct Events {
     std::atomic<int> connected{0};
     std::atomic<int> closed{0};
@@ -182,8 +182,8 @@ struct FlipFilter {
     bool fail_receive = false;
     bool lends = false;
     int ended = 0;
-    // Called at the end of filter_receive and filter_send, on interruptible threads: the handler of a signal. What it
-    // settles is complete by then.
+    // Called at the end of filter_receive and filter_send, on interruptible threads: the handler of a signal. The
+    // requests it settles are complete by then.
     std::function<void()> handler;
     Buffer received, sent;
     bool settled = false;
@@ -264,8 +264,8 @@ inline Submitted submit_later(Channel& channel, Request& request, const std::str
     return result;
 }
 
-// Sends; the request's new reference goes with it. *drain* is what Channel.submit of the runtime does on the
-// way.
+// Sends; the request's new reference goes with it. *drain* does the same as Channel.submit of the runtime on
+// the way.
 Submitted submit(Channel& channel, Request& request, const std::string& text, double timeout = 60,
                  uint32_t attempt = 0);
 

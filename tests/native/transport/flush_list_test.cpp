@@ -42,8 +42,8 @@ bool answered(Request& request) {
 
 }  // namespace
 
-// Nobody does anything after the submit, on a reactor that sleeps without limit.
-TEST(what_waits_is_sent_though_nobody_sends_it) {
+// No thread flushes or waits after the submit, on a reactor that sleeps without limit.
+TEST(queued_requests_are_sent_without_a_flush) {
     Server server(echo);
     for (const char* backend : kBackends) {
         Events events;
@@ -61,8 +61,8 @@ TEST(what_waits_is_sent_though_nobody_sends_it) {
     nothing_is_left();
 }
 
-// Many go out in one system call when somebody sends them, and in very few when nobody does.
-TEST(what_waits_is_sent_together) {
+// Many are sent in one system call when a caller flushes them, and in very few when the I/O thread sends them.
+TEST(queued_requests_are_sent_together) {
     std::atomic<int> reads{0};
     Server server([&](int fd) {
         std::string buffer(1 << 20, '\0');
@@ -86,7 +86,7 @@ TEST(what_waits_is_sent_together) {
     }
 }
 
-// The I/O thread leaves ownership to a caller who asked for it, and who then neither sends nor waits.
+// The I/O thread leaves ownership to a caller that asked for it, and that then neither sends nor waits.
 TEST(queued_requests_are_sent_while_there_is_no_owner) {
     Server server(echo);
     for (const char* backend : kBackends) {
@@ -110,8 +110,8 @@ TEST(queued_requests_are_sent_while_there_is_no_owner) {
     nothing_is_left();
 }
 
-// Threads that wait for other answers, leave, and send nothing of what this one has queued.
-TEST(what_waits_is_sent_beside_callers_that_poll) {
+// Threads that wait for other answers, leave, and send none of the requests that this one has queued.
+TEST(queued_requests_are_sent_beside_callers_that_poll) {
     Server server(echo);
     Events events;
     Client client;
@@ -139,7 +139,7 @@ TEST(what_waits_is_sent_beside_callers_that_poll) {
     for (std::thread& caller : callers) caller.join();
 }
 
-TEST(what_waits_fails_as_not_sent_with_its_channel) {
+TEST(queued_requests_fail_as_not_sent_with_their_channel) {
     Server server(echo);
     for (int round = 0; round < 100; ++round) {
         Events events;
@@ -200,7 +200,7 @@ TEST(a_submit_without_memory_changes_nothing) {
 
 // The I/O thread was held up beyond all deadlines while the answers came, on more channels than the poller tells of at
 // once. None of them is late.
-TEST(what_arrived_during_a_stall_is_not_late) {
+TEST(responses_received_during_a_stall_are_not_late) {
     constexpr int kChannels = 300;
     std::atomic<int> answers{0};
     Server server([&](int fd) {

@@ -192,7 +192,7 @@ TEST(bodies_beyond_the_limit_are_skipped) {
     }
 }
 
-// A length that was announced takes what has come, twice at most, and a first part.
+// An announced length takes memory for at most twice the received bytes, and a first part.
 TEST(memory_grows_as_bytes_arrive) {
     for (const bool full : {false, true}) {
         ArenaOwner arena(full ? 1 << 20 : 200 << 20);
@@ -255,7 +255,7 @@ TEST(hot_answers) {
     const std::string snappy = std::string("\10\34", 2) + rows;  // a literal of 8
     CHECK(hot(snappy, kResult, kCompressed, Peek::Snappy));
     std::mt19937 random(3);
-    for (int i = 0; i < 20000; ++i) {  // whatever comes: no reading beyond the end
+    for (int i = 0; i < 20000; ++i) {  // any input: no reading beyond the end
         const std::string text = noise(random, random() % 12);
         hot(text, kResult, kCompressed, Peek::Lz4);
         hot(text, kResult, kCompressed, Peek::Snappy);
@@ -433,7 +433,7 @@ TEST(frames_of_a_segment_wait_for_its_checksum) {
         CHECK(!receiver.receive(stream.substr(stream.size() - 1), 7000));
         CHECK(receiver.frames.size() == 200 && receiver.decoder.missing() == 0);
     }
-    // What a wrong byte makes of an envelope's header is not what is reported.
+    // A wrong byte in an envelope's header is reported as a checksum error, not as a bad header.
     for (size_t at : {size_t{6}, size_t{7}, size_t{12}, size_t{315 + 4}, stream.size() - 1}) {
         std::string wrong = stream;
         wrong[at] = static_cast<char>(wrong[at] ^ 0x7f);
@@ -538,7 +538,7 @@ TEST(envelopes_keep_to_self_contained_segments) {
 }
 
 // Mutated and random streams: any outcome is fine, as long as it stays inside the bytes.
-TEST(whatever_comes) {
+TEST(mutated_and_random_streams_are_read_in_bounds) {
     ArenaOwner arena;
     std::mt19937 random(9);
     EnvelopeRules rules;

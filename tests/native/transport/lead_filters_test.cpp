@@ -42,7 +42,7 @@ TEST(callers_lead_where_input_needs_the_runtime) {
     warm_up(client, *beside);
 }
 
-// The thread that handlers interrupt filters without ownership: they may do what they like, and wait for anybody.
+// The thread that handlers interrupt filters without ownership: they may call anything, and wait for any thread.
 TEST(handlers_in_a_filter) {
     Server server(flipped_echo);
     FlipFilter filter;
@@ -104,7 +104,7 @@ bool answered(Request* request) {
 }  // namespace
 
 // A handler that comes while one connection encodes finds the requests of the others in the list, and sends them.
-TEST(a_handler_sends_what_waits_for_the_thread_that_it_interrupted) {
+TEST(a_handler_sends_the_requests_queued_by_the_interrupted_thread) {
     Server server(flipped_echo);
     FlipFilter filters[2];
     Events events[2];

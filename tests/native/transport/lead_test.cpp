@@ -1,4 +1,4 @@
-// Threads that poll for their own answers: who has ownership when, and that nothing is forgotten when it passes on.
+// Threads that poll for their own answers: ownership at each moment, and that nothing is forgotten when it passes on.
 #include <csignal>
 #include <iterator>
 #include <pthread.h>
@@ -63,7 +63,7 @@ TEST(the_leader_leaves_and_others_are_served) {
     nothing_is_left();
 }
 
-// Nobody waits: the I/O thread is to be called, and is not until somebody polls.
+// No caller waits: callbacks run on the I/O thread, which must start to poll for that.
 TEST(callbacks_are_called_after_the_leader_left) {
     Server server(holding);
     Events events;
@@ -84,7 +84,7 @@ TEST(callbacks_are_called_after_the_leader_left) {
         CHECK(eager->core.set_eager(&queue) == Next::Nothing);
         if (round % 2) {
             warm_up(client, *channel);
-            submit(*channel, *eager, frame("x"));  // nobody polls, or a moment later nobody
+            submit(*channel, *eager, frame("x"));  // no caller polls, now or a moment later
         } else {
             Leader leader(client, *channel, "lose", 2 * kMillisecond);
             submit(*channel, *eager, frame("x"));
@@ -95,7 +95,7 @@ TEST(callbacks_are_called_after_the_leader_left) {
     }
 }
 
-TEST(the_io_thread_comes_back_when_nobody_comes) {
+TEST(the_io_thread_polls_again_when_no_caller_polls) {
     Server server(holding);
     for (const char* backend : kBackends) {
         Events events;
@@ -103,7 +103,7 @@ TEST(the_io_thread_comes_back_when_nobody_comes) {
         auto channel = client.connected(server.port(), events);
         for (int round = 1; round <= 5; ++round) {
             warm_up(client, *channel);
-            auto* request = new Request;  // hot, and nobody asks for it
+            auto* request = new Request;  // hot, and no caller asks for it
             submit(*channel, *request, frame("event"));
             CHECK(testing::eventually([&] { return events.events == round; }));
             CHECK(testing::eventually([&] { return request->core.ready(); }));
@@ -213,7 +213,7 @@ TEST(two_waiters_of_one_request) {
         std::thread other([&] { leader.request->wait(); });
         CHECK(ask(*channel, "go"));
         CHECK(testing::eventually([&] { return leader.request->outcomes() == 1; }));
-        leader.request->core.finish();  // who did not get it waits for another
+        leader.request->core.finish();  // the waiter that did not get it waits for another
         other.join();
         leader.join();
         CHECK(leader.request->outcomes() == 1);
@@ -253,8 +253,8 @@ TEST(signals_come_through) {
     CHECK(ask(*channel, "go"));
 }
 
-// One caller alone comes to poll; several, who would only pass ownership to and fro, leave that to the I/O thread.
-TEST(only_who_is_alone_is_wanted) {
+// One caller alone comes to poll; several, which would only pass ownership to and fro, leave that to the I/O thread.
+TEST(only_a_lone_caller_is_wanted) {
     Ownership ownership;
     const auto asked = [&ownership](int sleepers) {
         ownership.ask();
@@ -274,12 +274,12 @@ TEST(only_who_is_alone_is_wanted) {
     CHECK(!asked(1));
     CHECK(!asked(0));
     CHECK(alone() >= Ownership::kAlone - 1);
-    CHECK(!ownership.wanted());  // nobody asked
+    CHECK(!ownership.wanted());  // no caller asked
 }
 
 // The I/O thread is faster each time, so that the caller need not sleep; until it rests. Fewer sleeps than would do by
 // themselves.
-TEST(who_takes_answers_again_and_again_is_left_to_poll) {
+TEST(a_caller_that_takes_answers_repeatedly_is_left_to_poll) {
     Server server(echo);
     for (const char* backend : kBackends) {
         Events events;

@@ -1,4 +1,4 @@
-// Limits on requests in flight, and those who wait for room: without a socket, then over one.
+// Limits on requests in flight, and operations that wait for room: without a socket, then over one.
 #include <thread>
 
 #include "fixtures.h"
@@ -8,7 +8,7 @@ using namespace fixtures;
 
 namespace {
 
-// Somebody who waits for room; counts how often he was told.
+// A request that waits for room; counts its notifications.
 struct Waiter {
     std::atomic<int> told{0};
     Request* request = new Request;
@@ -36,7 +36,7 @@ struct Waiter {
     }
 };
 
-// Takes whoever is to be told, as a channel does, and drops the references.
+// Takes the waiters to notify, as a channel does, and drops the references.
 size_t told(Limit& limit) {
     std::vector<Operation*> waiters;
     limit.tell(waiters);
@@ -110,11 +110,11 @@ TEST(newcomers_do_not_get_past_a_line) {
     limit->end_queue();
     CHECK(limit->take(Right::Normal));
     CHECK(waiter.at(*limit) == Wait::Armed);
-    limit->end_queue();  // without effect: somebody came meanwhile
+    limit->end_queue();  // without effect: a waiter arrived meanwhile
     CHECK(limit->give() && !limit->take(Right::Normal) && told(*limit) == 1);
 }
 
-TEST(those_who_wait_above_are_told_too) {
+TEST(waiters_on_the_limit_above_are_notified) {
     auto session = make_limit(1);
     auto node = make_limit(1, session);
     Waiter waiter;

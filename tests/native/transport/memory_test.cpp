@@ -9,10 +9,10 @@ using namespace fixtures;
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
-// What a reactor may have beyond the limit: what arrived before it was noticed.
+// Bytes that a reactor may have beyond the limit: those that arrive before it notices the limit.
 constexpr size_t kBeyond = 512 << 10;
 
-// Whose answer has the length that the request names.
+// A server that answers with the length that the request names.
 void answer_lengths(int fd) {
     Header header;
     std::string body;
@@ -70,7 +70,7 @@ TEST(a_frame_that_never_fits) {
     auto* request = new Request;
     submit(*channel, *request, frame(std::to_string(2 * kMiB)));
     CHECK(request->wait());
-    CHECK(!request->outcome().failure && request->outcome().frame.skipped == 2 * kMiB + 11);  // and what frames it
+    CHECK(!request->outcome().failure && request->outcome().frame.skipped == 2 * kMiB + 11);  // and its framing
     release(request);
     auto* next = new Request;
     submit(*channel, *next, frame(std::to_string(1000)));
@@ -114,7 +114,7 @@ TEST(paused_channels_close) {
         submit(*channel, *request, frame("text"));
         CHECK(testing::eventually([&] { return client.reactor->stats().paused == 1; }));
         if (by_server) {
-            pooled.pool->abandon(all);  // what came before the end is read, then the end
+            pooled.pool->abandon(all);  // data that precedes the end is read, then the end
             CHECK(request->wait() && request->body().substr(4) == "text");
         } else {
             channel->close(Ref<Reason>::adopt(new Reason(Reason::Kind::Local, "enough")));
@@ -127,8 +127,8 @@ TEST(paused_channels_close) {
     }
 }
 
-// Whoever waits for memory is woken by whoever gives it back, in every order that there is.
-TEST(nobody_is_forgotten) {
+// A release of memory wakes the requests that wait for memory, in every order of waits and releases.
+TEST(every_waiter_for_memory_is_woken) {
     Server server(answer_lengths);
     Pooled pooled(kMiB, true);
     Events events[4];
@@ -147,8 +147,8 @@ TEST(nobody_is_forgotten) {
                         submit(*channel, *burst.back().first, frame(std::to_string(size)));
                     }
                     for (auto& [request, size] : burst) {
-                        // In the order of the answers: who waits for a later one while the pool is full of
-                        // earlier ones of its own waits for itself.
+                        // In the order of the answers: a thread that waits for a later answer while its own
+                        // earlier ones fill the pool waits for itself.
                         CHECK(request->wait() && right(*request, size));
                         release(request);
                     }

@@ -47,7 +47,7 @@ TEST(a_silent_peer_is_told_of_once) {
         auto channel = client.connected(slow.server.port(), events);
         channel->watch_quiet(kShort);
         pause_for(4 * kShort);
-        CHECK(events.quiet == 0);  // nobody waits
+        CHECK(events.quiet == 0);  // no request is waiting
         auto* request = new Request;
         const Nanos before = monotonic_now();
         submit(*channel, *request, frame("anybody?"));
@@ -75,7 +75,7 @@ TEST(a_silent_peer_is_told_of_once) {
     nothing_is_left();
 }
 
-TEST(a_sign_of_life_speaks_for_what_was_sent_before) {
+TEST(an_answer_counts_as_sign_of_life_for_earlier_requests) {
     // The first request is answered never, those behind it are.
     Server server([](int fd) {
         Header header;
@@ -133,7 +133,7 @@ TEST(a_peer_that_says_anything_is_not_silent) {
     nothing_is_left();
 }
 
-TEST(it_is_we_who_were_busy) {
+TEST(a_busy_io_thread_reports_no_silent_peer) {
     Server server(echo);
     Events events;
     Client client;
@@ -162,7 +162,7 @@ TEST(it_is_we_who_were_busy) {
     nothing_is_left();
 }
 
-TEST(nobody_is_told_who_did_not_ask) {
+TEST(silence_is_not_reported_without_watch_quiet) {
     Slow slow;
     Events events;
     Client client;

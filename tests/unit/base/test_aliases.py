@@ -59,7 +59,7 @@ def test_a_mock_takes_its_place_and_leaves(home: Any, owner: Any) -> None:
     assert home.state == 1
 
 
-def test_a_mock_brings_back_what_was_there_before_it(home: Any, owner: Any) -> None:
+def test_a_mock_restores_the_previous_value(home: Any, owner: Any) -> None:
     for value in range(100):
         owner.state = value
     with mock.patch("borrower_of_shared.state", "outer"):
@@ -69,14 +69,14 @@ def test_a_mock_brings_back_what_was_there_before_it(home: Any, owner: Any) -> N
     assert home.state == owner.state == 99
 
 
-def test_what_is_lent_still_is(owner: Any) -> None:
+def test_added_names_stay_readable_beside_shared_ones(owner: Any) -> None:
     assert owner.compat == "compat"
     with pytest.raises(AttributeError, match="'borrower_of_shared' has no attribute 'nothing'"):
         _ = owner.nothing
 
 
 def test_one_module_shares_and_tells(home: Any, owner: Any) -> None:
-    """And hears of what is set under either kind of name alone."""
+    """Shared names are only set at home, and observed names only told."""
     home.heard = heard = []
     home.tell = lambda *replaced: heard.append(replaced)
     owner.clock = "before"

@@ -33,7 +33,7 @@ def test_the_next_lower_version(version: int, lower: int) -> None:
 
 
 @pytest.mark.parametrize("version", [3, 4, 5, 6])
-def test_what_came_with_protocol_5(version: int) -> None:
+def test_protocol_features_that_need_version_5(version: int) -> None:
     later = version >= 5
     for feature in (
         ProtocolVersion.uses_int_query_flags,

@@ -59,7 +59,7 @@ def test_bounds_that_are_none(value: Any, precision: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [5, "2024", dt.datetime(2024, 1, 1)])
-def test_what_is_no_bound(value: Any) -> None:
+def test_date_range_bounds_of_other_types_are_refused(value: Any) -> None:
     with pytest.raises(TypeError):
         DateRangeBound.from_value(value)
 
@@ -79,7 +79,7 @@ def test_ranges_are_rounded_and_open_where_nothing_is_given() -> None:
     assert DateRange(None, bound).upper_bound == DateRangeBound(1999, "SECOND")
     assert DateRange(value=bound).value == DateRangeBound(1000, "SECOND")
     assert DateRange(bound).upper_bound is OPEN_BOUND and DateRange(None, bound).lower_bound is OPEN_BOUND
-    assert bound.milliseconds == 1500, "what was given stays as it is"
+    assert bound.milliseconds == 1500, "the given bound stays as it is"
     assert DateRange(value=(2**62, "DAY")).value == DateRangeBound(2**62, "DAY"), "the calendar ends before"
 
 

@@ -1,4 +1,4 @@
-"""Exceptions: the tree, what their texts say, what they carry, and that they travel."""
+"""Exceptions: their tree, texts and attributes, and pickling."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_every_code_has_the_class_that_states_it() -> None:
 
 
 @pytest.mark.parametrize("code", sorted(ERROR_CLASSES), ids=hex)
-def test_messages_become_what_users_catch(code: int) -> None:
+def test_error_messages_translate_to_public_exceptions(code: int) -> None:
     info, expected, attributes = TRANSLATED.get(code, (None, ERROR_CLASSES[code], {}))
     message = ERROR_CLASSES[code](code, "words of the server", info)
     exception = message.to_exception()
@@ -130,7 +130,7 @@ def test_already_exists_tells_keyspaces_from_tables() -> None:
     assert str(errors.AlreadyExists("k")) == "Keyspace 'k' already exists"
 
 
-def test_a_client_timeout_tells_what_it_knows() -> None:
+def test_operation_timed_out_text_has_errors_host_and_in_flight() -> None:
     assert str(errors.OperationTimedOut()) == "errors=None, last_host=None"
     text = str(errors.OperationTimedOut({"h": "slow"}, "h", 1.5, 7))
     assert text == "errors={'h': 'slow'}, last_host=h (timeout=1.5s, in_flight=7)"
@@ -212,7 +212,7 @@ def test_errors_of_other_modules_pickle(module: str, name: str, arguments: tuple
 
 
 @pytest.mark.parametrize("kind", [errors.ConnectionBusy, errors.NoConnectionsAvailable], ids=lambda kind: kind.__name__)
-def test_errors_of_full_hosts_tell_what_is_known(kind: type[Any]) -> None:
+def test_errors_of_full_hosts_show_their_annotations(kind: type[Any]) -> None:
     error = kind("no room")
     assert (str(error), repr(error)) == ("no room", f"{kind.__name__}('no room')")
     annotate(error, host="10.0.0.1:9042", shard=0, in_flight=8, attempts=0, elapsed=2.0005)
@@ -222,7 +222,7 @@ def test_errors_of_full_hosts_tell_what_is_known(kind: type[Any]) -> None:
     assert error.args == ("no room",)
 
 
-def test_a_timeout_tells_what_is_known() -> None:
+def test_operation_timed_out_shows_its_annotations() -> None:
     error = errors.OperationTimedOut({"h": "late"}, "h", 0.5, 3)
     assert str(error) == "errors={'h': 'late'}, last_host=h (timeout=0.5s, in_flight=3)"
     annotate(error, shard=2, attempts=1, elapsed=0.5, maybe_executed=True)

@@ -40,7 +40,7 @@ D, E, C = driver_lock("d"), driver_lock("e"), caller_lock("c")
 
 
 def outcome(program: str, checked: bool = True) -> Any:
-    """What *program* prints, evaluated."""
+    """The output of *program*, evaluated."""
     environment = {"FASTCQL_CHECK_LOCKS": "1"} if checked else {}
     done = subprocess.run(
         [sys.executable, "-c", SETUP + program], env=environment, capture_output=True, text=True, check=True
@@ -80,7 +80,7 @@ def test_a_lock_is_reentrant_and_free_afterwards() -> None:
     assert outcome(program) == ["[] True"]
 
 
-def test_conditions_release_what_is_held() -> None:
+def test_condition_wait_releases_and_reacquires_held_locks() -> None:
     program = """
 condition = threading.Condition(D)
 enter_driver_thread()

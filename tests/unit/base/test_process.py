@@ -43,7 +43,7 @@ def ends(call: Callable[[], Any]) -> bool:
     return False
 
 
-def test_rung_before_and_while_somebody_waits() -> None:
+def test_event_set_before_and_during_a_wait() -> None:
     event = AutoResetEvent()
     event.set()
     event.set()
@@ -82,7 +82,7 @@ def test_results() -> None:
         AutoResetEvent().result(cancelled)
 
 
-def test_a_child_does_not_wait_for_what_its_parent_has_begun() -> None:
+def test_a_forked_child_does_not_wait_on_events_of_its_parent() -> None:
     event, future, began_in = AutoResetEvent(), Future[int](), process.current
     in_child(lambda: ends(event.wait))
     in_child(lambda: ends(lambda: event.result(future)))

@@ -142,7 +142,7 @@ def test_sets_of_sets_are_not_compared_each_with_each() -> None:
     assert Counted.compared < 100 * count
 
 
-def test_sets_of_maps_and_of_what_is_no_collection() -> None:
+def test_sets_of_maps_and_of_unorderable_objects() -> None:
     class Opaque:
         __hash__ = None  # type: ignore[assignment]
 
@@ -211,5 +211,5 @@ def test_subclasses_stay() -> None:
 
 
 @given(st.lists(st.integers(-9, 9)))
-def test_what_native_code_builds(items: list[int]) -> None:
+def test_from_list_of_native_code_sorts_and_deduplicates(items: list[int]) -> None:
     assert list(SortedSet._from_list(list(items))) == sorted(set(items))

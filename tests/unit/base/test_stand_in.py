@@ -184,6 +184,6 @@ def test_a_stand_in_is_not_blamed(environment: Environment, tmp_path: Path) -> N
     assert f"cluster.pyd in {tmp_path}. Python" in told
 
 
-def test_what_is_no_folder_is_not_looked_at(tmp_path: Path) -> None:
+def test_paths_that_are_not_folders_are_ignored(tmp_path: Path) -> None:
     distributions.check([str(tmp_path / "library.zip" / "cassandra")])
     distributions.check([str(tmp_path)])

@@ -45,7 +45,7 @@ def test_columns_are_cleaned(name: str) -> None:
         (("def", "field_0_"), ("field_0_", "field_0__")),
     ],
 )
-def test_what_cannot_be_cleaned_is_numbered_and_names_are_unique(
+def test_uncleanable_names_are_numbered_and_field_names_are_unique(
     names: tuple[str, ...], fields: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
     row_class.cache_clear()
@@ -81,7 +81,7 @@ def test_a_long_name_is_cleaned_in_one_pass(name: str) -> None:
 
 
 @given(st.text(alphabet="aB0_!. ä\n", max_size=8))
-def test_cleaning_is_what_the_pattern_says(name: str) -> None:
+def test_clean_name_matches_the_regular_expressions(name: str) -> None:
     kept = re.sub(r"\A[^a-zA-Z0-9]+|[^a-zA-Z0-9_]+\Z", "", name)
     assert clean_name(name) == re.sub(r"[^a-zA-Z0-9]", "_", kept)
 

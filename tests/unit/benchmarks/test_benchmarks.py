@@ -1,4 +1,4 @@
-"""What benchmarks stand on: recordings that decode, a report that tells a missed target, peers installed once."""
+"""Foundations of the benchmarks: recordings that decode, a report that tells a missed target, peers installed once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_recorded_pages_hold_their_rows(name: str) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_recorded_answers_without_metadata_decode_with_what_was_prepared(width: int) -> None:
+def test_recorded_answers_without_metadata_decode_with_prepared_metadata(width: int) -> None:
     metadata = DATA_OF.metadata(f"wide{width}")
     message = decode(DATA_OF.load(f"wide{width}.none.skipped"), metadata)
     assert message.parsed_rows == [] and len(message.column_names) == width
@@ -117,7 +117,7 @@ def test_wall_time_is_reported_where_the_whole_process_counts(
     assert found["waits median wall"] >= found["waits wall"] >= 0.001
 
 
-def test_whoever_records_runs_every_statement_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recording_client_runs_every_statement_once(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[None] = []
     monkeypatch.setattr(sys, "argv", ["client", "7", harness.ONCE])
 
@@ -149,7 +149,7 @@ def test_growth_of_resident_memory_is_judged(grown: int, reached: bool) -> None:
 @pytest.mark.parametrize(
     ("ours", "less", "reached"), [(80e-6, "20%", True), (90e-6, "10%", False), (120e-6, "20%", False)]
 )
-def test_what_polling_is_worth_is_judged_where_it_has_a_target(ours: float, less: str, reached: bool) -> None:
+def test_polling_benefit_is_judged_only_where_it_has_a_target(ours: float, less: str, reached: bool) -> None:
     judged, shown = (bench_lead.worth("latency", ours, 100e-6, judged=wanted) for wanted in (True, False))
     assert judged.reached is reached and shown.reached is None
     assert judged.ratio == f"{less} {'less' if ours < 100e-6 else 'more'}"
@@ -173,13 +173,13 @@ def test_every_benchmark_has_a_title_and_lines(name: str) -> None:
     ],
     ids=["nothing", "objects", "blocks", "native", "fewer-timers", "resident"],
 )
-def test_a_soak_tells_what_grew(grown: dict[str, Any], flat: list[bool]) -> None:
+def test_soak_verdicts_fail_for_resources_that_grew(grown: dict[str, Any], flat: list[bool]) -> None:
     first = soak_results.Count(10, 100, 100, {"channels": 1, "timers": 3}, 100)
     last = first._replace(results=1000, **grown)
     assert [ok for _, _, ok in soak_results.verdicts(first, last)] == flat
 
 
-def test_a_peer_is_installed_once_by_whoever_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peer_is_installed_once_by_concurrent_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed: list[Any] = []
     peer = Peer("driver", "1.0", tmp_path / "venv")
 

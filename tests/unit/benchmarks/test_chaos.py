@@ -1,4 +1,4 @@
-"""The chaos soak would see what must not be. (The soak itself is ``make soak``: it takes minutes.)"""
+"""The chaos soak detects violations. (The soak itself is ``make soak``: it takes minutes.)"""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def executed(**counts: int) -> bytes:
 
 
 def judged(ledger: Ledger, **counts: int) -> list[str]:
-    """What is wrong, beside that the other requests of the fixture never ended."""
+    """The violations, except those for the other requests of the fixture, which never ended."""
     return [what for what in ledger.judge(executed(**counts)) if "never ended; executed 0" not in what]
 
 
@@ -64,7 +64,7 @@ def test_anything_but_one_row_is_found(ledger: Ledger, rows: list[Any]) -> None:
     assert "another's answer" in judged(ledger, n3=1)[0]
 
 
-def test_anothers_error_is_found_in_what_caused_it(ledger: Ledger) -> None:
+def test_error_of_another_request_is_found_in_the_cause(ledger: Ledger) -> None:
     error = ConnectionException("no host")
     error.__cause__ = ConnectionException("error of 12")
     ledger.failed(2, error)
@@ -106,7 +106,7 @@ def test_an_execution_that_was_denied_is_found(ledger: Ledger) -> None:
     assert judged(ledger) == []
 
 
-def test_an_execution_that_nobody_asked_for_is_found(ledger: Ledger) -> None:
+def test_execution_without_a_request_is_found(ledger: Ledger) -> None:
     assert "not sent" in judged(ledger, n100=1)[0]
 
 
@@ -122,7 +122,7 @@ def test_numbers_end_when_they_are_used_up_or_something_is_wrong(ledger: Ledger)
     assert list(other.numbers()) == []
 
 
-def test_what_is_left_is_found() -> None:
+def test_leaked_descriptors_and_native_objects_are_found() -> None:
     before = Left(frozenset(), frozenset({"1 pipe"}), {"channels": 1, "timers": 1})
     after = Left(frozenset(), frozenset({"1 pipe", "2 socket"}), {"channels": 3, "timers": 0})
     assert after.since(before) == ["descriptor of 2 socket", "3 native channels, not 1"]

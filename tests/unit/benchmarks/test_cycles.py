@@ -1,4 +1,4 @@
-"""The soak of a thousand clusters, with twenty; and that it would see what must not be."""
+"""The soak of a thousand clusters, with twenty; and that it would detect leaks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TABLE = "bench.points (id int PRIMARY KEY, score bigint, name text, ratio double
 
 @pytest.fixture
 def connected(patient_clusters: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connected]:
-    monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)  # records keep what they are about
+    monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)  # records keep their arguments
     with SimulatedCluster(nodes=1, shards=2) as simulated:
         connected = partial(Cluster, simulated.contact_points, port=simulated.port, compression=False)
         with connected() as cluster:
@@ -60,6 +60,6 @@ FIRST = Held(
     ],
     ids=["descriptors", "native", "ours", "pooled", "objects", "blocks", "resident"],
 )
-def test_what_is_left_is_found(what: str, grown: dict[str, Any]) -> None:
+def test_soak_verdicts_report_each_kind_of_leak(what: str, grown: dict[str, Any]) -> None:
     assert [line.measure for line in verdicts(FIRST, FIRST._replace(**grown), 1) if not line.reached] == [what]
     assert all(line.reached for line in verdicts(FIRST, FIRST, 1))

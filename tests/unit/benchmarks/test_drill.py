@@ -1,4 +1,4 @@
-"""What drills stand on: the accounts of calls, verdicts, and a relay that cuts a network."""
+"""The parts that drills use: the accounts of calls, verdicts, and a relay that cuts a network."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_write_that_was_acknowledged_is_there_or_missing() -> None:
         call(INSERT, 2),
         call(APPEND, 3),
         call(APPEND, 4),
-        call(INSERT, 5, error="OperationTimedOut"),  # nobody promised it
+        call(INSERT, 5, error="OperationTimedOut"),  # no server acknowledged it
         call(INSERT, 6)._replace(end=NEVER),
         call(READ, 7),
     ]
@@ -150,14 +150,14 @@ def steady(seconds: float, step: float = 0.1) -> list[Call]:
 SILENCE = Moments(began=4.0, quiet=10.0, healed=10.0, ended=20.0, answering={1: 10.0})
 
 
-def test_who_does_not_feel_a_silent_node_reaches_every_target() -> None:
+def test_a_client_unaffected_by_a_silent_node_reaches_every_target() -> None:
     found = verdicts("cut", *steady(20), moments=SILENCE)
     assert all(reached is not False for reached in found.values())
     assert found["free of errors after"] and found["requests/s before / from 1 s on / at the end"]
 
 
 @pytest.mark.parametrize(("errors", "reached"), [(30, True), (31, False)])
-def test_few_errors_are_allowed_beyond_what_was_in_flight(errors: int, reached: bool) -> None:
+def test_few_errors_are_allowed_beyond_calls_in_flight(errors: int, reached: bool) -> None:
     timed_out = [call(begin=5.0, error="OperationTimedOut")] * errors
     in_flight = [call(begin=3.9, error="OperationTimedOut")] * 100
     found = verdicts("pause", *steady(20), *timed_out, *in_flight, moments=SILENCE)
@@ -175,14 +175,14 @@ def test_errors_long_after_it_is_healed_are_missed(at: float, clean: bool) -> No
     assert found["free of errors after"] is clean
 
 
-def test_a_kill_may_only_fail_what_was_in_flight_and_not_idempotent() -> None:
+def test_a_kill_may_only_fail_non_idempotent_calls_in_flight() -> None:
     found = verdicts("kill", *steady(20), call(APPEND, begin=3.9, error="ConnectionException"), moments=SILENCE)
     assert found["errors of calls that began after it"] and found["errors of idempotent requests"]
     found = verdicts("kill", *steady(20), call(READ, begin=3.9, error="ConnectionException"), moments=SILENCE)
     assert found["errors of idempotent requests"] is False
 
 
-def test_what_is_lost_doubled_or_left_is_missed_whatever_the_fault() -> None:
+def test_lost_or_doubled_writes_hangs_and_leaks_miss_targets_of_all_faults() -> None:
     calls = [call(INSERT, 1), call(APPEND, 2), call(took=9.0)]
     for name in (name for name, fault in FAULTS.items() if fault.module != "scans"):
         found = verdicts(name, *calls, moments=SILENCE, stored=Stored((), {2: 2}), left=["thread x"])
@@ -212,7 +212,7 @@ def test_the_peer_stands_beside_ours_and_is_not_judged() -> None:
     assert table["errors by class"].compared == "peer 2.0 OperationTimedOut 1"
 
 
-# ---- what clients say
+# ---- reports of clients
 
 
 def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_old_connections_come_back_with_the_next_retransmission(healed: float, a
 
 @pytest.fixture
 def echoing() -> Iterator[tuple[str, int]]:
-    """A server at an address of its own that sends back what it gets."""
+    """A server at an address of its own that echoes the bytes it receives."""
 
     def serve(client: socket.socket) -> None:
         with client:
@@ -335,7 +335,7 @@ def test_nothing_comes_through_a_cut_and_nothing_is_closed(
         assert client.recv(4) == b"lost" and time.monotonic() - cut >= 0.4
 
 
-def test_who_connects_to_a_node_that_is_gone_is_closed() -> None:
+def test_connections_to_a_node_that_is_gone_are_closed() -> None:
     with socket.create_server(("127.0.77.2", 0)) as listener:
         gone = listener.getsockname()[:2]
     with Network([gone]) as net, dial(net) as client:

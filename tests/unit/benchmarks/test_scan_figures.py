@@ -1,4 +1,4 @@
-"""What the figures of scans stand on: how busy shards were, which pages came to their owner, rows that a soak gives."""
+"""The basis of the figures of scans: how busy shards were, which pages came to their owner, the rows of a soak."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_soak_reads_the_rows_that_it_was_given() -> None:
     assert all(len(one.samples) > soak_scan.SPLITS for one in found)
 
 
-def test_what_grows_after_the_first_tenth_counts() -> None:
+def test_growth_is_counted_after_the_first_tenth() -> None:
     samples = [1, 5, *[4] * 17, 7]
     assert soak_scan.Watched("", True, 1.0, samples).grown == 2
     assert soak_scan.Watched("", True, 1.0, [3, 1]).grown == -2

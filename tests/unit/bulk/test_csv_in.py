@@ -1,4 +1,4 @@
-"""Rows of CSV: where they begin and end, what is wrong with one, encodings, and rows as the file has them."""
+"""Rows of CSV: where they begin and end, errors of rows, encodings, and rows as the file has them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOUBLED = Dialect(escape='"')
 
 
 class Found:
-    """All that a file has: values, what is wrong, and raw rows, by number."""
+    """The contents of a file: values, errors, and raw rows, by row number."""
 
     def __init__(self, file: CsvFile, first: int = 0) -> None:
         self.values: dict[int, list[str | None]] = {}
@@ -146,7 +146,7 @@ def test_null_with_the_escape(path: Path) -> None:
     assert list(found.values.values()) == wanted
 
 
-def test_what_is_between_quotes_and_delimiters(path: Path) -> None:
+def test_text_between_quotes_and_delimiters_is_kept(path: Path) -> None:
     data = b'"a"b,c"d\n"a""b",""\n"a,""\n",x\n"",\n a ,"b" \n'
     found = read(path, data, dialect=DOUBLED)
     assert list(found.values.values()) == [

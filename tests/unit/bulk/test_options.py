@@ -1,4 +1,4 @@
-"""What the program is told: arguments, the environment, files of cqlsh; and what it never shows."""
+"""Options of the program: arguments, the environment, files of cqlsh; and secrets that it never shows."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_broken_files(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
         ["count", "ks.t", "--user", "u"],
     ],
 )
-def test_what_makes_no_sense(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_exit_with_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     assert capsys.readouterr().err
 

@@ -215,7 +215,7 @@ def test_other_texts_that_are_read(of: str, text: str, value: Any) -> None:
         ("list<frozen<list<int>>>", "[1]"),
     ],
 )
-def test_what_is_no_value_is_an_error_of_its_row(of: str, text: str) -> None:
+def test_invalid_text_is_an_error_of_its_row(of: str, text: str) -> None:
     found = read(of, ["", text, None])
     assert list(found.errors) == [1]
     assert found.values.to_pylist() == [None, None, None]
@@ -320,7 +320,7 @@ def test_a_file_of_cqlsh_is_read_and_written_the_same(name: str, tmp_path: Path)
         assert lines == (FILES / f"{name}.csv").read_bytes().splitlines()[1:]
 
 
-def test_what_cqlsh_wrote() -> None:
+def test_cqlsh_csv_files_are_read() -> None:
     texts = rows_of("texts.csv", Dialect(header=True), AS_CQLSH, kinds_of("texts"))
     assert texts.to_pydict() == {
         "id": [1, 2, 3, 4, 5, 6, 7, 8],
@@ -336,7 +336,7 @@ def test_what_cqlsh_wrote() -> None:
     assert bare[3]["took"] == (0, 0, 3600 * 10**9)
 
 
-def test_what_cqlsh_wrote_in_another_style() -> None:
+def test_cqlsh_csv_files_in_another_style_are_read() -> None:
     dialect = Dialect("|", "'", "'", True)
     style = Style("N/A", "yes", "no", "%d/%m/%Y %H:%M:%S", ",", ".")
     assert rows_of("styled.csv", dialect, style, kinds_of("styled")).to_pylist() == [

@@ -1,4 +1,4 @@
-"""TLS as cqlshrc and the environment have it, files with passwords: what is checked, refused and warned of."""
+"""TLS as cqlshrc and the environment have it, files with passwords: checks, refusals and warnings."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_the_second_cluster_has_its_own_authority(tmp_path: Path) -> None:
         "[ssl]\nusercert = missing\n",
     ],
 )
-def test_what_cannot_be(text: str) -> None:
+def test_invalid_ssl_options_raise_a_usage_error(text: str) -> None:
     with pytest.raises(UsageError, match=r"ssl"):
         context_of(text)
 

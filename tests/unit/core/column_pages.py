@@ -1,4 +1,4 @@
-"""Pages of all types for the tests of the columns extension, and what is made of them."""
+"""Pages of all types for the tests of the columns extension, and record batches made of them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ UDT = udt_codec("ks", "address", ["street", "zip"], [TEXT, INT])
 SOME_UUID = Uuid("00112233-4455-1677-8899-aabbccddeeff")
 WHEN = datetime.datetime(2024, 2, 29, 12, 30, 1, 5000)
 
-#: Every type with a value, and what Arrow calls it.
+#: Every type with a value, and its Arrow type.
 TYPES: list[tuple[str, Codec, Any, pa.DataType]] = [
     ("ascii", ASCII, "plain", pa.string()),
     ("bigint", BIGINT, -(2**62), pa.int64()),
@@ -117,7 +117,7 @@ def decoded(page: RowsPage, pool: MemoryPool, **options: Any) -> RecordBatch:
 
 
 def page_with(columns: list[tuple[str, Codec]], rows: list[Any]) -> RowsPage:
-    """A page with these cells, whatever they are."""
+    """A page with these cells, valid or not."""
     plan = ResultPlan([("ks", "t", name, codec) for name, codec in columns])
     page = decode_body(rows_body(columns, rows, NO_METADATA), plan=plan).page
     assert page is not None

@@ -1,4 +1,4 @@
-"""What the encoders accept besides the values that decoding gives back, and what they refuse."""
+"""Values that the encoders accept besides those that decoding gives back, and values that they refuse."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class OwnBytes(int):
 
 
 class LoudDecimal(Decimal):
-    """Prints and computes as it likes; its value is what counts."""
+    """Prints and computes as it likes; the encoder uses its value."""
 
     def __str__(self) -> str:
         return "9.99"
@@ -219,7 +219,7 @@ ACCEPTED: list[tuple[Codec, Any, Any]] = [
     (DECIMAL, 2.0**-30, Decimal(2.0**-30)),
     (DECIMAL, "12.50", Decimal("12.50")),
     (DECIMAL, np.int64(3), Decimal(3)),
-    # subclasses: the value they hold, not what they print
+    # subclasses: the value they hold, not the text they print
     (DECIMAL, LoudDecimal("12.50"), Decimal("12.50")),
     (DECIMAL, LoudDecimal("1" * 60 + ".5"), Decimal("1" * 60 + ".5")),
     (DECIMAL, LoudInt(12), Decimal(12)),
@@ -398,7 +398,7 @@ def test_an_integer_too_long_to_print_is_refused_in_words() -> None:
         INT.encode(10**5000)
 
 
-def test_what_is_no_time_but_says_it_is_a_datetime_is_refused() -> None:
+def test_nat_like_datetime_subclasses_are_refused() -> None:
     class NaT(datetime.datetime):
         """Like that of pandas: a datetime to isinstance() that is not even equal to itself."""
 

@@ -97,7 +97,7 @@ def test_too_many() -> None:
 
 
 @pytest.mark.parametrize(("values", "name"), [(b"ab", "bytes"), (5, "int"), (1.5, "float")])
-def test_what_is_no_sequence_of_parameters(values: Any, name: str) -> None:
+def test_parameters_that_are_not_a_sequence_are_refused(values: Any, name: str) -> None:
     with pytest.raises(TypeError, match=f"^parameters must be a sequence or a mapping, not {name}$"):
         AB.bind(values, 4)
 
@@ -111,7 +111,7 @@ def test_text_is_its_letters() -> None:
 
 
 def test_unset_where_it_has_no_meaning_is_a_plain_value_error() -> None:
-    """And no error about the type of a value, nor of a class that nobody can catch."""
+    """And no error about the type of a value, nor of a class that programs cannot catch."""
     for values, version in (([1, UNSET], 3), ([UNSET, "x"], 4), ({"b": "x"}, 5)):
         with pytest.raises(ValueError, match="UNSET_VALUE") as caught:
             plan(("a", INT), ("b", TEXT), pk=(0,)).bind(values, version)

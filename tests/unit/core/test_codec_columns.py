@@ -237,7 +237,7 @@ def test_references_are_counted() -> None:
     codec = custom_codec("com.example.Kept", lambda data, version: kept, lambda value, version: b"x")
     page = page_of([("c", codec)], [(1,), (2,)])
     values = np.empty(2, object)
-    values[:] = kept  # what was there is given back
+    values[:] = kept  # references to the previous values are released
     before = sys.getrefcount(kept)
     for _ in range(3):
         decode_objects(page, 0, places(page)[0], values)
@@ -339,7 +339,7 @@ def test_vectors_as_memory(element: Codec, format_: str) -> None:
     assert found.tolist()[0] == 9
 
 
-def test_what_is_no_vector_of_numbers() -> None:
+def test_values_that_are_no_vector_of_numbers_are_refused() -> None:
     with pytest.raises(TypeError, match="list<int> is not a vector of machine numbers"):
         decode_numbers(list_codec(INT), b"")
     for element in (SMALLINT, TEXT, vector_codec(FLOAT, 2)):

@@ -1,4 +1,4 @@
-"""What a server describes costs time and memory by its length, and stays in no cache beyond its bounds."""
+"""Descriptions from a server cost time and memory by their length, and no cache keeps them beyond its bounds."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_plans_of_wide_results_replace_each_other(context: TypeContext) -> None:
     assert len(context) == 0
 
 
-def test_the_latest_class_is_kept_whatever_its_size() -> None:
+def test_the_latest_row_class_is_kept_at_any_size() -> None:
     names = tuple(f"n{i}" for i in range(60_000))
     others = tuple(f"m{i}" for i in range(60_000))
     made = row_class(names)

@@ -53,7 +53,7 @@ def test_spelling(codec: Codec, text: str) -> None:
     assert codec.cql() == text
 
 
-def test_what_collections_decode_to() -> None:
+def test_collections_decode_to_list_sorted_set_and_ordered_map() -> None:
     assert type(INTS.decode(INTS.encode([1]))) is list
     found = set_codec(TEXT).decode(set_codec(TEXT).encode(["b", "a"]))
     assert type(found) is SortedSet and list(found) == ["a", "b"]
@@ -243,7 +243,7 @@ def test_field_names_and_types_match() -> None:
         udt_codec("ks", "place", ("a",), (INT, INT))
 
 
-def test_what_the_collector_has_to_know() -> None:
+def test_garbage_collector_tracks_only_values_that_may_hold_cycles() -> None:
     atomic = tuple_codec((INT, TEXT, UUID))
     assert not gc.is_tracked(atomic.decode(bytes_(None)))
     assert not gc.is_tracked(tuple_codec((atomic,)).decode(bytes_(None)))

@@ -42,7 +42,7 @@ def test_everything_written_reads_back() -> None:
     assert (reader.remaining, reader.offset) == (0, len(data))
 
 
-def test_what_only_servers_write() -> None:
+def test_reader_decodes_values_that_only_servers_write() -> None:
     identity = uuid.uuid4()
     data = identity.bytes + short(1) + string("COMPRESSION") + short(2) + string("lz4") + string("snappy")
     data += b"\x04\x7f\x00\x00\x01" + option(list_codec(INT))
@@ -133,7 +133,7 @@ def test_any_negative_length_is_null() -> None:
         ("string_list", [5], TypeError),
     ],
 )
-def test_what_does_not_fit_is_refused(method: str, value: Any, error: type[Exception]) -> None:
+def test_writer_refuses_values_that_do_not_fit(method: str, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         getattr(Writer(), method)(value)
 

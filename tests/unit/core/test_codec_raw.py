@@ -23,7 +23,7 @@ def raw(answer: Any) -> RawRows | None:
 
 
 def rows_in(answer: Any) -> tuple[list[Any], bytes | None]:
-    """What reading at once gives."""
+    """Rows and paging state of an answer that is decoded at once."""
     found = ResultDecoder(Result, TypeContext()).decode(answer)
     return decode_page(found.page, dict_factory), found.paging_state
 
@@ -50,11 +50,11 @@ def test_the_frame_is_let_go() -> None:
 
 
 def test_they_are_found_by_garbage_collection() -> None:
-    """Types of programs may refer to whoever keeps the rows."""
+    """Types of programs may refer to the owner of the rows."""
     assert gc.is_tracked(raw(frame(rows_body(COLUMNS, []))))
 
 
-def test_what_is_no_rows_alone() -> None:
+def test_answers_other_than_plain_rows_have_no_raw_rows() -> None:
     body = rows_body(COLUMNS, encoded(COLUMNS, ROWS))
     assert raw(frame(int_(1))) is None, "VOID"
     assert raw(frame(body, opcode=0)) is None, "ERROR"
@@ -68,7 +68,7 @@ def test_it_is_made_by_its_decoder_alone() -> None:
 
 
 def test_cut_off_or_damaged_anywhere() -> None:
-    """An error now, an error when it is read, or what reading at once gives."""
+    """An error now, an error when it is read, or the result of decoding at once."""
     chance = random.Random(11)
     whole = rows_body(COLUMNS, encoded(COLUMNS, ROWS), GLOBAL | MORE, bytes_(b"next"))
     bodies = [whole[:length] for length in range(len(whole))]

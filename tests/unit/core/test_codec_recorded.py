@@ -1,4 +1,4 @@
-"""Answers recorded from a real Cassandra 5.0 (``codec_recorder.py``): what it sends is what we read."""
+"""Answers recorded from a real Cassandra 5.0 (``codec_recorder.py``): its bytes decode to the expected values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.core.codec_recorder import COLUMNS
 FOLDER = Path(__file__).parent / "recorded"
 SOME_UUID = uuid.UUID("123e4567-e89b-12d3-a456-426614174000")
 
-# what the literals of codec_recorder.COLUMNS are in Python
+# the literals of codec_recorder.COLUMNS as values of Python
 VALUES: dict[str, Any] = {
     "c_ascii": "plain",
     "c_bigint": -(2**63),
@@ -85,7 +85,7 @@ def test_every_type(column: str) -> None:
 
 
 @pytest.mark.parametrize("column", [name for name in COLUMNS if "empty" not in name and name != "c_null"])
-def test_what_we_encode_is_what_the_server_sent(column: str) -> None:
+def test_encoded_values_equal_the_server_bytes(column: str) -> None:
     """Byte for byte: the cell re-encoded from its value."""
     result = answer("types")
     assert result.plan is not None and result.page is not None

@@ -95,7 +95,7 @@ def test_custom_payload(version: int) -> None:
     assert encode_query(version, "q", 1, payload={})[1] == 0
 
 
-def test_what_old_protocols_cannot_do() -> None:
+def test_features_unsupported_by_the_protocol_version_raise() -> None:
     with pytest.raises(UnsupportedOperation, match="Custom payloads need protocol version 4"):
         encode_query(3, "q", 1, payload={"k": b"v"})
     for version in (3, 4):

@@ -1,4 +1,4 @@
-"""RESULT bodies of every kind, flag and version; what malformed ones get."""
+"""RESULT bodies of every kind, flag and version; errors of malformed ones."""
 
 from __future__ import annotations
 
@@ -125,17 +125,17 @@ def test_rows() -> None:
     assert result.parsed_rows == [(1, "x"), (2, "y")]
     assert result.parsed_rows is result.parsed_rows
     assert (result.plan.keyspace, result.plan.table) == ("ks", "t")
-    assert result.page is None, "the list can be changed now, and is what counts"
+    assert result.page is None, "the list can be changed now, and replaces the page"
 
 
-def test_rows_that_were_set_are_what_counts() -> None:
+def test_assigned_parsed_rows_replace_the_page() -> None:
     result = decode(rows_body(COLUMNS, encoded(COLUMNS, [(1, "x")])))
     result.parsed_rows = [("mine",)]
     assert (result.parsed_rows, result.page) == ([("mine",)], None)
 
 
 class FakeFrame(bytes):
-    """What a decoder looks at of a transport's frame."""
+    """The attributes of a transport's frame that a decoder reads."""
 
     opcode, flags, version, stream = 8, 0, 4, -5
 
@@ -218,7 +218,7 @@ def test_changed_metadata_is_not_plain() -> None:
     assert is_plain_rows(decode(body, 5)) is False
 
 
-def test_rows_that_somebody_may_have_changed_are_not_plain() -> None:
+def test_rows_that_may_have_been_changed_are_not_plain() -> None:
     body = rows_body(COLUMNS, encoded(COLUMNS, [(1, "x")]))
     read, replaced, emptied = decode(body), decode(body), decode(body)
     assert read.parsed_rows == [(1, "x")]
@@ -234,7 +234,7 @@ def test_results_of_other_kinds_are_not_plain_rows(kind: int | None) -> None:
     assert is_plain_rows(result) is False
 
 
-def test_what_is_no_result_is_not_plain_rows() -> None:
+def test_objects_other_than_results_are_not_plain_rows() -> None:
     assert not any(map(is_plain_rows, (None, 2, "rows", Result, Result(ROWS), Message(), object(), [])))
 
 
@@ -268,7 +268,7 @@ def test_metadata_of_the_answer_wins_over_the_given_plan() -> None:
     assert result.column_names == ["a", "b"] and result.parsed_rows == [(1, "x")]
 
 
-def test_skipped_metadata_that_nobody_has() -> None:
+def test_skipped_metadata_without_a_matching_plan_is_an_error() -> None:
     body = rows_body(COLUMNS, [], NO_METADATA)
     with pytest.raises(ProtocolError, match="2 columns without metadata"):
         decode(body)

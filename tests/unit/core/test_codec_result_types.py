@@ -1,4 +1,4 @@
-"""Types in the metadata of results, and plans that are shared by what has the same."""
+"""Types in the metadata of results, and plans that are shared by results with the same metadata."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_type_that_changes_while_it_is_read_is_not_kept() -> None:
     def resolve(keyspace: str, name: str) -> Any:
         before = found.pop(0)
         if not before:
-            context.clear()  # what registering ends with
+            context.clear()  # the last step of registering a type
         return before
 
     context = TypeContext(resolve_udt=resolve)
@@ -159,7 +159,7 @@ def test_metadata_of_unreasonable_length_is_not_kept() -> None:
         assert len(context) == kept
 
 
-def test_the_plan_cache_drops_what_was_used_least_recently() -> None:
+def test_plan_cache_evicts_the_least_recently_used_plan() -> None:
     context = TypeContext(plan_cache_size=3)
 
     def plan(name: str) -> ResultPlan | None:

@@ -1,4 +1,4 @@
-"""Pages of rows: every way of making them, slices and batches, what the collector knows, and errors."""
+"""Pages of rows: every way of making them, slices and batches, visits of the garbage collector, and errors."""
 
 from __future__ import annotations
 
@@ -343,7 +343,7 @@ def test_row_plans_by_factory() -> None:
     tuples, dicts = RowPlan(plan, "tuple"), RowPlan(plan, "dict")
     assert plan.note_row_plan(one, tuples) is tuples and plan.note_row_plan(None, dicts) is dicts
     assert plan.row_plan(one) is tuples and plan.row_plan(None) is dicts
-    assert plan.note_row_plan(one, RowPlan(plan, "dict")) is tuples, "what came first stays"
+    assert plan.note_row_plan(one, RowPlan(plan, "dict")) is tuples, "the first plan stays"
     assert plan.row_plan(Equal()) is None, "the very same factory, not an equal one"
     with pytest.raises(ValueError, match="another result"):
         plan.note_row_plan("more", RowPlan(ResultPlan([("ks", "t", "a", INT)]), "tuple"))
@@ -415,7 +415,7 @@ def test_a_detached_page_has_the_same_rows_and_lets_go_of_its_frame() -> None:
     assert len(kept) == len(found) and kept.nbytes == found.nbytes and kept.plan is found.plan
     del found
     gc.collect()
-    body.clear()  # nobody exports it
+    body.clear()  # no buffer is exported from it
     plan = RowPlan(kept.plan, "tuple")
     assert kept.decode(plan) == VALUES and kept.decode(plan, 1, 2) == VALUES[1:2] and kept.decode(plan, 2) == VALUES[2:]
     del plan

@@ -1,4 +1,4 @@
-"""The columns extension: schemas, buffers, and what is refused."""
+"""The columns extension: schemas, buffers, and refused values."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_every_type_through_every_library(pool: MemoryPool) -> None:
     row = table.slice(2, 1).to_pylist()[0]
     assert row["text"] == "grüße, " * 5 and row["decimal"] == "-12.340" and row["varint"] == str(-(10**30))
     assert row["vector"] == [0.5, 1.5, 2.5] and row["map"] == [("k", [1, None])] and row["inet"] == bytes(15) + b"\x01"
-    # Each of them lacks some types; what it takes it takes from us, without a detour.
+    # Each library lacks some types; it imports the others from our batches directly.
     frame = pl.DataFrame(batch_without(page, pool, "duration"))
     assert frame.shape == (5, len(TYPES) - 1)
     assert frame["int"].to_list() == [-7, None, -7, None, -7]
@@ -253,7 +253,7 @@ def test_views_point_into_the_frame(pool: MemoryPool) -> None:
 
 
 def test_views_keep_the_frame_alone(pool: MemoryPool) -> None:
-    """Not the Python objects around it: what is left is released by any thread, without the GIL."""
+    """Not the Python objects around it: the remaining memory is released by any thread, without the GIL."""
     frames = transport.debug_counters().get("frames", 0)
     kept = []
     for _ in range(20):
@@ -355,7 +355,7 @@ def test_zero_bytes_are_a_value(pool: MemoryPool, codec: Codec) -> None:
         (list_codec(TEXT), int_(1) + bytes_(b"\xff"), "the text is not UTF-8"),
     ],
 )
-def test_what_is_no_value_is_refused_by_column_and_row(pool: MemoryPool, codec: Codec, value: bytes, why: str) -> None:
+def test_invalid_values_are_refused_with_column_and_row(pool: MemoryPool, codec: Codec, value: bytes, why: str) -> None:
     page = raw_page(codec, None, None, value, name="broken")
     builder = ColumnBuilder(planned(page, pool))
     good = raw_page(codec, None, name="broken")
@@ -373,7 +373,7 @@ def test_a_page_that_is_cut_off(pool: MemoryPool, codec: Codec) -> None:
     value = codec.encode({"int": 1, "text": "abcdefgh", "bigint": 2, "boolean": True}.get(codec.name, [1]))
     whole = bytes(raw_page(codec, value, value, value))
     plan = ResultPlan([("ks", "t", "c", codec)])
-    for end in range(12, len(whole)):  # what is shorter has no room for three rows
+    for end in range(12, len(whole)):  # shorter pages have no room for three rows
         page = decode_body(rows_body([("c", codec)], [], NO_METADATA)[:-4] + int_(3) + whole[:end], plan=plan).page
         assert page is not None
         with pytest.raises(DriverException, match=r"response ends before|where the response has"):
@@ -518,7 +518,7 @@ def test_a_builder_coalesces_pages(pool: MemoryPool) -> None:
         assert len(builder) == 0 and builder.nbytes == 0
 
 
-def test_what_was_reserved_in_vain_is_given_back(pool: MemoryPool) -> None:
+def test_unused_reserved_memory_is_given_back(pool: MemoryPool) -> None:
     page = page_of([("t", TEXT), ("l", list_codec(INT))], [("x" * 1000, list(range(100)))] * 100)
     builder = ColumnBuilder(planned(page, pool), 1_000_000)
     assert builder.append(page) and builder.append(page)

@@ -1,4 +1,4 @@
-"""Columns that are exported: who owns what, on which thread it is released, and what streams do."""
+"""Exported columns: their ownership, the thread that releases them, and the behaviour of streams."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pool() -> Iterator[MemoryPool]:
     yield from checked_pool()
 
 
-def test_what_is_exported_outlives_everything(pool: MemoryPool) -> None:
+def test_exported_columns_outlive_their_batch_and_pool(pool: MemoryPool) -> None:
     own = MemoryPool(1 << 24)
     batch = decoded(everything(9), own)
     first, second = pa.record_batch(batch), pa.record_batch(batch)
@@ -39,7 +39,7 @@ def test_what_is_exported_outlives_everything(pool: MemoryPool) -> None:
     assert second.column("text").to_pylist()[0] == "grüße, " * 5
 
 
-def test_capsules_that_nobody_takes_free_themselves(pool: MemoryPool) -> None:
+def test_unconsumed_arrow_capsules_free_themselves(pool: MemoryPool) -> None:
     batch = decoded(everything(), pool)
     batch.__arrow_c_array__()
     batch.__arrow_c_schema__()
@@ -121,7 +121,7 @@ def test_a_stream_has_one_schema(pool: MemoryPool) -> None:
 
 
 def test_a_stream_is_released_by_a_thread_without_the_gil(pool: MemoryPool) -> None:
-    """DuckDB and PyArrow release what they have while the GIL is theirs or not; the source goes in any case."""
+    """DuckDB and PyArrow release streams with or without the GIL held; the source is freed in any case."""
     page = everything(3)
     plan = planned(page, pool)
     for _ in range(100):
@@ -135,7 +135,7 @@ def test_a_stream_is_released_by_a_thread_without_the_gil(pool: MemoryPool) -> N
 
 
 def test_at_the_end_of_the_interpreter() -> None:
-    """What is alive then, also in threads that go on, is released by whoever has it, without Python."""
+    """Each owner releases the objects that are alive then, also in threads that go on, without Python."""
     program = """
 import threading
 import pyarrow as pa
@@ -169,7 +169,7 @@ print("done")
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
-def test_plans_say_what_they_are(pool: MemoryPool) -> None:
+def test_column_plan_repr_and_equality(pool: MemoryPool) -> None:
     plan = ColumnPlan([("a", INT), ("b", TEXT)], pool)
     assert repr(plan) == "<ColumnPlan a: i, b: u>"
     assert plan == ColumnPlan([("a", INT), ("b", TEXT)], pool)

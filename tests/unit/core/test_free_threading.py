@@ -1,4 +1,4 @@
-"""A free-threaded Python switches the GIL on for the driver, and nobody is frightened by that."""
+"""A free-threaded Python switches the GIL on for the driver, and users see no warning about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of Arrow's columns as values of a statement: what fits, how what does not is told, and who owns what."""
+"""Arrow columns as values of a statement: conversions, errors of values that do not fit, and ownership of memory."""
 
 from __future__ import annotations
 
@@ -418,7 +418,7 @@ def test_plans_that_are_none(options: dict[str, Any], why: str) -> None:
         IngestPlan([("a", INT)]).reader(pa.schema([("a", pa.int32())]).__arrow_c_schema__(), others="skip")  # type: ignore[arg-type]
 
 
-def test_what_is_not_rows() -> None:
+def test_arrow_data_that_is_not_rows_is_refused() -> None:
     plan = IngestPlan([("a", INT)])
     with pytest.raises(ValueError, match=r"expected rows \(a struct of columns\), got int32"):
         plan.reader(pa.int32().__arrow_c_schema__())
@@ -453,7 +453,7 @@ def test_made_by_others(made: type) -> None:
 def test_metadata_of_the_data_do_not_switch_encryption_off() -> None:
     class Cipher:
         def decode(self, data: bytes, version: int) -> Any:
-            raise AssertionError("nobody asked")
+            raise AssertionError("no caller asked")
 
         encode = decode
 
@@ -503,7 +503,7 @@ def test_values_are_encrypted(kind: pa.DataType) -> None:
         rows.encode(3)
 
 
-#: Of each library a frame with what it makes of these values.
+#: For each library a frame of these values in its own types.
 FRAMES: dict[str, Callable[[], Any]] = {
     "polars": lambda: pl.DataFrame(
         {

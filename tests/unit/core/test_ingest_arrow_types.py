@@ -65,7 +65,7 @@ SOME_UUID = Uuid("00112233-4455-1677-8899-aabbccddeeff")
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
-# What an Arrow value means, whatever its type: what it may become is told by the functions of the same names.
+# The meaning of Arrow values of all types: the functions of the same names tell the CQL values that they may become.
 
 
 def whole(value: int, cql: str) -> Any:
@@ -362,7 +362,7 @@ def _lists_equal(cql: str, found: bytes | None, value: bytes | None) -> bool:
 
 
 def test_nulls_in_collections() -> None:
-    """They are written as such: what may have them is the server's decision. A vector has none."""
+    """They are written as such: the server decides which collections may have them. A vector has none."""
     items = pa.array([[1, None]], pa.list_(pa.int32()))
     assert written(list_codec(INT), items) == [cell(struct.pack(">i", 2) + cell(struct.pack(">i", 1)) + cell(None))]
     assert written(vector_codec(INT, 2), items) == [None]

@@ -1,4 +1,4 @@
-"""Kernels over record batches: what they are asked for and refuse, and batches that are large enough for threads."""
+"""Kernels over record batches: arguments that they accept and refuse, and batches that are large enough for threads."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class TestMasks:
         assert Mask.of(mask, 1) is mask
 
     @pytest.mark.parametrize("values", [[1, 2], ["x"], np.array([1.5]), np.zeros((1, 1), bool), pa.array([1]), 7])
-    def test_of_what_is_none(self, values: Any) -> None:
+    def test_of_values_that_are_no_mask_is_refused(self, values: Any) -> None:
         with pytest.raises(TypeError):
             Mask.of(values, 1)
 
@@ -144,7 +144,7 @@ class TestTests:
         for i in range(len(COLUMNS)):
             assert ColumnTest(batch.plan, i)(batch).tolist() == [row % 2 == 1 for row in range(70)]
 
-    def test_what_cannot_be_compared(self) -> None:
+    def test_columns_of_types_without_comparison_are_refused(self) -> None:
         plan = decoded(everything(1), POOL).plan
         for name, _, _, form in plan.fields:
             if form is None:
@@ -187,7 +187,7 @@ class TestGroups:
         groups.add(batch)
         assert groups.results() == [((), (-500, -(10**75), 10**75 - 1))]
 
-    def test_sums_of_floats_keep_what_rounding_loses(self) -> None:
+    def test_sums_of_floats_have_no_rounding_loss(self) -> None:
         values = [1e16, 1.0, -1e16, 2**-40] * MANY
         batch = batch_of(DOUBLE, values)
         groups = Groups(batch.plan, (), [("sum", 0)])
@@ -222,7 +222,7 @@ class TestGroups:
         with pytest.raises(OverflowError, match="more than 100000 digits"):
             groups.add(batch_of(DECIMAL, [Decimal("1E+200000"), Decimal(1)]))
 
-    def test_what_was_pickled_takes_more_of_the_same(self) -> None:
+    def test_unpickled_groups_accept_batches_of_the_same_plan(self) -> None:
         batch = batch_of(BIGINT, [1, 2])
         groups = Groups(batch.plan, (0,), [("sum", 0)])
         groups.add(batch)
@@ -232,7 +232,7 @@ class TestGroups:
         groups.add(batch)
         assert groups.results() == [((1,), (2,)), ((2,), (4,))]
 
-    def test_what_cannot_be_merged_or_made(self) -> None:
+    def test_groups_that_cannot_be_merged_or_made_are_refused(self) -> None:
         plan = batch_of(BIGINT, []).plan
         groups = Groups(plan, (0,), [("sum", 0)])
         with pytest.raises(ValueError, match="different keys or measures"):
@@ -266,13 +266,13 @@ class TestTop:
         assert str(rows_of(top([(batch, None)], 0, 4, True))) == "[nan, 2.0, 2.0, 1.0]"
         assert rows_of(top([(batch, Mask.of([True, True, False, False, False, False], 6))], 0, 3, False)) == [2.0, None]
 
-    def test_nothing_better_leaves_what_was_there(self) -> None:
+    def test_top_is_unchanged_by_batches_without_better_rows(self) -> None:
         best = top([(batch_of(BIGINT, [5, 1, 3]), None)], 0, 2, False)
         assert rows_of(best) == [1, 3]
         assert top([(best, None), (batch_of(BIGINT, [3, 9]), None)], 0, 2, False) is best
         assert rows_of(top([(best, None), (batch_of(BIGINT, [2, 9]), None)], 0, 2, False)) == [1, 2]
 
-    def test_what_has_no_order(self) -> None:
+    def test_top_of_a_type_without_order_is_refused(self) -> None:
         batch = decoded(everything(1), POOL)
         with pytest.raises(TypeError, match="values of 'list' have no order"):
             top([(batch, None)], batch.plan.names.index("list"), 1, False)
@@ -281,7 +281,7 @@ class TestTop:
 
 
 @pytest.mark.parametrize("strings", ["utf8", "view", "dictionary"])
-def test_pickles_are_of_what_is_there(strings: str) -> None:
+def test_pickle_of_a_sliced_batch_holds_only_its_rows(strings: str) -> None:
     """A slice does not take the whole with it."""
     batch = batch_of(TEXT, [f"a text that is longer than a view: {i}" for i in range(MANY)], strings=strings)
     small = pickle.dumps(batch.slice(7, 2))

@@ -1,4 +1,4 @@
-"""Masks of whatever libraries call booleans: what is masked, NA or None is unknown, so that the row is not meant."""
+"""Masks of the boolean types of libraries: a masked, NA or None value is unknown, so its row is not selected."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def pattern(size: int, seed: int = 0) -> bytes:
 
 
 @pytest.mark.parametrize("size", [0, *SIZES])
-def test_what_is_committed_is_read(pool: MemoryPool, size: int) -> None:
+def test_committed_data_is_read_back(pool: MemoryPool, size: int) -> None:
     data = pattern(size)
     ref = pool.commit(data)
     assert ref > 0
@@ -56,7 +56,7 @@ def test_any_contiguous_buffer_is_committed(pool: MemoryPool, make: Any) -> None
 
 
 @pytest.mark.parametrize("data", ["text", 5, None, [1, 2]])
-def test_what_is_no_buffer_is_refused(pool: MemoryPool, data: Any) -> None:
+def test_commit_refuses_objects_without_a_buffer(pool: MemoryPool, data: Any) -> None:
     with pytest.raises(TypeError):
         pool.commit(data)
     assert pool.stats().in_use == 0
@@ -311,7 +311,7 @@ def test_a_dropped_buffer_is_aborted(pool: MemoryPool) -> None:
     assert pool.stats().in_use == 0
 
 
-def test_with_aborts_what_was_not_committed(pool: MemoryPool) -> None:
+def test_with_block_aborts_an_uncommitted_buffer(pool: MemoryPool) -> None:
     with pytest.raises(KeyError), pool.reserve(10):
         raise KeyError
     assert pool.stats().in_use == 0
@@ -347,7 +347,7 @@ def test_a_large_buffer_grows_under_its_views(pool: MemoryPool) -> None:
     buffer.abort()
 
 
-def test_what_would_move_does_not_under_views(pool: MemoryPool) -> None:
+def test_resize_that_would_move_is_refused_under_views(pool: MemoryPool) -> None:
     buffer = pool.reserve(100)
     view = memoryview(buffer)
     buffer.resize(buffer.capacity)  # there is room
@@ -480,7 +480,7 @@ def test_retained_memory_is_used_again() -> None:
 
 
 def test_retained_memory_gives_way_to_other_sizes() -> None:
-    """What is held stays within the limit when sizes change."""
+    """The retained memory stays within the limit when sizes change."""
     pool = MemoryPool(8 * MIB, retain_bytes=8 * MIB)
     for size in (100, 5000, 70_000, 800_000, 3 * MIB, 100):
         refs = [pool.commit(bytes(size)) for _ in range(6 * MIB // max(size, 128) // 2)]

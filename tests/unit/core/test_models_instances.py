@@ -1,4 +1,4 @@
-"""Instances of models, natively: rows as they came, and what is read instead."""
+"""Instances of models, natively: rows as they came, and values read instead."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_values_are_set_and_deleted() -> None:
     assert thing.anything == 5 and vars(thing) == {"anything": 5}
 
 
-def test_the_class_has_what_queries_are_made_with() -> None:
+def test_class_attributes_are_the_query_columns() -> None:
     assert Thing.key == "query" and Thing.__dict__["key"].column == "column"
 
 
@@ -85,7 +85,7 @@ def test_copies_are_alike(again: Any) -> None:
     assert thing.name == "initial"
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_mismatched_rows_layouts_and_classes_are_refused() -> None:
     with pytest.raises(ValueError, match="1 converters for 2 columns"):
         InstanceLayout(["a", "b"], [None])
     with pytest.raises(ValueError, match="1 values and 0 shared ones for 2 columns"):
@@ -102,7 +102,7 @@ def test_what_does_not_fit_is_refused() -> None:
         Thing()._keep(LAYOUT, (1,), {}, set())
 
 
-def test_the_collector_is_told_of_what_may_be_in_a_cycle() -> None:
+def test_instances_that_may_be_in_a_cycle_are_gc_tracked() -> None:
     assert not gc.is_tracked(loaded(1, ["a"]))
     for change in (
         lambda thing: thing.tags,

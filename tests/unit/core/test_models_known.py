@@ -1,4 +1,4 @@
-"""What is asked on the short way from a model to its request: classes of values, and whether methods were replaced."""
+"""The checks on the short way from a model to its request: classes of values, and whether methods were replaced."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_as_many_values_as_classes() -> None:
         kinds.bound([1])
 
 
-def test_a_class_that_nobody_touched() -> None:
+def test_untouched_recognizes_classes_and_instances_without_overrides() -> None:
     untouched = Untouched(Kind, ["one", "other"])
     made: Any = Kind()
     assert untouched.holds() and untouched.of(made)

@@ -1,4 +1,4 @@
-"""RowUpdate: one look at an instance, and what is bound to write it; and what is prepared, or worked out, for that."""
+"""RowUpdate: one look at an instance gives the values to bind; also its prepared statements and cached updates."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def instance(request: pytest.FixtureRequest) -> Any:
     return new_loaded(Row, InstanceLayout(["c", "b", "a", "id"], [None] * 4), (4.0, "three", 2), (1,))
 
 
-def test_what_is_bound_and_the_row(instance: Any) -> None:
+def test_bound_returns_the_bound_values_and_the_new_row(instance: Any) -> None:
     given = {"b": "x", "a": 7}
     assert rewrite().bound(instance, given) == ((7, "x", 1), (1, 7, "x", 4.0))
     assert instance._touched == {} and given == {"b": "x", "a": 7}, "nothing is set before it was sent"
@@ -175,7 +175,7 @@ def test_an_instance_that_was_kept_is_as_loaded() -> None:
     assert one._touched == {} and one._given == set()
 
 
-def test_what_does_not_fit() -> None:
+def test_mismatched_value_counts_and_places_are_refused() -> None:
     two = InstanceLayout(["a", "b"], [None, None])
     with pytest.raises(ValueError, match="1 values for 2 names"):
         rewrite().bound(loaded(), {"a": 1})
@@ -206,7 +206,7 @@ def test_nothing_is_kept_of_rows() -> None:
     assert sys.getrefcount(value) == before
 
 
-def test_what_cannot_be_sent_leaves_the_instance() -> None:
+def test_unsent_update_leaves_the_instance_unchanged() -> None:
     one = loaded()
     assert rewrite().send(one, {"b": "x", "a": 7}) is None
     updates = RowUpdates("kind", {"DEFAULT_KEYSPACE": "ks"}, lambda model, given: rewrite())
@@ -217,7 +217,7 @@ def test_what_cannot_be_sent_leaves_the_instance() -> None:
     assert one._touched == {}
 
 
-# ---- what was prepared
+# ---- prepared statements
 
 
 def ready() -> tuple[ReadyStatements, Any, Any, dict[str, Any]]:
@@ -233,7 +233,7 @@ def ready() -> tuple[ReadyStatements, Any, Any, dict[str, Any]]:
     return ReadyStatements(SESSIONS, "prepared", connections, "default", settings), connection, statement, settings
 
 
-def test_what_was_prepared_is_sent() -> None:
+def test_send_executes_the_prepared_statement() -> None:
     statements, _, statement, _ = ready()
     for name in "one", None, "default":
         future = statements.send(name, "shape", (1,))
@@ -257,7 +257,7 @@ def test_values_that_cannot_be_bound(error: type[Exception], monkeypatch: pytest
     "what", ["name", "shape", "not connected", "other", "replaced", "unprepared", "outdated", "seen", "by text"]
 )
 @pytest.mark.parametrize("again", [False, True], ids=["first", "again"])
-def test_what_is_not_ready(what: str, again: bool) -> None:
+def test_send_returns_none_when_statement_or_session_is_not_ready(what: str, again: bool) -> None:
     statements, connection, statement, settings = ready()
     name = "two" if what == "name" else "one"
     shape = "another" if what == "shape" else "shape"
@@ -281,7 +281,7 @@ def test_what_is_not_ready(what: str, again: bool) -> None:
     assert statements.send(name, shape, ()) is None
 
 
-# ---- what was worked out
+# ---- cached updates
 
 
 def test_it_is_worked_out_once() -> None:

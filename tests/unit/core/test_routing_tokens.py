@@ -33,7 +33,7 @@ def test_any_contiguous_buffer(wrap: type) -> None:
     assert murmur3_token(wrap(key)) == GOLDEN[key]
 
 
-def test_what_is_no_buffer_is_refused() -> None:
+def test_murmur3_token_refuses_text_and_strided_buffers() -> None:
     with pytest.raises(TypeError):
         murmur3_token("text")  # type: ignore[arg-type]
     with pytest.raises(BufferError):

@@ -127,7 +127,7 @@ def test_large_bodies(reactor: Reactor, server: ScriptedServer) -> None:
 
 
 def test_connect_refused(reactor: Reactor) -> None:
-    with socket.socket() as deaf:  # nobody else gets its port
+    with socket.socket() as deaf:  # no other socket gets its port
         deaf.bind(("127.0.0.1", 0))
         handler = Handler()
         channel = reactor.connect(socket.AF_INET, deaf.getsockname(), handler, timeout=TIMEOUT)

@@ -113,7 +113,7 @@ class FlippedServer:
                 sock.shutdown(socket.SHUT_RDWR)
         self.thread.join(TIMEOUT)
         self.listener.close()
-        for sock in self.sockets:  # all of them: nobody accepts any more
+        for sock in self.sockets:  # all of them: no thread accepts any more
             sock.close()
 
 
@@ -164,7 +164,7 @@ def test_an_orderly_end(reactor: Reactor) -> None:
         assert isinstance(handler.error, ConnectionShutdown)
 
 
-def test_the_filter_sees_what_came_before_a_reset(reactor: Reactor) -> None:
+def test_the_filter_sees_data_received_before_a_reset(reactor: Reactor) -> None:
     """Such as the alert that says why."""
 
     class Alert(Flip):
@@ -190,8 +190,8 @@ def test_the_filter_sees_what_came_before_a_reset(reactor: Reactor) -> None:
             assert "told why" in str(handler.error)
 
 
-def test_what_was_received_before_an_error_is_delivered(reactor: Reactor) -> None:
-    """The answer is good, whatever came after it in the same bytes."""
+def test_answers_received_before_a_filter_error_are_delivered(reactor: Reactor) -> None:
+    """The answer is good, even with damaged data after it in the same bytes."""
 
     class Damaged(Flip):
         def receive(self, data: bytes) -> tuple[bytes, bytes, BaseException | None]:

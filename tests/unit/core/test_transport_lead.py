@@ -1,4 +1,4 @@
-"""Threads that wait for their answers and poll the reactor meanwhile: what Python sees of it."""
+"""Threads that wait for their answers and poll the reactor meanwhile, seen from Python."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_callers_do_not_poll_where_the_environment_says_so(
         assert reactor.stats()["leads"] == 0
 
 
-def test_callbacks_run_on_the_io_thread_whoever_polls(reactor: Reactor, server: ScriptedServer) -> None:
+def test_callbacks_run_on_the_io_thread_while_other_threads_poll(reactor: Reactor, server: ScriptedServer) -> None:
     channel, _ = connect(reactor, server.address)
     io_thread = on_reactor(reactor, threading.get_ident)
     warm_up(reactor, channel)

@@ -16,7 +16,7 @@ from tests.unit.core.transport_client import TIMEOUT, answer_of, ask, connect, e
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_leaks")]
 
 MIB = 1 << 20
-BEYOND = 512 << 10  # what may have arrived before the limit was noticed
+BEYOND = 512 << 10  # bytes that may arrive before the limit is noticed
 SIZES = [0, 1, 300, 16_000, 17_000, 131_072, MIB, 3 * MIB]
 
 
@@ -36,7 +36,7 @@ def test_a_reactor_has_a_pool_of_its_own() -> None:
         assert reactor.stop(TIMEOUT)
 
 
-def test_what_is_no_pool() -> None:
+def test_a_pool_of_another_type_is_refused() -> None:
     with pytest.raises(AttributeError, match="_native"):
         Reactor(pool=object())  # type: ignore[arg-type]
 
@@ -218,7 +218,7 @@ def test_a_pause_that_lasts_is_warned_of(server: ScriptedServer, caplog: pytest.
 
 
 def test_a_paused_connection_is_not_silent(server: ScriptedServer) -> None:
-    """Heartbeats are for peers that say nothing; here it is us who do not listen."""
+    """Heartbeats are for peers that send nothing; here the client does not read."""
     pool = MemoryPool(MIB, strict=True)
     reactor = Reactor(pool=pool)
     try:

@@ -156,7 +156,7 @@ def test_a_waiter_gets_cold_outcomes_too(reactor: Reactor, server: ScriptedServe
     channel, _ = connect(reactor, server.address)
 
     def waited_for(pause: float) -> bool:
-        """Whether the waiter was there in time; somebody gets the outcome in any case."""
+        """Whether the waiter was there in time; the waiter or the callback gets the outcome in any case."""
         operation = Recorder()
         result: list[Any] = []
         waiter = threading.Thread(target=lambda: result.append((operation._wait(TIMEOUT), operation._take())))
@@ -188,7 +188,7 @@ def test_eager(reactor: Reactor, server: ScriptedServer) -> None:
     settle(reactor, channel)
     earlier._set_eager()
     assert eventually(lambda: earlier.outcomes)
-    assert earlier.threads == {reactor_ident(reactor)}, "never in the middle of what the caller does"
+    assert earlier.threads == {reactor_ident(reactor)}, "never in the middle of the caller's code"
 
 
 def test_loop_queue(reactor: Reactor, server: ScriptedServer) -> None:
@@ -216,7 +216,7 @@ def test_loop_queue(reactor: Reactor, server: ScriptedServer) -> None:
 
 
 def test_a_loop_queue_does_not_hold_up_its_loop() -> None:
-    """What takes long is done in several turns."""
+    """A long series of outcomes is processed in several turns."""
 
     class Slow(Operation):
         def _on_outcome(self) -> None:
@@ -436,7 +436,7 @@ def test_operations_are_freed(reactor: Reactor, server: ScriptedServer) -> None:
     assert eventually(all_dead)
 
 
-def test_what_is_in_flight_stays_alive(reactor: Reactor) -> None:
+def test_operations_in_flight_stay_alive(reactor: Reactor) -> None:
     with ScriptedServer(silent) as server:
         channel, _ = connect(reactor, server.address)
         operation = Recorder()

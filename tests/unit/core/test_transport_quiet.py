@@ -1,4 +1,4 @@
-"""Channels whose peer says nothing: who is told, and of which requests."""
+"""Channels whose peer sends nothing: calls of the quiet watcher, and the waiting requests."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def test_a_peer_that_answers_is_not(reactor: Reactor) -> None:
         assert told == []
 
 
-def test_what_the_watcher_raises_ends_nothing(reactor: Reactor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_the_quiet_watcher_do_not_close_the_channel(
+    reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     raised: list[Any] = []
     monkeypatch.setattr("sys.unraisablehook", lambda info: raised.append(info.exc_value))
 
@@ -74,7 +76,7 @@ def test_what_the_watcher_raises_ends_nothing(reactor: Reactor, monkeypatch: pyt
         assert not channel.closed
 
 
-def test_not_while_it_is_us_who_do_not_read() -> None:
+def test_quiet_watcher_is_not_called_while_reading_is_paused() -> None:
     """A full strict pool: the connection is not read from, and its peer is not silent."""
     pool = MemoryPool(1 << 20, strict=True)
     reactor = Reactor(pool=pool)
@@ -95,7 +97,7 @@ def test_not_while_it_is_us_who_do_not_read() -> None:
         assert reactor.stop(60.0)
 
 
-def test_a_closed_channel_has_nobody_to_tell(reactor: Reactor) -> None:
+def test_watch_quiet_on_a_closed_channel_does_nothing(reactor: Reactor) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         channel, handler = connect(reactor, listener.getsockname())
         channel.close()

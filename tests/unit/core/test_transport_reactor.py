@@ -124,7 +124,7 @@ def test_a_timer_cancelled_in_the_same_turn_does_not_fire(reactor: Reactor) -> N
     assert fired == [] or fired == ["second"]
 
 
-def test_stop_fails_what_is_pending_and_refuses_more(reactor: Reactor) -> None:
+def test_stop_fails_pending_requests_and_refuses_new_ones(reactor: Reactor) -> None:
     with ScriptedServer(silent) as server:
         channel, handler = connect(reactor, server.address)
         operation = ask(channel)
@@ -165,7 +165,7 @@ def test_stop_from_many_threads(reactor: Reactor) -> None:
 
 @pytest.mark.parametrize("backend", ["epoll", "poll"])
 def test_stop_gives_the_descriptors_back(backend: str) -> None:
-    """Not only when the last reference goes: whoever keeps a stopped cluster keeps none of them."""
+    """Not only when the last reference goes: a stopped cluster that is still referenced has none of them."""
 
     def descriptors() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))

@@ -1,4 +1,4 @@
-"""Results: what many requests came to, put in as they end, and handed over in the order they were sent in."""
+"""Results: the outcomes of many requests, put in as they end, and handed over in the order of sending."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_one_after_another(lateness: list[int], count: int) -> None:
     assert len(results) == 0
 
 
-def test_what_is_not_there() -> None:
+def test_absent_results_and_invalid_entries_raise() -> None:
     results = Results()
     assert 0 not in results and -1 not in results and 1 << 62 not in results
     with pytest.raises(KeyError):

@@ -64,7 +64,7 @@ def test_sync_and_pipelined_requests(backend: str) -> None:
 
 
 def test_one_operation_many_waiters() -> None:
-    """Outcomes of several attempts are taken once each, by whoever comes first."""
+    """Outcomes of several attempts are taken once each, by the first waiter."""
     with ScriptedServer(echo) as server, running_reactor() as reactor:
         channel, _ = connect(reactor, server.address)
         for _ in range(50):

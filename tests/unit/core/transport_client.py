@@ -1,4 +1,4 @@
-"""A client of the bare transport: reactor, channel, and a handler that remembers what it was told."""
+"""A client of the bare transport: reactor, channel, and a handler that records its calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIMEOUT = patience.PATIENCE
 
 
 def eventually(condition: Callable[[], object], timeout: float = TIMEOUT) -> bool:
-    """Wait for what another thread does."""
+    """Wait until another thread has made *condition* true."""
     return bool(patience.eventually(condition, timeout))
 
 
@@ -73,7 +73,7 @@ class Handler:
 
 
 class Recorder(Operation):
-    """An operation that takes whatever it is called for."""
+    """An operation that records every outcome it is called for."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What our columns do that scylla-driver's do not; the rest is in ``tests/compat/programs/mapper_*.py``."""
+"""Behaviour of our columns that scylla-driver's lack; the rest is in ``tests/compat/programs/mapper_*.py``."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_blob_may_be_null() -> None:
     assert columns.Blob().to_database(None) is None
 
 
-def test_a_decimal_of_a_float_is_what_is_written() -> None:
+def test_a_decimal_of_a_float_has_the_digits_of_its_repr() -> None:
     assert columns.Decimal().validate(1.1) == Decimal("1.1")
 
 
@@ -132,7 +132,7 @@ def test_a_vector() -> None:
         (5, "field 5 is not a list object"),
     ],
 )
-def test_what_no_vector_is(value: Any, said: str) -> None:
+def test_invalid_vector_values_are_refused(value: Any, said: str) -> None:
     with pytest.raises(ValidationError, match=re.escape(said)):
         named(columns.Vector(columns.Float, 3)).validate(value)
 
@@ -153,7 +153,7 @@ def test_a_set_of_vectors_is_refused() -> None:
         columns.Set(columns.Vector(columns.Integer, 2))
 
 
-# what needs no conversion
+# values that need no conversion
 
 
 def overriding(base: Any, **methods: Any) -> Any:
@@ -184,7 +184,7 @@ def test_values_that_are_not_converted(column: Any, to_database: Any, to_python:
     assert column.unconverted("to_python") is to_python
 
 
-def test_what_is_not_converted_is_returned_as_it_is() -> None:
+def test_unconverted_values_are_returned_as_the_same_object() -> None:
     values = {
         str: ["", "x"], int: [0, 2**70], bytes: [b""], bool: [True], float: [1.5], Decimal: [Decimal("1.50")],
         dt.datetime: [dt.datetime(2024, 2, 29, 1, 2, 3, 456789)], type(uuid4()): [uuid4()],
@@ -322,7 +322,7 @@ def test_a_counter_is_no_key() -> None:
 
 
 @pytest.mark.parametrize("kind", [columns.Counter, lambda **k: columns.Set(columns.Text, **k)])
-def test_what_no_discriminator_is(kind: Any) -> None:
+def test_counter_and_container_columns_cannot_be_discriminators(kind: Any) -> None:
     with pytest.raises(ModelDefinitionException, match="counter and container columns cannot be used as discriminator"):
 
         class Animal(Model):
@@ -348,6 +348,6 @@ def test_rows_of_a_mock_are_none() -> None:
     assert list(Pages(mock.MagicMock()).next()[1]) == []
     pages = Pages(mock.MagicMock())
     pages.next()
-    assert pages.has_more, "nobody has taken it yet"
+    assert pages.has_more, "no caller has taken it yet"
     pages.taken(0)
     assert not pages.has_more

@@ -44,7 +44,7 @@ def test_the_same_millisecond(clock: SimpleNamespace, last: int) -> None:
     "one",
     [
         session(NOW - 301),
-        session(NOW + 700),  # a clock that went back: whoever waited would do so for long
+        session(NOW + 700),  # a clock that went back: a wait would take too long
         session(0),
         session(NOW, use=False),
         session(None),

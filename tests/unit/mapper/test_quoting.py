@@ -94,7 +94,7 @@ def test_numbers(number: Any) -> None:
 
 
 @pytest.mark.parametrize("number", ["7 AND TIMESTAMP 1", "1; DROP TABLE t", 7.5, [7], "-7", "\u0667"])
-def test_what_is_no_number_is_refused(number: Any) -> None:
+def test_invalid_ttl_limit_and_timestamp_are_refused(number: Any) -> None:
     insert = InsertStatement("t", ttl=number)
     insert.add_assignment(Reading._columns["at"], 1)
     with pytest.raises(TypeError, match="ttl should be a whole number"):

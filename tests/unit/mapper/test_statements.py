@@ -1,4 +1,4 @@
-"""What our statements do that scylla-driver's do not; the rest is in ``tests/compat/programs/mapper_*.py``."""
+"""Features of our statements that scylla-driver's do not have; the rest is in ``tests/compat/programs/mapper_*.py``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def column(kind: Any) -> Any:
     return kind
 
 
-def test_names_are_quoted_whatever_they_are() -> None:
+def test_names_that_contain_quotes_are_quoted() -> None:
     assert str(AssignmentClause('quo"ted', 5)) == '"quo""ted" = %(None)s'
     assert str(SelectStatement("t", fields=['a"b'])) == 'SELECT "a""b" FROM t'
 
@@ -71,7 +71,7 @@ def test_keys_without_an_order() -> None:
     assert MapDeleteClause("f", {}, {"b": 1, 2: 3}).get_context_size() == 2
 
 
-def test_keys_are_removed_whatever_holds_them() -> None:
+def test_map_keys_given_as_a_set_are_removed() -> None:
     clause = MapUpdateClause("m", {"a", "b"}, "remove")
     context: dict[str, Any] = {}
     clause.set_context_id(0)
@@ -79,7 +79,7 @@ def test_keys_are_removed_whatever_holds_them() -> None:
     assert (str(clause), context) == ('"m" = "m" - %(0)s', {"0": {"a", "b"}})
 
 
-def test_what_changes_nothing_is_left_out() -> None:
+def test_assignments_that_change_nothing_are_left_out() -> None:
     unchanged = SetUpdateClause("s", {1}, previous={1})
     statement = UpdateStatement("t", assignments=[unchanged, AssignmentClause("x", 1), unchanged], where=[WHERE])
     assert str(statement) == 'UPDATE t SET "x" = %(1)s WHERE "k" = %(0)s'
@@ -158,7 +158,7 @@ def test_a_duration_counts_from_now() -> None:
 
 
 @pytest.mark.parametrize("timestamp", ["5", 1.5, dt.date(2024, 1, 1)])
-def test_what_no_timestamp_is(timestamp: Any) -> None:
+def test_invalid_timestamps_are_refused(timestamp: Any) -> None:
     with pytest.raises(TypeError, match=r"invalid timestamp: .*: expected a datetime, a timedelta or an int of micro"):
         str(InsertStatement("t", [AssignmentClause("a", 1)], timestamp=timestamp))
 
@@ -166,7 +166,7 @@ def test_what_no_timestamp_is(timestamp: Any) -> None:
 # errors
 
 
-def test_errors_say_what_was_given() -> None:
+def test_errors_name_the_given_value() -> None:
     with pytest.raises(ValidationError, match="datetime instance is required, not 5"):
         MinTimeUUID(5)  # type: ignore[arg-type]
     with pytest.raises(QueryOperatorException, match="cql symbol is None of BaseQueryOperator"):

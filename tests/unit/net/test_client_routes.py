@@ -77,7 +77,7 @@ def test_the_factory() -> None:
             factory.create(broken)
 
 
-def test_what_is_given() -> None:
+def test_client_routes_config_and_proxy_arguments() -> None:
     proxy = ClientRouteProxy("one", "10.0.0.1")
     config = ClientRoutesConfig([proxy])
     assert config.proxies == (proxy,) and not config.advanced_shard_awareness

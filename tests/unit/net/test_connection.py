@@ -1,4 +1,4 @@
-"""An open connection: requests, failures, keyspaces, events, and what malformed answers do."""
+"""An open connection: requests, failures, keyspaces, events, and the effects of malformed answers."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_server_errors_become_the_users(net: Net) -> None:
 
 
 def test_no_answer_in_time(net: Net) -> None:
-    """The stream stays taken until the late answer, which nobody else gets."""
+    """The stream stays taken until the late answer, which no other request gets."""
     late: list[wire.Envelope] = []
 
     def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
@@ -348,7 +348,7 @@ def test_an_unreadable_answer_to_use_closes_the_connection(net: Net, opcode: int
 
 
 def test_an_answer_that_sets_a_keyspace_and_is_cut_short(net: Net) -> None:
-    """Also if it is not known what was asked."""
+    """Also if the request that it answers is not known."""
     net.script = lambda connection, request: (
         request.opcode == wire.QUERY and (connection.answer(request, wire.RESULT, wire.int32(3) + b"\0") or True)
     )
@@ -384,7 +384,7 @@ def test_malformed_events_cost_themselves(net: Net, body: bytes, caplog: pytest.
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 def test_whole_bodies_of_noise(net: Net, version: int) -> None:
-    """Whatever they hold, and whatever their header says of them: the connection goes on."""
+    """The connection goes on after bodies of any content, with any header."""
     random = Random(version)
 
     def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
@@ -413,7 +413,7 @@ def test_whole_bodies_of_noise(net: Net, version: int) -> None:
 
 
 @pytest.mark.parametrize("stream", [5, 3000])
-def test_answers_to_nobody_close_the_connection(net: Net, stream: int) -> None:
+def test_answers_on_unused_streams_close_the_connection(net: Net, stream: int) -> None:
     closed = Call()
     connection = net.connect(callbacks={"on_closed": closed})
     net.peer.send(wire.RESULT, wire.int32(1), stream)
@@ -516,7 +516,7 @@ def test_a_use_from_the_callback_of_a_use(net: Net) -> None:
 
 @pytest.mark.parametrize("answer", ["none", "server error", "another result", "malformed"])
 def test_a_use_that_ends_unclearly_closes_the_connection(net: Net, answer: str) -> None:
-    """Or requests would run in a keyspace that nobody knows."""
+    """Otherwise requests would run in an unknown keyspace."""
 
     def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
         if request.opcode != wire.QUERY:

@@ -129,7 +129,7 @@ def test_numeric_addresses_need_no_look_up(monkeypatch: pytest.MonkeyPatch) -> N
     assert socket_addresses(UnixSocketEndPoint("/run/cql")) == [(socket.AF_UNIX, "/run/cql")]
 
 
-def test_who_needs_a_look_up() -> None:
+def test_names_sni_and_custom_endpoints_need_a_look_up() -> None:
     class Mine(DefaultEndPoint):
         pass
 
@@ -178,7 +178,7 @@ def test_unknown_names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Placed(DefaultEndPointFactory):
-    """Says where the cluster is, and makes what ours makes."""
+    """Overrides ``configure`` alone, and makes the end points of our factory."""
 
     def configure(self, cluster: Any) -> Any:
         return super().configure(cluster)
@@ -216,6 +216,6 @@ class Translating:
         (Own(), None, True),
     ],
 )
-def test_who_makes_the_end_point_of_the_node_that_was_asked(factory: Any, translator: Any, expected: bool) -> None:
+def test_makes_local_endpoint_by_factory_and_translator(factory: Any, translator: Any, expected: bool) -> None:
     factory.configure(SimpleNamespace(address_translator=translator))
     assert factory.makes_local is expected

@@ -60,7 +60,7 @@ def set_keyspace(name: str) -> Any:
 
 
 class Talk:
-    """Drives a handshake with answers, and keeps what it asked for."""
+    """Drives a handshake with answers, and keeps its requests."""
 
     def __init__(self, options: ConnectionOptions, version: int, answers: Iterable[Any]) -> None:
         self.asked: list[Any] = []
@@ -141,7 +141,7 @@ def test_compression_the_server_lacks() -> None:
         Talk(ConnectionOptions(compression="zstd"), 4, [answer])
 
 
-def test_what_the_application_says() -> None:
+def test_startup_has_the_application_info_and_options() -> None:
     options = PLAIN.replace(
         application_info=ApplicationInfo("shop", "1.2", "c-7"),
         startup_options={"SESSION_ID": "s", "DRIVER_NAME": "renamed"},

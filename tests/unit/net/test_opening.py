@@ -40,13 +40,13 @@ def reactor(request: pytest.FixtureRequest, no_leaks: None) -> Iterator[Reactor]
 
 @pytest.fixture
 def closed_port() -> Iterator[int]:
-    """Nobody listens there, nor will while the test runs."""
+    """No server listens on this port while the test runs."""
     with socket.socket() as sock:
         sock.bind(("0.0.0.0", 0))
         yield int(sock.getsockname()[1])
 
 
-# ---- what is negotiated
+# ---- negotiation
 
 
 @pytest.mark.parametrize("compression", [False, "lz4"])
@@ -84,7 +84,7 @@ def test_every_version(reactor: Reactor, version: int, compression: bool | str) 
         ((3, 4), (), {}, 4, 4),
     ],
 )
-def test_what_is_asked_for_and_what_the_server_shows(
+def test_negotiated_version_follows_options_and_server_versions(
     reactor: Reactor,
     spoken: tuple[int, ...],
     listed: tuple[int, ...],
@@ -184,7 +184,7 @@ def test_a_server_that_answers_in_an_old_format(reactor: Reactor) -> None:
         assert "response of protocol version 2; the oldest supported version is 3" in str(error)
 
 
-def test_what_the_server_sees(reactor: Reactor) -> None:
+def test_startup_names_the_driver_and_its_options(reactor: Reactor) -> None:
     with ScriptedServer() as server:
         connect(reactor, server, startup_options={"SESSION_ID": "s"}, compression="lz4")
         startup = server.connections[0].startup
@@ -289,7 +289,7 @@ def test_an_address_that_swallows_packets(reactor: Reactor) -> None:
         assert isinstance(error, errors.OperationTimedOut | TimeoutError)
 
 
-def test_a_server_that_closes_whatever_one_says(reactor: Reactor) -> None:
+def test_a_server_that_closes_on_every_version_fails_with_a_hint(reactor: Reactor) -> None:
     with ScriptedServer(lambda connection, request: connection.close() or True) as server:
         error = fails(reactor, server)
         assert isinstance(error, errors.ConnectionShutdown)

@@ -1,4 +1,4 @@
-"""The end of an opening: told exactly once, by whoever cancels, waits, or stops the reactor."""
+"""The end of an opening is reported exactly once: after a cancel, a wait, or a stop of the reactor."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Slow(EndPoint):
 
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_the_reactor_stops_during_a_look_up(no_leaks: None, cancelled: bool) -> None:
-    """Whoever waits is told, once."""
+    """The waiter is told, once."""
     reactor = made_reactor()
     endpoint = Slow()
     outcome: list[Any] = []
@@ -162,7 +162,7 @@ class Closable:
         self.closed = True
 
 
-def test_nobody_waits_any_more_for_a_connection() -> None:
+def test_a_connection_after_the_wait_timed_out_is_closed() -> None:
     """One that comes late is closed."""
     awaited, connection = Awaited(), Closable()
     with pytest.raises(errors.OperationTimedOut):
@@ -179,7 +179,7 @@ def test_a_connection_at_the_last_moment() -> None:
 
 
 def test_a_wait_that_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while the connection comes: nobody has it."""
+    """Ctrl-C while the connection comes: no caller has it, so it is closed."""
     awaited, connection = Awaited(), Closable()
     opening = Late(awaited, connection)
 

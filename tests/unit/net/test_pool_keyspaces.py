@@ -41,8 +41,8 @@ def test_set_keyspace(net: Net) -> None:
 
 @pytest.mark.parametrize("answer", ["refused", "none"])
 def test_set_keyspace_fails(net: Net, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    """The connection could only be used in the keyspace of before, or in nobody knows which: it goes, and one comes
-    back when the keyspace can be used."""
+    """The connection is still in the previous keyspace, or in an unknown one: the pool closes it, and opens another
+    when the keyspace can be used."""
     usable = threading.Event()
 
     def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
@@ -70,7 +70,7 @@ def test_set_keyspace_fails(net: Net, monkeypatch: pytest.MonkeyPatch, answer: s
 
 
 def test_set_keyspace_from_many_threads(net: Net) -> None:
-    """Whatever came last: the connection uses the pool's keyspace in the end."""
+    """The connection uses the pool's keyspace in the end, whichever call is last."""
     pool = net.open()
     names = [f"k{number}" for number in range(8)]
     ready = threading.Barrier(len(names))

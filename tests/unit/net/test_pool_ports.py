@@ -115,7 +115,7 @@ def test_the_port_at_the_end_of_a_client_route(net: Net) -> None:
 
 
 def test_a_translated_port_is_noticed(net: Net, caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever came to another shard than it was to is used there."""
+    """A connection that came to another shard than intended is used there."""
     net.server.port_shift = 1
     net.server.choose = iter([0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]).__next__
     pool = net.open_all()
@@ -147,7 +147,7 @@ def test_a_block_ends(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
     now, on_the_wall = time.monotonic(), time.time()
     pool.disable_advanced_shard_aware(100)
     monkeypatch.setattr(pool_module, "monotonic", lambda: now + 101)
-    monkeypatch.setattr(pool_module, "time", lambda: on_the_wall - 3600)  # somebody has set it back
+    monkeypatch.setattr(pool_module, "time", lambda: on_the_wall - 3600)  # the clock was set back
     lose(pool, 2)
     eventually(lambda: covered(pool, 4))
     assert len(net.server.aware.connections) == came + 1

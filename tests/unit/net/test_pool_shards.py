@@ -1,4 +1,4 @@
-"""The pool of a host with shards: a connection for each, by whatever way; losing, replacing, resharding, closing."""
+"""The pool of a host with shards: a connection for each, by either port; losing, replacing, resharding, closing."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_every_shard_gets_its_connection(net: Net) -> None:
 
 
 def test_the_first_connection_is_enough(net: Net) -> None:
-    """Nobody waits for the others, and any shard's requests go to it until they are there."""
+    """No caller waits for the others, and any shard's requests go to it until they are there."""
     release = threading.Event()
 
     def script(connection: ScriptedConnection, request: wire.Envelope) -> None:
@@ -211,7 +211,7 @@ def test_a_host_that_is_gone_is_asked_by_one_at_a_time(net: Net) -> None:
     eventually(lambda: covered(pool, 4))
 
 
-def test_who_was_put_off_is_not_when_the_host_comes_back(net: Net) -> None:
+def test_put_off_shards_are_opened_when_the_host_comes_back(net: Net) -> None:
     back = threading.Event()
     net.delays = (NEVER,)
     net.server.refuses = lambda shard: shard == 2
@@ -272,7 +272,7 @@ def test_a_host_that_says_something_else_every_time(net: Net) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_whatever_happens_all_shards_are_covered_in_the_end(net: Net, seed: int) -> None:
+def test_all_shards_are_covered_after_random_faults(net: Net, seed: int) -> None:
     """Connections and whole nodes come and go while threads pick: nothing else than a missing connection is wrong, and
     nothing is left over."""
     chance = random.Random(seed)

@@ -1,4 +1,4 @@
-"""What servers say of their shards, which local port leads to which shard, and the native picking."""
+"""Sharding options that servers report, the shard of a local port, and the native picking."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def info(shards: int, ignore_msb: int = 12) -> ShardingInfo:
 # ---- SUPPORTED
 
 
-def test_what_a_server_says() -> None:
+def test_parse_sharding_reads_supported_options() -> None:
     shard, found = parse_sharding(SUPPORTED)
     assert shard == 3 and found is not None
     assert (found.shards_count, found.sharding_ignore_msb) == (12, 12)
@@ -121,7 +121,7 @@ def test_pick_where_some_are_missing() -> None:
     assert ShardPicker(info(2), [None, None]).pick() is None
 
 
-def test_pick_what() -> None:
+def test_shard_picker_refuses_invalid_arguments() -> None:
     with pytest.raises(ValueError, match="got 3 for 4 shards"):
         ShardPicker(info(4), "abc")
     with pytest.raises(TypeError):

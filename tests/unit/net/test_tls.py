@@ -170,7 +170,7 @@ class Closing:
 def test_the_peer_is_told_why_it_ends(
     certificates: Certificates, strangers: Certificates, version: ssl.TLSVersion, trusted: bool
 ) -> None:
-    """In order, although there was unread input; or by the alert about what is wrong with its certificate."""
+    """In order, although there was unread input; or by the alert about its invalid certificate."""
     context = server_context(certificates if trusted else strangers)
     context.maximum_version = version
     reader = Reader(context)
@@ -225,7 +225,7 @@ def test_damaged_records(certificates: Certificates) -> None:
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_what_came_before_a_damaged_record_is_delivered(certificates: Certificates, version: ssl.TLSVersion) -> None:
+def test_records_before_a_damaged_record_are_delivered(certificates: Certificates, version: ssl.TLSVersion) -> None:
     context = server_context(certificates)
     context.maximum_version = version
     client, peer = TlsFilter(certificates.context(), ENDPOINT), Peer(context)
@@ -432,7 +432,7 @@ def test_cache_lifetimes() -> None:
     assert cache.get("a") == 1
 
 
-def test_cache_keeps_what_others_renewed() -> None:
+def test_session_cache_keeps_sessions_renewed_by_others() -> None:
     cache = SSLSessionCache()
     cache.set("a", "first")
     cache.set("a", "second", offered="first")

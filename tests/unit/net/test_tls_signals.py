@@ -15,11 +15,11 @@ from tests.unit.core.transport_client import running_reactor
 from tests.unit.net.test_tls import Peer, server_context
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
-NO_BYTE = b"\xa5"  # what the place of a record's first byte has before that is read
+NO_BYTE = b"\xa5"  # the value at the place of a record's first byte before that byte is read
 
 
 class Alarm(Exception):
-    """What the handler raises."""
+    """The exception that the handler raises."""
 
 
 class Interrupted:
@@ -49,7 +49,7 @@ class Interrupted:
 
 
 class Interruptible:
-    """What TlsRecords makes of it."""
+    """An SSL object whose engine is interrupted, as TlsRecords uses it."""
 
     def __init__(self, tls: ssl.SSLObject) -> None:
         self._sslobj = Interrupted(tls)
@@ -148,7 +148,7 @@ def test_records_are_opened_once(client: Client, peer: Peer) -> None:
     assert client.engine.calls == before + 4
 
 
-def test_nobody_knows_what_was_read(client: Client, peer: Peer, reactor: Reactor) -> None:
+def test_a_signal_during_an_ambiguous_read_fails_the_connection(client: Client, peer: Peer, reactor: Reactor) -> None:
     """A record of a single byte, which is the one that was in its place before: it may have had none as well."""
     assert client.receive(peer.say(NO_BYTE)) == (NO_BYTE, b"", None)
     client.engine.handler = alarm

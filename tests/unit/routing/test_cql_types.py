@@ -50,7 +50,7 @@ def test_types(text: str, expected: CqlType) -> None:
         *("address<int>", '"x', "a-b"),
     ],
 )
-def test_what_is_no_type(text: str) -> None:
+def test_invalid_cql_types_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a CQL type"):
         parse_cql_type(text)
     assert user_types_in(text) == []
@@ -87,7 +87,7 @@ def spelled(tree: CqlType) -> str:
 
 
 @given(trees)
-def test_what_is_spelled_is_read_back(tree: CqlType) -> None:
+def test_spelled_types_are_parsed_to_the_same_tree(tree: CqlType) -> None:
     assert parse_cql_type(spelled(tree)) == tree
 
 

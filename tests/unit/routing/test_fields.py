@@ -1,4 +1,4 @@
-"""What requests read of objects of the upper layers, as fields."""
+"""Fields of objects of the upper layers that requests read."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_no_class_hides_a_field() -> None:
                 assert not hidden, (base, hidden)
 
 
-def test_a_profile_counts_what_is_set() -> None:
+def test_profile_version_and_resolved_options_follow_changes() -> None:
     profile = ExecutionProfile()
     before = profile._version
     profile.request_timeout = 3.0
@@ -75,7 +75,7 @@ def test_a_profile_counts_what_is_set() -> None:
     assert other.resolved().request_timeout == 4.0 and profile.resolved().request_timeout == 3.0
 
 
-def test_what_is_compiled_is_not_copied() -> None:
+def test_copies_of_a_compiled_cache_are_empty() -> None:
     cache = CompiledCache()
     cache.fast_path, cache.others[1, 2] = "lane", "compiled"
     for made in (copy.copy(cache), copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):

@@ -1,4 +1,4 @@
-"""Host: identity, state, and what it refuses."""
+"""Host: identity, state, and arguments that it refuses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Judge(ConvictionPolicy):
         self.failures = 0
 
 
-def test_what_a_host_is() -> None:
+def test_host_attributes() -> None:
     host = Host(DefaultEndPoint("10.0.0.1", 9043), SimpleConvictionPolicy, "dc1", "r1", UUID(int=7))
     assert (host.address, host.endpoint.port) == ("10.0.0.1", 9043)
     assert (host.datacenter, host.rack, host.host_id) == ("dc1", "r1", UUID(int=7))
@@ -109,7 +109,7 @@ def test_a_program_may_hold_the_lock_while_it_swaps_the_handler() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
-def test_a_forked_child_swaps_the_handler_whatever_its_parent_was_doing() -> None:
+def test_reconnection_handler_is_swapped_in_a_child_forked_while_locked() -> None:
     host = Host("10.0.0.1", SimpleConvictionPolicy)
     held, release = threading.Event(), threading.Event()
 
@@ -131,7 +131,7 @@ def test_a_forked_child_swaps_the_handler_whatever_its_parent_was_doing() -> Non
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_what_is_needed() -> None:
+def test_host_requires_endpoint_and_conviction_policy() -> None:
     with pytest.raises(ValueError, match="endpoint"):
         Host(None, SimpleConvictionPolicy)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="conviction_policy_factory"):

@@ -1,4 +1,4 @@
-"""Latency awareness: what is measured, and what it decides. Time is what the tests say."""
+"""Latency awareness: the measurements, and the decisions based on them. The tests set the clock."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class TestChoosing:
         assert set(counts) == set(hosts)
 
 
-def test_what_was_slow_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_hosts_are_tried_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     hosts, metadata, router = scene(LatencyAwarePolicy(TokenAwarePolicy(RoundRobinPolicy()), 1.0))
     policy = router.latency_aware
     assert policy is not None

@@ -178,7 +178,7 @@ def test_without_a_contact_point_that_is_somewhere_the_first_node_decides(points
     assert policy.local_dc == "dc2"
 
 
-def test_a_plan_sees_what_changes_in_a_tier_before_it_is_reached() -> None:
+def test_a_plan_sees_changes_of_a_tier_before_it_is_reached() -> None:
     local, remote = two_dcs()
     policy = populated(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=9), [*local, *remote])
     hosts = policy.make_query_plan()

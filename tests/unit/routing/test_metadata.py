@@ -110,7 +110,7 @@ def test_rebuild_token_map() -> None:
     assert metadata.token_map.get_replicas("ks", metadata.token_map.token_class(5)) == []
 
 
-def test_replacing_the_topology_tells_what_changed() -> None:
+def test_replacing_the_topology_returns_added_and_removed_hosts() -> None:
     first, second, third = (make_host(number) for number in (1, 2, 3))
     metadata = Metadata()
     change = metadata.replace_topology([first, second], MURMUR3, {first: ["1"]})

@@ -101,11 +101,11 @@ def test_unavailable() -> None:
     ],
     ids=repr,
 )
-def test_what_may_have_been_executed_is_sent_again_only_if_idempotent(error: BaseException) -> None:
+def test_possibly_executed_requests_are_resent_only_if_idempotent(error: BaseException) -> None:
     for policy in (RetryPolicy(), NeverRetryPolicy()):
         for query in (PLAIN, "SELECT"):
             assert policy.on_request_error(query, QUORUM, error, 0) == (RETHROW, None)
-        for query in (IDEMPOTENT, None):  # None: a program asks what is done with what may be sent again
+        for query in (IDEMPOTENT, None):  # None: a program asks for the decision about a request that may be resent
             assert policy.on_request_error(query, QUORUM, error, 5) == (NEXT, None)
         assert decide(policy, None, QUORUM, error, 0) in (None, Decision(RETHROW))  # the driver does not ask so
 
@@ -120,7 +120,7 @@ def test_what_may_have_been_executed_is_sent_again_only_if_idempotent(error: Bas
     ],
     ids=repr,
 )
-def test_what_was_not_executed_goes_to_the_next_host(error: BaseException) -> None:
+def test_requests_not_executed_go_to_the_next_host(error: BaseException) -> None:
     assert RetryPolicy().on_request_error(PLAIN, QUORUM, error, 0) == (NEXT, None)
 
 

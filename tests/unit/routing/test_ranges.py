@@ -45,14 +45,14 @@ def test_a_split_covers_it_exactly_in_equal_parts(whole: TokenRange, n: int) -> 
 
 
 @given(RANGES, RANGES, TOKENS)
-def test_what_two_have_in_common(one: TokenRange, other: TokenRange, token: int) -> None:
+def test_intersect_contains_the_common_tokens(one: TokenRange, other: TokenRange, token: int) -> None:
     common = one.intersect(other)
     assert common == other.intersect(one)
     assert (common is not None and common.contains(token)) == (one.contains(token) and other.contains(token))
 
 
 @given(RANGES, st.lists(RANGES, max_size=6), TOKENS)
-def test_what_is_left(one: TokenRange, others: list[TokenRange], token: int) -> None:
+def test_subtract_leaves_the_uncovered_tokens(one: TokenRange, others: list[TokenRange], token: int) -> None:
     left = one.subtract(others)
     inside = [part for other in others if (part := one.intersect(other)) is not None]
     assert is_exact(sorted([*left, *merge_ranges(inside)]), one)

@@ -1,4 +1,4 @@
-"""Replica placement against an independent reference, and what strategies say of themselves."""
+"""Replica placement against an independent reference, and the names, equality and texts of strategies."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_transient_replicas_are_not_routed_to() -> None:
     assert [host.address for host in metadata.state.replicas("network", 1)] == ["10.0.0.1", "10.0.0.2"]
 
 
-def test_hosts_without_location_are_placed_by_nobody_but_simple() -> None:
+def test_hosts_without_location_are_placed_by_simple_strategy_only() -> None:
     host = make_host(1, None, None)
     metadata = make_metadata(
         {host: [1]},
@@ -160,7 +160,7 @@ def test_hosts_without_location_are_placed_by_nobody_but_simple() -> None:
         {"class": "NetworkTopologyStrategy", "dc1": "['r1', 'r2']"},
     ],
 )
-def test_what_cannot_be_routed_by_is_no_error(replication: dict[str, str]) -> None:
+def test_unusable_replication_options_give_no_replicas(replication: dict[str, str]) -> None:
     metadata = make_metadata({make_host(1): [1]}, ks=replication)
     assert metadata.state.replica_map("ks") is None
     assert metadata.state.replicas("ks", 1) == ()
@@ -245,7 +245,7 @@ def test_strategies_are_made_by_name() -> None:
     assert unknown == create("Another", {"a": "b"}) != create("Another", {})
 
 
-def test_strategies_compare_by_what_they_do() -> None:
+def test_strategies_compare_by_their_placement() -> None:
     assert SimpleStrategy({"replication_factor": "3"}) == SimpleStrategy({"replication_factor": 3})
     assert SimpleStrategy({"replication_factor": "3"}) != SimpleStrategy({"replication_factor": "3/1"})
     assert NetworkTopologyStrategy({"a": 1, "b": 2}) == NetworkTopologyStrategy({"b": "2", "a": "1"})

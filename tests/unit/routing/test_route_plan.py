@@ -1,4 +1,4 @@
-"""Native route plans: the shard of a tablet, what comes before the ring, what is noticed on the way."""
+"""Native route plans: the shard of a tablet, hosts that come before the ring, changes noticed on the way."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ class TestChanges:
         banned.clear()
         assert {pick(5) for _ in range(60)} == {Target(hosts[2], 7), Target(hosts[3], 8)}
 
-    def test_what_a_predicate_raises_is_raised(self) -> None:
+    def test_exceptions_of_a_host_filter_predicate_are_raised(self) -> None:
         def predicate(host: Host) -> bool:
             raise LookupError(host.address)
 
@@ -246,8 +246,8 @@ class TestChanges:
                 pick(token)
 
     def test_picks_while_everything_changes(self) -> None:
-        """Whatever happens beside it, a pick is a host that stays, or one that came and went; its shard is the one that
-        some tablet said."""
+        """During any change a pick is a host that stays, or one that came and went; its shard is one that a tablet
+        named."""
         hosts, metadata = cluster_of(8)
         policy = populated(TokenAwarePolicy(RackAwareRoundRobinPolicy("dc1", "r1", 1)), hosts[:1], metadata)
         router, over, wrong = router_of(policy), threading.Event(), []
@@ -283,7 +283,7 @@ class TestChanges:
 
 
 class TestParts:
-    """What a wrong use of the native classes comes to."""
+    """Errors on wrong use of the native classes."""
 
     def test_hosts(self) -> None:
         count = Count()

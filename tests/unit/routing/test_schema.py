@@ -1,4 +1,4 @@
-"""The schema: which queries read it, and what real servers' rows mean."""
+"""The schema: the queries that read it, and the parsing of real servers' rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.unit.routing.schemas import TRAITS, Rows, answer, read, scylla_rows
 
 @pytest.fixture(params=["5_0", "4_1"])
 def rows(request: pytest.FixtureRequest) -> Rows:
-    """What a real server's schema tables have."""
+    """The rows of a real server's schema tables."""
     return recorded(request.param)
 
 

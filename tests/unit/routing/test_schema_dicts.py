@@ -1,4 +1,4 @@
-"""Dicts of keyspaces that a program holds follow what is read later, and can be gone through all the while."""
+"""Dicts of keyspaces that a program holds follow later schema reads, and can be iterated meanwhile."""
 
 from __future__ import annotations
 
@@ -123,8 +123,8 @@ def test_the_dict_of_keyspaces_follows_until_everything_is_read_again(metadata: 
     assert keyspaces is not metadata.keyspaces and keyspaces.keys() == metadata.keyspaces.keys()
 
 
-def test_changes_while_somebody_goes_through(metadata: Metadata, rows: Rows) -> None:
-    """Each way to go through a dict ends with what it began with."""
+def test_schema_changes_do_not_affect_iterations_under_way(metadata: Metadata, rows: Rows) -> None:
+    """Each iteration of a dict ends with the entries that it began with."""
     tables = metadata.keyspaces["rich"].tables
     before = dict(tables)
     ways = [iter(tables), iter(tables.keys()), iter(tables.values()), iter(tables.items()), reversed(tables)]
@@ -184,7 +184,7 @@ def test_a_program_may_write_into_it(metadata: Metadata, rows: Rows) -> None:
     assert "made" not in metadata.keyspaces and "made" not in fresh.tables and fresh.functions and own == {}
 
 
-def test_nobody_misses_what_stays(metadata: Metadata, rows: Rows) -> None:
+def test_concurrent_readers_never_miss_unchanged_tables(metadata: Metadata, rows: Rows) -> None:
     """Threads look up, go through and print while a table comes and goes."""
     rich = metadata.keyspaces["rich"]
     tables = rich.tables

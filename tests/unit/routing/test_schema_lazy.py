@@ -1,4 +1,4 @@
-"""What is in a keyspace is parsed when it is first asked for: not before, once, and the same for everybody."""
+"""The contents of a keyspace are parsed on first access: not before, once, and the same for all callers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_only_keyspaces_are_parsed_at_first() -> None:
     assert rows["columns"].read == rows["tables"].read == 1
 
 
-def test_what_was_parsed_stays() -> None:
+def test_parsed_parts_of_a_keyspace_are_kept() -> None:
     keyspace = read(dict(recorded("5_0"))).keyspaces["rich"]
     for name in CONTENTS:
         part = getattr(keyspace, name)
@@ -102,7 +102,7 @@ def test_a_copy_has_everything(again: Callable[[KeyspaceMetadata], KeyspaceMetad
     assert again(read(dict(rows)).keyspaces["rich"]).export_as_string() == expected
 
 
-def test_a_change_of_settings_keeps_what_was_not_parsed_yet() -> None:
+def test_keyspace_settings_change_keeps_unparsed_rows() -> None:
     rows = {name: Watched(found) for name, found in recorded("5_0").items()}
     metadata = read(dict(rows))
     before = metadata.keyspaces["rich"]

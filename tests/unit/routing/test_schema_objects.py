@@ -1,4 +1,4 @@
-"""Keyspaces, tables and views that a program holds stay as they were read; what they are found in follows."""
+"""Keyspaces, tables and views that a program holds stay as they were read; the mappings of them follow changes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_an_altered_table_is_another_object(metadata: Metadata, rows: Rows) -> N
 
 @pytest.mark.parametrize("target", [SIMPLE, EVERYTHING], ids=["alone", "everything"])
 def test_a_table_that_was_created_again(metadata: Metadata, rows: Rows, target: SchemaTarget) -> None:
-    """Though nobody saw that it was dropped in between."""
+    """Though no refresh saw that it was dropped in between."""
     table = metadata.keyspaces["rich"].tables["simple"]
     before = table.export_as_string()
     views = dict(table.views)
@@ -95,7 +95,7 @@ def test_a_table_that_was_created_again(metadata: Metadata, rows: Rows, target: 
     assert table.export_as_string() == before and table.views == views
 
 
-def test_what_is_created_and_dropped_is_seen(metadata: Metadata, rows: Rows) -> None:
+def test_created_and_dropped_objects_are_seen_in_held_keyspaces(metadata: Metadata, rows: Rows) -> None:
     keyspace = metadata.keyspaces["rich"]
     table, view, base = keyspace.tables["simple"], keyspace.views["by_value"], keyspace.tables["Select"]
     before = table.export_as_string()
@@ -168,7 +168,7 @@ def test_everything_read_again_is_new(metadata: Metadata, rows: Rows) -> None:
     assert "fresh" in fresh.tables["simple"].columns
 
 
-def test_former_objects_go_when_nobody_holds_them(metadata: Metadata, rows: Rows) -> None:
+def test_former_objects_are_freed_without_references(metadata: Metadata, rows: Rows) -> None:
     former: list[weakref.ref[Any]] = []
     for target, found in [(EVERYTHING, rows), (SIMPLE, only(rows, SIMPLE)), (SchemaTarget.of_keyspace("rich"), rows)]:
         for _ in range(5):
@@ -204,7 +204,7 @@ def test_copies_follow_nothing(metadata: Metadata, rows: Rows) -> None:
     assert all("address" in one.user_types for one in copied)
 
 
-def test_what_cannot_be_understood_leaves_what_is_held(metadata: Metadata, rows: Rows, caplog: Any) -> None:
+def test_invalid_schema_rows_leave_held_objects_unchanged(metadata: Metadata, rows: Rows, caplog: Any) -> None:
     keyspace = metadata.keyspaces["rich"]
     table = keyspace.tables["simple"]
     before, others = table.export_as_string(), set(keyspace.tables) - {"simple"}
@@ -219,7 +219,7 @@ def test_what_cannot_be_understood_leaves_what_is_held(metadata: Metadata, rows:
 
 
 class Pausing(list[Any]):
-    """Rows that somebody goes through who stops in between, until told."""
+    """Rows whose iteration blocks until it is told to go on."""
 
     def __init__(self, rows: Any) -> None:
         super().__init__(rows)
@@ -231,7 +231,7 @@ class Pausing(list[Any]):
         return super().__iter__()
 
 
-def test_who_looks_first_while_settings_change(rows: Rows) -> None:
+def test_first_access_to_tables_during_a_keyspace_change(rows: Rows) -> None:
     """The keyspace before the change and the one after it have the same tables."""
     pausing = Pausing(rows["types"])
     metadata = read({**rows, "types": pausing})

@@ -22,7 +22,7 @@ from tests.unit.routing.schemas import Rows, read, scylla_rows
 
 @pytest.fixture(params=["5_0", "4_1"])
 def rows(request: pytest.FixtureRequest) -> Rows:
-    """What a real server's schema tables have."""
+    """The rows of a real server's schema tables."""
     return recorded(request.param)
 
 
@@ -136,7 +136,7 @@ def test_functions_of_other_servers() -> None:
     )
 
 
-def test_extensions_print_what_they_add() -> None:
+def test_registered_extensions_add_their_cql_to_the_export() -> None:
     class Cdc(RegisteredTableExtension):
         name = "cdc"
 

@@ -1,4 +1,4 @@
-"""Suspects: hosts that are up and silent just now go last, whatever makes the plan."""
+"""Suspects: hosts that are up and silent just now go last in the plans of every policy."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_where_all_are_suspects_none_is(policy: str) -> None:
     assert sorted(lab.plan(150)) == lab.hosts
 
 
-def test_the_others_share_what_a_suspect_would_get() -> None:
+def test_other_hosts_share_the_requests_of_a_suspect() -> None:
     lab = Lab(RoundRobinPolicy())
     lab.hosts[1].is_suspect = True
     found = Counter(lab.first(None) for _ in range(480))

@@ -1,4 +1,4 @@
-"""Tablets are forgotten when what they are of is gone or another, and only then."""
+"""Tablets are forgotten when their table is dropped or replaced, and only then."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ VIEW_ROW = {
 
 
 def schema(**instead: list[dict[str, Any]]) -> Rows:
-    """What servers say at first, with *instead* in place of a part of it."""
+    """The schema rows of servers at first, with *instead* in place of a part of them."""
     tables = [table("ks", "t", 1), table("ks", "u", 2), table("another", "t", 3)]
     columns = [column("ks", "t"), column("ks", "u"), column("ks", "by_value"), column("another", "t")]
     return {
@@ -114,14 +114,14 @@ NOTHING: Rows = {}
         (SchemaTarget.of_table("unknown", "t"), NOTHING, set()),
     ],
 )
-def test_what_the_schema_says(
+def test_schema_changes_drop_tablets_of_changed_tables(
     metadata: Metadata, target: SchemaTarget, rows: Rows, forgotten: set[tuple[str, str]]
 ) -> None:
     metadata.apply_schema(target, rows)
     assert known(metadata) == ALL - forgotten
 
 
-def test_what_is_read_twice_is_forgotten_once(metadata: Metadata) -> None:
+def test_schema_change_read_twice_drops_tablets_once(metadata: Metadata) -> None:
     """The event about a change of ours may come after its answer."""
     for target, rows in ((T, only(ALTERED, "ks", "t")), (EVERYTHING, ALTERED)):
         metadata.apply_schema(target, rows)
@@ -130,7 +130,7 @@ def test_what_is_read_twice_is_forgotten_once(metadata: Metadata) -> None:
         assert ("ks", "t") in known(metadata)
 
 
-def test_a_table_that_is_new_keeps_what_was_learned_before_it_was_read(metadata: Metadata) -> None:
+def test_new_table_keeps_tablets_learned_before_its_schema_is_read(metadata: Metadata) -> None:
     metadata.apply_schema(T._replace(dropped=True), NOTHING)
     metadata._tablets.add_tablet("ks", "t", Tablet(-100, 100, [(UUID(int=1), 0)]))
     metadata.apply_schema(T, only(RECREATED, "ks", "t"))

@@ -82,7 +82,7 @@ def test_from_row_needs_replicas() -> None:
     assert made == Tablet(0, 1, REPLICAS, 77) and made is not None and made.tablet_version == 77
 
 
-def test_a_tablet_says_what_it_is() -> None:
+def test_repr_of_a_tablet_shows_its_fields() -> None:
     tablet = Tablet(-5, 10, [("a", 1)], 3)
     assert str(tablet) == repr(tablet)
     assert repr(tablet) == "<Tablet: first_token=-5 last_token=10 replicas=(('a', 1),) tablet_version=3>"
@@ -149,7 +149,7 @@ def test_a_range_that_is_the_whole_ring() -> None:
     assert [find(tablets, token) for token in (MIN, 6, 7, 8, MAX)] == [(7, 7)] * 5
 
 
-def test_what_is_not_known() -> None:
+def test_tablets_of_unknown_tables_are_not_found() -> None:
     empty, tablets = Tablets({}), make((0, 100))
     for asked in (empty, tablets):
         for keyspace, table in (("ks", "other"), ("other", "t"), ("kst", ""), ("", "kst"), (None, "t"), ("ks", None)):
@@ -166,7 +166,7 @@ def test_tokens_that_are_no_numbers_of_64_bits() -> None:
         tablets.get_tablet_for_key("ks", "t", BytesToken(b"ordered"))
 
 
-def test_what_is_found_is_what_was_added() -> None:
+def test_lookup_by_token_gives_the_added_tablets() -> None:
     tablets = Tablets({})
     many = [(HOSTS[number % 5], number) for number in range(255)]
     given = [
@@ -284,7 +284,7 @@ def test_a_host_is_dropped() -> None:
     assert not tablets.table_has_tablets("ks", "gone")
 
 
-def test_a_handle_outlives_what_happens_to_its_table() -> None:
+def test_a_table_handle_survives_drops_of_its_tablets() -> None:
     tablets = Tablets({})
     handle = tablets.table("ks", "t")
     assert (handle.keyspace, handle.table) == ("ks", "t")
@@ -306,7 +306,7 @@ def test_numbers_of_hosts() -> None:
     assert [tablets.host_id(number) for number in numbers[:3] if number is not None] == HOSTS[:3]
 
 
-def test_what_was_found_stays_as_it_is() -> None:
+def test_found_tablets_do_not_change() -> None:
     tablets = make((0, 10))
     found, listed = tablets.get_tablet_for_key("ks", "t", 5), tablets._tablets
     tablets.add_tablet("ks", "t", Tablet(0, 10, [(HOSTS[4], 1)]))

@@ -68,7 +68,7 @@ def test_any_buffer(kind: type) -> None:
     assert learned(kind(GOOD)) == learned(GOOD)
 
 
-def test_what_is_learned_replaces_what_it_overlaps() -> None:
+def test_a_learned_tablet_replaces_those_it_overlaps() -> None:
     tablets = Tablets({})
     for first, last in ((0, 100), (100, 200), (200, 300), (50, 150)):
         assert tablets.learn("ks", "t", payload(first, last, replica_list((HOSTS[0], 1)), first))
@@ -130,7 +130,7 @@ def test_cut_anywhere() -> None:
                 learned(whole[:length])
 
 
-def test_what_is_no_payload() -> None:
+def test_learn_refuses_arguments_of_wrong_types() -> None:
     tablets = Tablets({})
     with pytest.raises(TypeError):
         tablets.learn("ks", "t", None)  # type: ignore[arg-type]

@@ -116,7 +116,7 @@ def says(process: subprocess.Popen[str], line: str) -> None:
 
 
 def finish(process: subprocess.Popen[str], typed: str = "") -> str:
-    """What it printed, after it was *typed* something. Fails if it failed, hangs, or printed an error."""
+    """The output of the process, after *typed* is sent to its input. Fails if it failed, hangs, or printed an error."""
     try:
         out, errors = process.communicate(typed, timeout=4 * PATIENCE)
     except subprocess.TimeoutExpired:
@@ -135,8 +135,8 @@ def run(servers: Servers, script: str) -> str:
 
 
 def kill(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """It, and its children; what it printed until then."""
-    if process.stdout is None or process.stdout.closed:  # it has ended, and so did whoever had its output
+    """Kill the process and its children; returns the output until then."""
+    if process.stdout is None or process.stdout.closed:  # it has ended, and so have all holders of its output
         return "", ""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -54,7 +54,7 @@ class Neighbour:
             sleep(0.001)
 
 def goes_on(neighbour, turns=50):
-    '''Whether it has as many turns while this greenlet waits for somebody else's.'''
+    '''Whether it has as many turns while this greenlet waits for another greenlet.'''
     before = neighbour.turns
     return eventually(lambda: neighbour.turns >= before + turns)
 
@@ -75,5 +75,5 @@ def start(library: str, servers: forking.Servers, script: str) -> subprocess.Pop
 
 
 def run(library: str, servers: forking.Servers, script: str) -> str:
-    """What it printed. Fails if it failed, hangs, or printed an error."""
+    """The output of the script. Fails if it failed, hangs, or printed an error."""
     return forking.finish(start(library, servers, script))

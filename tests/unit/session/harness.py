@@ -139,7 +139,7 @@ class Sent:
 
 
 class ScriptedConnection(ConnectionBase):
-    """What a request needs of :class:`cassandra.connection.Connection`."""
+    """The part of :class:`cassandra.connection.Connection` that a request needs."""
 
     def __init__(self, host: Host, protocol_version: int = 4) -> None:
         self.reactor = weakref.proxy(self)  # only its flush is called
@@ -187,7 +187,7 @@ class ScriptedConnection(ConnectionBase):
         return sent.stream
 
     def _tell_columns(self, operation: Operation, attempt: int) -> int:
-        """What the driver asks before it prepares a statement again."""
+        """Answer the query of columns that the driver sends before it prepares a statement again."""
         self.asked_for_columns += 1
         self.asking = Sent(b"", operation, attempt, None, 0)
         if self.columns is not None:
@@ -243,7 +243,7 @@ class ScriptedPool(PoolFields):
         self.keyspace_errors: list[BaseException] = []
         self.picked_tokens: list[int | None] = []
         self.full = False
-        self.told = 0  # how often somebody asked to be told of room
+        self.told = 0  # how often a request asked to be told of room
         self.lines_ended = 0
 
     @property
@@ -306,7 +306,7 @@ class ManualReactor:
         self.call_later(0.0, callback)
 
     def run(self) -> list[float]:
-        """Run what waits now; the delays of what was run."""
+        """Run the timers that wait now; returns the delays of those that ran."""
         due, self.timers = self.timers, []
         ran = [timer for timer in due if not timer.cancelled]
         for timer in ran:
@@ -364,7 +364,7 @@ class PreparedStatements(dict[bytes, Any]):
 
 @dataclass
 class FakeCluster:
-    """What a session reads of its cluster."""
+    """The attributes of its cluster that a session reads."""
 
     profile_manager: ProfileManager
     protocol_version: int = 4
@@ -460,7 +460,7 @@ class Lab:
 
 
 def routed_lab(version: int = 4, hosts: int = 1, **profile: Any) -> tuple[Lab, PreparedStatement]:
-    """A session with a built-in policy, and a statement prepared in it; what was sent for that is forgotten."""
+    """A session with a built-in policy, and a statement prepared in it; the requests sent for that are forgotten."""
     lab = Lab(hosts, version, **{"load_balancing_policy": RoundRobinPolicy(), **profile})
     lab.profile.load_balancing_policy.populate(lab.cluster, lab.hosts)
     lab.cluster.metadata.state = ClusterState(Topology(), {})

@@ -129,7 +129,7 @@ class TestAllPages:
 
         asyncio.run(main())
 
-    def test_an_error_keeps_what_was_there(self) -> None:
+    def test_all_async_keeps_fetched_rows_after_an_error(self) -> None:
         lab = Lab()
         lab[0].script = [rows(1, more=b"2"), rows(2, more=b"3"), error(0x2200), rows(3)]
 
@@ -214,7 +214,7 @@ class TestLoopsThatEnd:
             assert debug_counters()["completion_queues"] <= before + 1
         kept.clear()
 
-    def test_what_it_did_not_process_another_does(self) -> None:
+    def test_an_answer_queued_for_a_stopped_loop_is_processed_by_another(self) -> None:
         """The answer came, and was queued for a loop that then never ran again."""
         lab = Lab()
         ended = asyncio.new_event_loop()
@@ -227,7 +227,7 @@ class TestLoopsThatEnd:
         ended.close()
 
     def test_closed_with_a_task_that_waits(self) -> None:
-        """The answer comes nevertheless, and is processed when another loop comes. Asyncio says what became of the
+        """The answer comes nevertheless, and is processed when another loop comes. Asyncio reports the end of the
         task."""
         lab = Lab()
         loop = asyncio.new_event_loop()
@@ -319,7 +319,7 @@ def test_the_debug_mode_has_nothing_to_say(caplog: pytest.LogCaptureFixture, rec
         await lab.session.execute_async(QUERY)
         with pytest.raises(Exception, match="no"):
             await lab.session.execute_async(QUERY)
-        lab.session.execute_async(QUERY)  # nobody looks at it
+        lab.session.execute_async(QUERY)  # no caller reads the result
         lab[0].answer(error(0x2200))
         task = asyncio.create_task(awaited(lab.session.execute_async(QUERY)))
         await asyncio.sleep(0)

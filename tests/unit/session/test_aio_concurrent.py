@@ -144,7 +144,7 @@ def test_concurrency_is_positive(concurrency: int) -> None:
         execute_concurrent_async(Lab().session, QUERIES, concurrency)
 
 
-def test_nothing_is_sent_before_somebody_asks() -> None:
+def test_nothing_is_sent_before_results_are_requested() -> None:
     lab = Lab()
     execute_concurrent_async(lab.session, QUERIES)
     assert not lab[0].sent
@@ -178,7 +178,7 @@ class TestErrors:
     @forms
     @sources
     def test_the_first_is_raised(self, form: Any, source: Any) -> None:
-        """The rest stays unsent, what is in flight is given up."""
+        """The rest stays unsent, requests in flight are given up."""
         lab = Lab()
 
         async def main() -> None:
@@ -234,7 +234,7 @@ class TestErrors:
         assert numbers(results) == [NoHostAvailable] * 10
 
     @forms
-    def test_an_endless_source_of_what_fails_at_once(self, form: Any) -> None:
+    def test_an_endless_source_of_failing_requests_can_be_cancelled(self, form: Any) -> None:
         """The loop has its turn in between."""
         lab = Lab()
         lab.session.shutdown()
@@ -333,7 +333,7 @@ class TestPrepared:
 
     @forms
     def test_cancelled(self, form: Any) -> None:
-        """Answers that come later, or are on their way to the loop by then, reach nobody."""
+        """Answers that come later, or are on their way to the loop by then, reach no caller."""
         lab, statement = routed_lab()
 
         async def main() -> None:
@@ -374,8 +374,8 @@ class Blind(asyncio.SelectorEventLoop):
 
 class TestWindow:
     @sources
-    def test_what_is_ahead_is_limited(self, source: Any) -> None:
-        """Whoever reads slowly is not overrun, and the source may be endless."""
+    def test_requests_ahead_of_a_slow_reader_are_limited(self, source: Any) -> None:
+        """A slow reader is not overrun, and the source may be endless."""
         lab = Lab()
         drawn = 0
 
@@ -446,7 +446,7 @@ class TestLeaving:
     @forms
     @sources
     def test_cancelled(self, form: Any, source: Any) -> None:
-        """What is in flight is given up, and nothing stays behind."""
+        """Requests in flight are given up, and nothing stays behind."""
         lab = Lab()
 
         async def main() -> None:
@@ -502,7 +502,7 @@ class TestLeaving:
         assert not [str(warning.message) for warning in recwarn]
         assert {stream for stream, _, _ in lab[0].orphaned} == set(range(1, len(lab[0].sent)))
 
-    def test_others_who_wait_for_a_request_keep_it(self) -> None:
+    def test_a_cancelled_call_keeps_requests_with_other_callbacks(self) -> None:
         """A listener has a callback on each request, say."""
         lab = Lab()
         heard: list[Any] = []

@@ -30,7 +30,7 @@ async def raised_by(future: ResponseFuture) -> BaseException:
     return caught.value
 
 
-def test_it_shows_who_awaited() -> None:
+def test_traceback_shows_the_awaiting_line() -> None:
     lab = Lab()
     lab[0].script = [error(INVALID)]
 

@@ -1,4 +1,4 @@
-"""What may come with an answer beside its rows, and handlers that read answers themselves."""
+"""Payloads and other parts of an answer beside its rows, and handlers that read answers themselves."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ class TestTablets:
     @pytest.mark.parametrize(
         "features", [ProtocolFeatures(), V2, ProtocolFeatures(tablets_routing_v1=True, tablets_routing_v2=True)]
     )
-    def test_what_the_connection_did_not_negotiate_is_not_looked_at(self, features: ProtocolFeatures) -> None:
-        """Whatever other connections did."""
+    def test_payloads_of_features_that_were_not_negotiated_are_ignored(self, features: ProtocolFeatures) -> None:
+        """Features of other connections do not count."""
         lab = lab_of(features)
         lab[1].features = V1
         lab[0].script = [self.ANSWER]
@@ -151,7 +151,7 @@ class TestTablets:
 
 
 class TestHandlers:
-    """Who decodes, and with what, is decided once per request."""
+    """The handler that decodes, and its metadata, are chosen once per request."""
 
     class Own(ProtocolHandler):
         @classmethod
@@ -230,7 +230,7 @@ class TestHandlers:
         assert list(result) == [(4,)]
 
     def test_attempts_of_one_request_do_not_mix(self) -> None:
-        """One host answers in the old shape what it was asked before another one told of the new."""
+        """One host answers with the old columns a request sent before another host reported the new ones."""
         policy = ConstantSpeculativeExecutionPolicy(0.1, 1)
         lab = Lab(hosts=2, protocol_version=5, speculative_execution_policy=policy)
         lab.session.client_protocol_handler = self.Own
@@ -246,7 +246,7 @@ class TestHandlers:
         assert future.result().one()._asdict() == {"n": -5}
 
     def test_columns_of_its_own(self) -> None:
-        """What a handler makes up is the result's, and not what a prepared statement's rows are known to have."""
+        """Columns made by a handler are the result's, and not those known for the prepared statement."""
 
         class Made(ProtocolHandler):
             @classmethod

@@ -1,4 +1,4 @@
-"""Tasks that are called by the callback that took their answers: what they, and others, may do then."""
+"""Tasks that are called by the callback that took their answers: actions open to them, and to others, then."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_another_request_in_the_same_turn(loop: asyncio.AbstractEventLoop) -> No
 
 
 def test_another_loop_inside(loop: asyncio.AbstractEventLoop) -> None:
-    """As nest_asyncio makes it possible: what is awaited there is of that loop."""
+    """As nest_asyncio makes it possible: requests awaited there belong to that loop."""
     lab = Lab()
 
     async def inner() -> int:
@@ -207,7 +207,7 @@ def test_tasks_written_in_python(loop: asyncio.AbstractEventLoop) -> None:
     assert loop.run_until_complete(main()) == [0, 1, 2, 3, 4]
 
 
-def test_what_is_yielded_is_as_a_future(loop: asyncio.AbstractEventLoop) -> None:
+def test_the_yielded_object_behaves_as_a_future(loop: asyncio.AbstractEventLoop) -> None:
     lab, called = Lab(), []
     value = contextvars.ContextVar("value", default=0)
 
@@ -243,7 +243,7 @@ def test_what_is_yielded_is_as_a_future(loop: asyncio.AbstractEventLoop) -> None
     loop.run_until_complete(main())
 
 
-def test_functions_of_c_are_called_with_what_was_awaited(loop: asyncio.AbstractEventLoop) -> None:
+def test_c_functions_as_done_callbacks_get_the_awaited_object(loop: asyncio.AbstractEventLoop) -> None:
     lab, told = Lab(), []
 
     async def one() -> int:
@@ -290,7 +290,7 @@ def test_tasks_of_other_kinds(loop: asyncio.AbstractEventLoop, kind: Any) -> Non
 
 
 def test_a_loop_within_a_callback_has_a_bridge_of_its_own() -> None:
-    """Whose callback took the answers runs another loop, with requests: they are sent and answered there."""
+    """The task whose callback took the answers runs another loop, with requests: they are sent and answered there."""
     lab, outer, inner = Lab(), asyncio.new_event_loop(), asyncio.new_event_loop()
     found = []
 

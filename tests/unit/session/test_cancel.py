@@ -1,4 +1,4 @@
-"""Requests that are given up: each who waits hears of it as is usual where he waits."""
+"""Cancelled requests: each waiter gets the error in the usual form of its way of waiting."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def test_a_thread() -> None:
     assert error.elapsed >= 0  # type: ignore[attr-defined]
 
 
-def test_what_was_never_sent() -> None:
+def test_a_request_cancelled_before_it_is_sent_has_no_attempts() -> None:
     lab = Lab()
     with lab.listening(lambda future: future.cancel()), pytest.raises(CancelledError) as caught:
         lab.session.execute(QUERY)
     assert (caught.value.attempts, caught.value.maybe_executed) == (0, False)  # type: ignore[attr-defined]
 
 
-def test_what_a_host_has_refused_to_execute() -> None:
+def test_a_request_cancelled_after_unprepared_is_not_executed() -> None:
     lab = Lab()
     lab[0].script = [prepared()]
     select = lab.session.prepare(QUERY)
@@ -84,7 +84,7 @@ def test_pages() -> None:
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_tasks(waits: bool) -> None:
-    """Those who wait for it already, and who comes later."""
+    """Tasks that wait already, and tasks that await the request later."""
     lab = Lab()
 
     async def main() -> list[Any]:

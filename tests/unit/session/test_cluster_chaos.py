@@ -1,4 +1,4 @@
-"""Random trouble, and then peace: whatever happened before, the driver must come to rest connected to every node."""
+"""Random trouble, and then peace: after any faults the driver must come to rest connected to every node."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Trouble:
             connection.close()
 
     def end(self) -> None:
-        """Time limits end, too: what is slow from now on is the machine."""
+        """Time limits end, too: any further delay is the machine's."""
         for node in self.fake.nodes:
             node.listed = True
             node.resume()

@@ -110,7 +110,7 @@ def test_the_first_contact_point_that_works(fake: FakeCluster) -> None:
         eventually(lambda: dead.is_up and dead in session._pools)
 
 
-def test_nobody_there(fake: FakeCluster) -> None:
+def test_connect_without_reachable_hosts_raises(fake: FakeCluster) -> None:
     fake.close()
     cluster = Cluster(fake.contact_points)
     with pytest.raises(NoHostAvailable, match="Unable to connect to any servers") as caught:

@@ -1,4 +1,4 @@
-"""Host states: what connections and events do to them, and what must not."""
+"""Host states: the effects of connections and events on them, and events that have none."""
 
 from __future__ import annotations
 
@@ -251,7 +251,9 @@ def test_all_nodes_restart(scene: Scene) -> None:
     eventually(lambda: scene.cluster.control_connection.connection is not None)
 
 
-def test_while_no_node_is_up_nobody_waits_for_the_schedule(fake: FakeCluster, caplog: pytest.LogCaptureFixture) -> None:
+def test_reconnection_skips_its_schedule_while_no_node_is_up(
+    fake: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
     """The last node that goes down hurries those that wait already; sessions have all pools again."""
     scene = Scene(fake, reconnection_policy=ConstantReconnectionPolicy(600))
     try:
@@ -283,7 +285,7 @@ def test_an_outage_that_lasts_is_told_of_again(
         scene.cluster.shutdown()
 
 
-def test_losing_the_control_connection_marks_nobody_down(scene: Scene) -> None:
+def test_losing_the_control_connection_marks_no_host_down(scene: Scene) -> None:
     control = scene.cluster.control_connection
     before = control.connection
     assert before is not None

@@ -416,7 +416,7 @@ def test_a_subclass_may_override_methods() -> None:
     assert seen == [False, True]
 
 
-def test_what_leads_to_a_part_looks_like_a_method() -> None:
+def test_delegating_methods_have_signature_doc_and_autospec() -> None:
     wanted = "(self, keyspace: 'str', table: 'str', max_schema_agreement_wait: 'float | None' = None) -> 'None'"
     assert str(inspect.signature(Cluster.refresh_table_metadata)) == wanted
     assert "columns, indexes and triggers" in (Cluster.refresh_table_metadata.__doc__ or "")

@@ -141,10 +141,10 @@ def test_is_noticed_when_a_host_comes_up(
     caplog.clear()
 
 
-def test_is_noticed_when_somebody_else_prepares_the_statement(
+def test_outdated_statements_are_noticed_after_a_new_prepare(
     fake: FakeCluster, parameter: Callable[[int], None]
 ) -> None:
-    """Then the server knows its id again, and would take old values for what they are not."""
+    """Then the server knows its id again, and would read old values as another type."""
     parameter(INT)
     with Cluster(fake.contact_points, **OPTIONS) as cluster:
         session = cluster.connect(wait_for_all_pools=True)

@@ -245,7 +245,7 @@ def test_unknown_scope(cluster: Cluster, scope: Any) -> None:
         session.wait_for_schema_agreement(1, scope)
 
 
-def test_the_schema_is_decoded_when_somebody_looks(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_schema_is_decoded_on_first_access(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     from cassandra._session.control import queries
 
     names: list[str] = []

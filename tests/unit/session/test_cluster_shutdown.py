@@ -25,7 +25,7 @@ from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_leaks")]
 
-BOUND = PATIENCE  # far above what any of these takes; whatever else could end them takes far longer
+BOUND = PATIENCE  # far above the duration of each of these; other ways to end them take far longer
 ROOT = Path(__file__).parents[3]
 
 
@@ -155,7 +155,7 @@ def test_from_a_finaliser(fake: FakeCluster) -> None:
     class Owner:
         def __init__(self) -> None:
             self.cluster = cluster
-            self.myself = self  # a cycle: collected by whatever thread allocates next
+            self.myself = self  # a cycle: collected by any thread that allocates next
 
         def __del__(self) -> None:
             self.cluster.shutdown()
@@ -241,7 +241,7 @@ def test_events_after_the_end_do_nothing(fake: FakeCluster) -> None:
 
 
 def test_a_server_that_goes_on_talking(fake: FakeCluster) -> None:
-    """Answers and events that come while everything closes hurt nobody."""
+    """Answers and events that arrive during the shutdown cause no error."""
     stop = threading.Event()
 
     def talk() -> None:

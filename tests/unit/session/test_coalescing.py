@@ -1,5 +1,5 @@
-"""What is queued is sent, and what has arrived has arrived, whatever the program does meanwhile: slow sources and
-consumers, sources that wait, raise or block, loops that stop, answers that nobody asks for."""
+"""Queued requests are sent, and received answers count as received, for any behaviour of the program meanwhile: slow
+sources and consumers, sources that wait, raise or block, loops that stop, answers that no caller asks for."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 
 class TestConcurrent:
-    def test_a_source_that_waits_for_the_effect_of_what_it_yielded(self, place: Place) -> None:
+    def test_a_source_that_waits_for_its_yielded_requests_to_execute(self, place: Place) -> None:
         def source() -> Iterator[tuple[()]]:
             for n in range(5):
                 yield ()
@@ -182,7 +182,7 @@ class TestSpeculation:
     def lab(self) -> Lab:
         return Lab(hosts=2, speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.1, 3))
 
-    def test_an_answer_that_nobody_has_asked_for_yet(self) -> None:
+    def test_a_received_answer_prevents_speculation_before_result_is_called(self) -> None:
         lab = self.lab()
         future = lab.session.execute_async(idempotent())
         lab[0].answer(rows(1))

@@ -1,4 +1,4 @@
-"""Results as columns, over scripted pages: what is read when, by whom, and what is gone then."""
+"""Results as columns, over scripted pages: when and by which consumer pages are read, and which rows are gone then."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class TestRowsOrColumns:
     @pytest.mark.parametrize(
         "factory", [tuple_factory, dict_factory, lambda names, found: [list(row) for row in found]]
     )
-    def test_whatever_rows_are(self, factory: Any) -> None:
+    def test_columns_with_any_row_factory(self, factory: Any) -> None:
         found = result(rows(1, 2), row_factory=factory)
         assert pa.table(found).to_pydict() == {"n": [1, 2]}
         assert len(list(found)) == 2
@@ -199,7 +199,7 @@ class TestRowsOrColumns:
         with pytest.raises(RuntimeError, match="its rows were changed"):
             pa.table(found)
 
-    def test_rows_that_nobody_asked_for_yet_are_told_to_callbacks(self) -> None:
+    def test_callbacks_get_rows_that_no_caller_asked_for_yet(self) -> None:
         lab = lab_with(rows(*range(3000)), rows(*range(3000)))
         told: list[Any] = []
         future = lab.session.execute_async(QUERY)
@@ -218,7 +218,7 @@ class TestRowsOrColumns:
             with pytest.raises(DriverException, match="in row 61 of the page: the text is not UTF-8"):
                 list(found.arrow())
 
-    def test_what_has_no_columns(self) -> None:
+    def test_results_without_columns_raise(self) -> None:
         with pytest.raises(TypeError, match="cannot be read as columns: it has no rows"):
             result(void()).arrow()
         found = result(rows(1))
@@ -315,10 +315,10 @@ class TestSchemaChange:
             next(stream)
         assert caught.value.paging_state == b"here"
 
-    def test_casts_what_fits(self) -> None:
+    def test_casts_values_that_fit(self) -> None:
         assert numbers(result(*self.pages()).arrow(on_schema_change="cast")) == [[1, 2]]
 
-    def test_does_not_cast_what_does_not_fit(self) -> None:
+    def test_does_not_cast_values_that_do_not_fit(self) -> None:
         wide = typed(BIGINT, struct.pack(">q", 2**40))
         stream = result(rows(1, more=b"p"), wide).arrow(on_schema_change="cast")
         assert numbers([next(stream)]) == [[1]]

@@ -1,4 +1,4 @@
-"""Room for record batches: what their pages need, for any number of rows asked for and any number of columns."""
+"""Room for record batches follows their pages, for any number of rows asked for and any number of columns."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_any_number_of_rows_may_be_asked_for(pages: Pages, kind: int, target: in
 
 @pytest.mark.parametrize("options", [{}, {"target_rows": 10**8}], ids=["default", "many"])
 @pytest.mark.parametrize("kind", [BOOLEAN, DOUBLE, UUID, TEXT])
-def test_wide_tables_take_what_their_rows_need(pages: Pages, kind: int, options: dict[str, Any]) -> None:
+def test_wide_tables_take_only_the_memory_of_their_rows(pages: Pages, kind: int, options: dict[str, Any]) -> None:
     result = pages.result([kind] * WIDE, rows=10, count=2)
     assert rows_of(result.arrow(**options)) == [20]
     assert pages.pool.stats().peak < 8 * MIB

@@ -1,5 +1,5 @@
-"""Compiled requests: the frames are those of the messages, settings are never stale, and what is out of the ordinary
-goes the ordinary way."""
+"""Compiled requests: the frames are those of the messages, settings are never stale, and unusual requests are not
+compiled."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_frame_is_the_messages(version: int, stamps: Callable[[], int] | Non
     assert lab[0].sent[-1].frame == frame
 
 
-def test_the_query_is_what_was_bound() -> None:
+def test_the_query_of_a_future_is_the_bound_statement() -> None:
     lab, select = routed_lab()
     future = lab.session.execute_async(select, {"k": 7})
     query = future.query
@@ -131,7 +131,7 @@ class TestSettings:
         }
         assert len(made) == 2
 
-    def test_what_is_kept_is_bounded(self) -> None:
+    def test_compiled_requests_per_statement_are_bounded(self) -> None:
         lab, select = routed_lab()
         for size in range(50):
             lab.session.default_fetch_size = size
@@ -220,7 +220,7 @@ class TestTrouble:
         assert lab[0].sent[0].frame == lab[0].sent[2].frame
         assert [sent.attempt for sent in lab[0].sent if sent.opcode == EXECUTE] == [0, 2]
 
-    def test_a_retry_sends_what_the_policy_wants(self) -> None:
+    def test_a_retry_has_the_consistency_level_of_the_policy(self) -> None:
         class Down(RetryPolicy):
             def on_unavailable(self, *args: Any, **kwargs: Any) -> tuple[int, int | None]:
                 return self.RETRY, ConsistencyLevel.ONE

@@ -1,4 +1,4 @@
-"""DDL and USE: the timeout of a request covers what follows its answer, and its error says what was done."""
+"""DDL and USE: the timeout of a request covers the steps that follow its answer, and its error names those done."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class TestSchemaChange:
 
     @pytest.mark.parametrize("text", [CREATE, " alter TABLE t", "-- why\nDROP TABLE t", "USE app"])
     def test_begins_when_the_answer_is_here(self, text: str) -> None:
-        """Not when somebody asks for it."""
+        """Not when a caller asks for the result."""
         lab = Lab()
         lab[0].script = [schema_change() if text != "USE app" else set_keyspace("app")]
         future = lab.session.execute_async(text)
@@ -87,7 +87,7 @@ def connected(fake: FakeCluster, **options: Any) -> Cluster:
 
 
 def timed_out(session: Session, text: str, node: int, timeout: float) -> tuple[OperationTimedOut, float]:
-    """What *text*, sent to that node, ends with, and after how many seconds."""
+    """The error of *text*, sent to that node, and the seconds until then."""
     host = session.fake_hosts[node]  # type: ignore[attr-defined]
     began = time.monotonic()
     with pytest.raises(OperationTimedOut) as caught:
@@ -102,7 +102,7 @@ def session_of(cluster: Cluster, fake: FakeCluster) -> Session:
     return session
 
 
-TEN_SECONDS = 8.0  # what it took, less what a slow machine may add to one
+TEN_SECONDS = 8.0  # the former duration, less the delay that a slow machine may add to one
 
 
 @pytest.mark.usefixtures("no_leaks")
@@ -146,7 +146,7 @@ class TestOverConnections:
             with pytest.raises(OperationTimedOut, match="was executed"):
                 asyncio.run(main())
 
-    def test_that_nobody_waits_for(self, fake: FakeCluster) -> None:
+    def test_schema_change_completes_without_a_waiter(self, fake: FakeCluster) -> None:
         with connected(fake) as cluster:
             session = session_of(cluster, fake)
             future = session.execute_async("CREATE TABLE ks.fresh (k text PRIMARY KEY)")

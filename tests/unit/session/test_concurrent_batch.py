@@ -1,4 +1,4 @@
-"""Prepared statements in execute_concurrent: flights, what becomes of those that do not end plainly, and the end."""
+"""Prepared statements in execute_concurrent: flights, requests that do not end plainly, and the end."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ class TestTheEnd:
             assert next(results).result_or_exc.one().n == n
             assert len(lab[0].sent) <= n + 21
 
-    def test_what_the_callers_generator_raises(self) -> None:
+    def test_error_of_the_parameter_generator_is_raised(self) -> None:
         def broken() -> Iterator[tuple[int]]:
             yield (1,)
             raise LookupError("no more")
@@ -298,7 +298,7 @@ class TestTheEnd:
 
 @pytest.mark.parametrize("generator", [False, True], ids=["list", "generator"])
 def test_results_are_the_garbage_collectors(generator: bool) -> None:
-    """They are not while they are collected; those that somebody has may be in a cycle."""
+    """They are untracked while they are collected; results that a caller holds may be in a cycle."""
     lab, select = routed_lab()
     answers = [rows(1), error(0x1100, "late", b"\0\1\0\0\0\1\0\0\0\1\0"), void()]
     lab[0].script = list(answers)

@@ -1,4 +1,4 @@
-"""The control connection: what it reads when, failover, and what it does about events."""
+"""The control connection: its reads and their times, failover, and its reactions to events."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_failover_when_the_node_stops(cluster: Cluster, fake: FakeCluster) -> No
     assert cluster.get_control_connection_host().endpoint.port != node.port  # type: ignore[union-attr]
 
 
-def test_failover_reads_what_was_missed(cluster: Cluster, fake: FakeCluster) -> None:
+def test_failover_reads_missed_changes(cluster: Cluster, fake: FakeCluster) -> None:
     fake.add_table("ks", "missed", "k")
     fresh = fake.add_node()
     node_of(cluster, fake).stop()
@@ -170,7 +170,7 @@ def test_the_contact_points_are_resolved_again(fake: FakeCluster, monkeypatch: p
 # ---- schema events
 
 
-def test_a_schema_event_reads_just_what_changed(cluster: Cluster, fake: FakeCluster) -> None:
+def test_a_schema_event_reads_only_the_changed_table(cluster: Cluster, fake: FakeCluster) -> None:
     fake.add_table("ks", "fresh", "k")
     before = asked(fake, "system_schema.tables")
     fake.push("SCHEMA_CHANGE", "CREATED", "TABLE", "ks", "fresh")
@@ -183,7 +183,7 @@ def test_a_schema_event_reads_just_what_changed(cluster: Cluster, fake: FakeClus
     fake.push("SCHEMA_CHANGE", "DROPPED", "TABLE", "ks", "fresh")
     eventually(lambda: "fresh" not in cluster.metadata.keyspaces["ks"].tables)
     settle(cluster)
-    assert asked(fake, "system_schema.tables") == before + 1  # what was dropped need not be read
+    assert asked(fake, "system_schema.tables") == before + 1  # a dropped table is not read
 
 
 def test_a_new_keyspace_and_a_dropped_one(cluster: Cluster, fake: FakeCluster) -> None:
@@ -297,7 +297,7 @@ def test_refreshing_without_agreement(cluster: Cluster, fake: FakeCluster) -> No
     fake.add_table("ks", "a", "k")
     with pytest.raises(DriverException, match="do not agree"):
         cluster.refresh_table_metadata("ks", "a", max_schema_agreement_wait=0.1)
-    assert "a" in cluster.metadata.keyspaces["ks"].tables  # what one node has was read all the same
+    assert "a" in cluster.metadata.keyspaces["ks"].tables  # the schema of one node was read all the same
     cluster.refresh_table_metadata("ks", "a", max_schema_agreement_wait=0)
 
 

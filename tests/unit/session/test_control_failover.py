@@ -1,4 +1,4 @@
-"""How long it takes until there is a control connection again, and who waits for it."""
+"""How long it takes until there is a control connection again, and which calls wait for it."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_names_that_lead_nowhere_are_said_once(
     assert [record.levelno for record in said if record.levelno > logging.DEBUG] == [logging.WARNING]
 
 
-def test_what_is_said_while_hosts_that_are_up_take_no_control_connection(
+def test_warnings_while_up_hosts_refuse_the_control_connection(
     fake: FakeCluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def said() -> list[str]:
@@ -148,8 +148,8 @@ def test_what_is_said_while_hosts_that_are_up_take_no_control_connection(
 
 
 def test_a_schema_change_does_not_wait_for_a_search_that_takes_long(fake: FakeCluster) -> None:
-    """The control connection's node is gone, and those that are asked next are silent: what is known of the change is
-    told within the time of a refresh, and the metadata follows."""
+    """The control connection's node is gone, and those that are asked next are silent: the known part of the change is
+    reported within the time of a refresh, and the metadata follows."""
     with Cluster(fake.contact_points, **AT_ONCE, connect_timeout=PATIENCE, control_connection_timeout=0.3) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         answering = node_of(cluster, fake)

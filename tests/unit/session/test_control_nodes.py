@@ -1,4 +1,4 @@
-"""What the system tables say of nodes: bad rows, nodes without tokens, addresses that are not those for clients."""
+"""Nodes in the system tables: bad rows, nodes without tokens, addresses that are not those for clients."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def said(caplog: pytest.LogCaptureFixture, level: int = logging.INFO) -> list[st
 
 
 @pytest.mark.parametrize("asked", [0, 1])
-def test_a_node_without_tokens_is_no_host_whoever_tells_of_it(
+def test_node_without_tokens_is_no_host_for_any_control_node(
     fake: FakeCluster, asked: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     fake.nodes[0].tokens = set()
@@ -82,7 +82,7 @@ def test_fail_over_from_and_to_a_node_without_tokens(fake: FakeCluster) -> None:
         assert known(cluster) == {2, 3, 4}
 
 
-def test_where_nobody_has_tokens_nobody_is_left_out() -> None:
+def test_nodes_are_hosts_when_no_node_has_tokens() -> None:
     with FakeCluster(1) as fake:
         fake.nodes[0].tokens = set()
         with Cluster(fake.contact_points, **AT_ONCE) as cluster:
@@ -132,7 +132,7 @@ class OddFactory(FussyFactory):
     {"endpoint_factory": FussyFactory(3)},
     {"endpoint_factory": OddFactory(3)},
 ], ids=["translator", "factory", "end point"])  # fmt: skip
-def test_what_a_user_s_code_raises_costs_one_node(
+def test_translator_or_factory_error_drops_only_its_node(
     fake: FakeCluster, options: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     fake.nodes[2].native_address = "10.1.1.3" if "address_translator" in options else "127.0.0.1"

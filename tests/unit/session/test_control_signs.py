@@ -1,4 +1,4 @@
-"""A node that takes the control connection is up: nobody waits for its time to try that host again."""
+"""A node that takes the control connection is up: the pools connect without waiting for the scheduled reconnection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes that were noted are read in the end, whatever the nodes answer meanwhile."""
+"""Changes that were noted are read in the end, also if nodes answer with errors meanwhile."""
 
 from __future__ import annotations
 
@@ -89,9 +89,7 @@ def test_later_changes_keep_their_place_behind_those_that_wait(cluster: Cluster,
     eventually(lambda: "t" not in tables(cluster))
 
 
-def test_a_refresh_by_hand_that_fails_does_not_take_what_was_noted_with_it(
-    fake: FakeCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_manual_refresh_keeps_the_noted_changes(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cassandra._session.control.control.FIRST", 0.05)
     monkeypatch.setattr("cassandra._session.control.events.random", lambda: 1.0)  # the whole window
     with Cluster(fake.contact_points, **{**AT_ONCE, "schema_event_refresh_window": 3600}) as cluster:
@@ -106,7 +104,7 @@ def test_a_refresh_by_hand_that_fails_does_not_take_what_was_noted_with_it(
         eventually(lambda: "fresh" in tables(cluster))
 
 
-def test_what_a_statement_changed_is_read_in_the_end(cluster: Cluster, fake: FakeCluster) -> None:
+def test_a_schema_change_of_a_statement_is_read_after_failed_refreshes(cluster: Cluster, fake: FakeCluster) -> None:
     """Its own refresh fails, and so does the next one."""
     session = cluster.connect()
 
@@ -125,7 +123,7 @@ def test_what_a_statement_changed_is_read_in_the_end(cluster: Cluster, fake: Fak
     assert refusal.left == 0
 
 
-def test_a_new_control_connection_reads_what_the_old_one_could_not(cluster: Cluster, fake: FakeCluster) -> None:
+def test_a_new_control_connection_reads_the_unread_changes(cluster: Cluster, fake: FakeCluster) -> None:
     connection = cluster.control_connection.connection
     assert connection is not None
     node = next(node for node in fake.nodes if node.port == connection.endpoint.port)

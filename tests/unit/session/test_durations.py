@@ -1,4 +1,4 @@
-"""Timeouts, waits and delays that programs give: what is no number of seconds is refused where it is given."""
+"""Timeouts, waits and delays that programs give: values that are no numbers of seconds are refused where given."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_nan_is_refused(give: Give) -> None:
 
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
 @pytest.mark.parametrize("give", REQUESTS + CLUSTERS, ids=lambda give: give.__name__)
-def test_what_is_no_number_is_refused(give: Give, value: Any) -> None:
+def test_durations_that_are_no_numbers_are_refused(give: Give, value: Any) -> None:
     with pytest.raises(TypeError, match="number of seconds"):
         give(value)
 
@@ -115,7 +115,7 @@ def test_numbers_are_taken(give: Give, value: Any) -> None:
     assert give(value) is not None
 
 
-def test_a_refused_option_stays_what_it_was() -> None:
+def test_a_refused_option_keeps_its_value() -> None:
     cluster = Cluster(connect_timeout=3)
     with pytest.raises(ValueError):
         cluster.connect_timeout = math.nan

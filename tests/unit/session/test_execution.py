@@ -53,7 +53,7 @@ class TestPlan:
         assert future.result().one() == (1,)
         assert future.coordinator_host is lab.hosts[3]
 
-    def test_nobody_takes_it(self) -> None:
+    def test_no_host_takes_the_request(self) -> None:
         lab = Lab(hosts=3)
         lab.pools[lab.hosts[0]].gone = True
         lab[1].script = [ConnectionShutdown("closing")]
@@ -168,7 +168,7 @@ class TestErrors:
 
 
 class TestLostConnections:
-    def test_not_sent_goes_to_the_next_host_whatever_the_statement(self) -> None:
+    def test_unsent_requests_go_to_the_next_host_even_if_not_idempotent(self) -> None:
         lab = Lab(hosts=2, retry_policy=FallthroughRetryPolicy())
         lab[0].script = [Lost(sent=False)]
         lab[1].script = [void()]
@@ -249,7 +249,7 @@ class TestEnd:
         with pytest.raises(CancelledError):
             future.result()
 
-    def test_shutdown_fails_what_is_in_flight(self) -> None:
+    def test_shutdown_fails_requests_in_flight(self) -> None:
         lab = Lab(hosts=2)
         futures = [lab.session.execute_async("SELECT 1"), lab.session.execute_async(idempotent())]
         lab.session.shutdown()
@@ -258,7 +258,7 @@ class TestEnd:
                 future.result()
         assert lab.cluster.closed_sessions == [lab.session]
 
-    def test_shutdown_fails_what_waits_to_be_sent_again(self) -> None:
+    def test_shutdown_fails_requests_waiting_for_a_retry(self) -> None:
         lab = Lab(retry_policy=Told((RetryPolicy.RETRY, None, 60)))
         lab[0].script = [error(0x1001)]
         future = lab.session.execute_async(idempotent())

@@ -1,4 +1,4 @@
-"""Limits on requests in flight: who waits, who is next, and how waiting ends."""
+"""Limits on requests in flight: which requests wait, which is next, and how waiting ends."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_requests_beyond_a_limit_wait_their_turn(flow: Flow, limit: str) -> None
     first = flow.full(session, 3)
     rest = flow.ask(session, 4)
     assert waiting_for_room(session) == 4
-    assert flow.rule.hits == 3, "nobody got past the limit"
+    assert flow.rule.hits == 3, "no request got past the limit"
     flow.answer()
     assert first[0].result().one()
     eventually(lambda: flow.rule.hits == 4 and waiting_for_room(session) == 3)
@@ -72,10 +72,10 @@ def test_the_oldest_is_next_and_newcomers_are_last(flow: Flow, limit: str) -> No
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-def test_nobody_gets_past_who_joins_the_line_just_as_there_is_room(
+def test_a_request_queued_as_room_appears_is_not_overtaken(
     flow: Flow, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was refused, and when it asks to be told of room there is some already: it is for it all the same."""
+    """A request is refused, and there is room when it asks to be told of room: that room is reserved for it."""
     session = flow.connect(**{limit: 1})
     busy = threading.Event()
 
@@ -84,7 +84,7 @@ def test_nobody_gets_past_who_joins_the_line_just_as_there_is_room(
         flow.answer()
         assert first[0].result().one()
         eventually(lambda: session.get_pools()[0].in_flight == 0)
-        session.cluster.reactor.call_soon(busy.wait)  # nobody in line is served yet
+        session.cluster.reactor.call_soon(busy.wait)  # no queued request is served yet
         return bool(admission.join(*request))
 
     admission = session._pool_set.admission
@@ -108,8 +108,8 @@ def test_a_host_with_room_is_used_first(flow_two: Flow) -> None:
     assert values(futures + waiting) == ["3.0.8"] * 6
 
 
-def test_who_can_be_served_elsewhere_is(flow_two: Flow) -> None:
-    """Of two hosts that are full one gets room: those who insist on the other one keep nobody back."""
+def test_requests_pinned_to_a_full_host_do_not_block_others(flow_two: Flow) -> None:
+    """Of two full hosts one gets room: requests pinned to the other one block no request that may use it."""
     session = flow_two.connect(max_requests_per_host=1)
     first, second = session.hosts
     busy = flow_two.full(session, 1, host=first) + flow_two.full(session, 1, host=second)
@@ -255,7 +255,7 @@ def test_its_only_host_goes_down(flow: Flow) -> None:
 
 
 def test_its_connection_is_lost_and_comes_back(flow_two: Flow) -> None:
-    """What waited for it is served by the other host, which is as good."""
+    """Requests that waited for it are served by the other host, which is as good."""
     session = flow_two.connect(max_requests_per_connection=1)
     busy = flow_two.full(session, 2)
     waiting = flow_two.ask(session, 2)
@@ -336,7 +336,7 @@ def test_the_time_in_front_of_a_full_line_counts(flow: Flow) -> None:
     assert values(futures) == ["3.0.8"] * 2
 
 
-def test_a_shutdown_frees_who_is_held_up(flow: Flow) -> None:
+def test_shutdown_frees_threads_held_up_by_a_full_queue(flow: Flow) -> None:
     session = flow.connect(max_requests_per_session=1, max_waiting_requests=1, request_timeout=None)
     flow.full(session, 1)
     flow.ask(session, 1)

@@ -79,7 +79,7 @@ def test_a_stream_is_not_used_again_before_its_answer_came(flow: Flow) -> None:
     mine = flow.full(session, 3)
     assert len(set(streams(flow).used)) == 8, "none of those that were given up"
     late = flow.ask(session, 1)
-    assert waiting_for_room(session) == 1, "all are taken, though nobody waits for five of them"
+    assert waiting_for_room(session) == 1, "all are taken, though no caller waits for five of them"
     flow.answer(1)  # the late answer of the first that was given up
     eventually(lambda: flow.rule.hits == 9)
     assert streams(flow).used[8] == streams(flow).used[0], "now it may"
@@ -92,7 +92,7 @@ def test_a_stream_is_not_used_again_before_its_answer_came(flow: Flow) -> None:
 
 @pytest.mark.parametrize("limit", ["max_requests_per_connection", "max_requests_per_host", "max_requests_per_session"])
 def test_a_worn_connection_is_replaced_and_the_others_are_answered(flow: Flow, limit: str) -> None:
-    """It is full when that happens: what waits gets room on the new one, what is in flight its answer on the old."""
+    """It is full when that happens: waiting requests go to the new one, those in flight are answered on the old."""
     session = flow.connect(**{limit: 8})
     worn = connection_of(session)
     kept = flow.full(session, 2)
@@ -104,7 +104,7 @@ def test_a_worn_connection_is_replaced_and_the_others_are_answered(flow: Flow, l
     else:
         assert waiting_for_room(session) == 2, "the server may still be busy with those that were given up"
     eventually(lambda: connection_of(session) is not worn)
-    assert not worn.is_closed, "somebody waits for answers on it"
+    assert not worn.is_closed, "callers wait for answers on it"
     flow.answer(2)  # the oldest, which are those in flight on the old one
     assert [future.result().one()[0] for future in kept] == ["3.0.8"] * 2
     eventually(lambda: worn.is_closed)
@@ -115,7 +115,7 @@ def test_a_worn_connection_is_replaced_and_the_others_are_answered(flow: Flow, l
 
 
 def test_given_up_while_others_wait(flow: Flow) -> None:
-    """Nothing is sent any more by the time the connection is worn: who waits in line has it replaced."""
+    """Nothing is sent any more by the time the connection is worn: the requests in the queue have it replaced."""
     session = flow.connect(max_requests_per_connection=4)
     worn = connection_of(session)
     futures = flow.full(session, 4)
@@ -143,7 +143,7 @@ def test_timed_out_while_others_wait(flow: Flow) -> None:
 
 
 def test_given_up_on_many_connections(no_leaks: None) -> None:
-    """No connection is worn, but the session's limit is full of what was given up."""
+    """No connection is worn, but the session's limit is full of requests that were given up."""
     flow = Flow(nodes=4)
     try:
         session = flow.connect(max_requests_per_session=4)
@@ -160,7 +160,7 @@ def test_given_up_on_many_connections(no_leaks: None) -> None:
 
 
 def test_replacing_fails_at_first(flow: Flow) -> None:
-    """Whoever waits for the new connection waits on; there is one as soon as it can be opened."""
+    """Requests that wait for the new connection wait on; there is one as soon as it can be opened."""
     session = flow.connect(
         max_requests_per_connection=4, reconnection_policy=ConstantReconnectionPolicy(0.01, max_attempts=None)
     )

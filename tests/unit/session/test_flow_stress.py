@@ -34,7 +34,7 @@ def flow(no_leaks: None) -> Iterator[Flow]:
 
 
 class Callers:
-    """Everybody who makes requests, and how those ended."""
+    """All callers that make requests, and how those ended."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -97,7 +97,7 @@ def test_never_more_than_allowed(flow: Flow, limit: str) -> None:
     session = flow.connect(**{limit: LIMIT})
     (pool,) = session.get_pools()
     (connection,) = pool.get_connections()
-    connection.orphaned_threshold = 1 << 20  # one connection all the time: the server counts what it has of it
+    connection.orphaned_threshold = 1 << 20  # one connection all the time: the server counts the requests on it
     jitter = Jitter(lost=0.0)
     flow.rule.remove()
     flow.simulated.inject(jitter, query=QUERY)
@@ -113,7 +113,7 @@ def test_never_more_than_allowed(flow: Flow, limit: str) -> None:
 
 
 def test_answers_that_never_come(flow: Flow) -> None:
-    """What is lost wears connections out; they are replaced, and whoever waits gets his turn."""
+    """Lost answers wear connections out; they are replaced, and every waiter gets its turn."""
     session = flow.connect(max_requests_per_session=LIMIT)
     jitter = Jitter(lost=0.1)
     flow.rule.remove()

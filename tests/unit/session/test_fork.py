@@ -15,7 +15,7 @@ Each script runs in an interpreter of its own, forks there, and talks to scripte
     signal's handler       the wait it interrupted fails at once and says why      the wait goes on
     anything               that only execs or exits opens, closes, sends nothing   notices nothing
 
-Here is what a child does with a session that was idle. What was under way is in test_fork_midway.py, forks by threads
+Here a child uses a session that was idle. Requests under way are in test_fork_midway.py, forks by threads
 of the driver in test_fork_threads.py, by handlers of signals in test_fork_signals.py, the end in test_fork_ends.py,
 limits and TLS in test_fork_flow.py, execute_concurrent in test_fork_concurrent.py.
 """
@@ -154,7 +154,7 @@ def each_use(do: str) -> str:
 
 
 def test_first_uses(fake: FakeCluster) -> None:
-    """Whatever a child does first, also with a keyspace, and in one that came from a thread."""
+    """Every first call of a child works, also with a keyspace, and in a child that was forked from a thread."""
     out = run(
         fake,
         each_use("""
@@ -235,7 +235,7 @@ def ask(number):
 
 
 def test_the_childs_answers_are_its_own(fake: FakeCluster) -> None:
-    """Parent and children ask at the same time; nobody gets what another one asked for."""
+    """Parent and children ask at the same time; no process gets the answer of another one."""
     fake.on_query = _echo
     run(
         fake,

@@ -3,7 +3,7 @@
 The parent goes on and has every answer once. In the child the call is over: where it goes on nevertheless it fails, and
 says why; nothing of it is sent from there; the session works.
 
-The nodes hold what is asked of ``app.held`` until the child has ended, and count it.
+The nodes hold requests to ``app.held`` until the child has ended, and count them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.long
 COUNT, AT_ONCE = 40, 8
 PREPARE = 0x09
 
-#: What every script begins with. ``numbered`` checks the parent's answers, ``works`` that a session does.
+#: The beginning of every script. ``numbered`` checks the parent's answers, ``works`` that a session does.
 SCRIPT = f"""
 from cassandra.concurrent import (execute_concurrent, execute_concurrent_async, execute_concurrent_with_args,
                                   execute_concurrent_with_args_async)
@@ -74,7 +74,7 @@ class Nodes:
         self._processes: list[subprocess.Popen[str]] = []
 
     def hold(self, after: int) -> Rule:
-        """What is asked of ``app.held``, but for the first *after*."""
+        """Hold requests to ``app.held``, except the first *after*."""
         self.held = self.simulated.inject(Hold(), query="FROM held", when=_is_executed, after=after)
         return self.held
 
@@ -292,7 +292,7 @@ def test_by_a_task_beside_it(nodes: Nodes) -> None:
 
 
 def test_many_forks_while_answers_come(nodes: Nodes) -> None:
-    """Nothing holds them back: children are made whatever the threads of the parent are in the middle of."""
+    """Nothing holds them back: the parent forks in any state of its threads."""
     nodes.held.remove()
     process = nodes.start(
         """

@@ -1,4 +1,4 @@
-"""What was under way at the fork: requests, pages, locks held by threads, connecting, the end. See test_fork.py."""
+"""Operations under way at the fork: requests, pages, locks held by threads, connecting, the end. See test_fork.py."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_locks_that_other_threads_held(fake: FakeCluster) -> None:
             yield from (vars(module) for name, module in list(sys.modules.items()) if name.startswith("cassandra"))
             for thing in gc.get_objects():
                 is_ours = str(type(thing).__module__).startswith("cassandra")
-                if is_ours and type(thing) not in (AutoResetEvent, Signal):  # held by nobody
+                if is_ours and type(thing) not in (AutoResetEvent, Signal):  # held by no thread
                     slots = [name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ())]
                     yield {**getattr(thing, "__dict__", {}), **{name: getattr(thing, name, None) for name in slots}}
 

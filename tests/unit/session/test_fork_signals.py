@@ -93,13 +93,13 @@ def test_a_fork_by_the_handler_of_a_signal(fake: FakeCluster, wait: str, leaves:
     assert finish(process) == ""
 
 
-#: Calls that ask *requests* for what they send.
+#: Calls that take the requests they send from *requests*.
 MANY = {
     "list": "execute_concurrent(session, requests())",
     "generator": "list(execute_concurrent(session, requests(), results_generator=True))",
     "await": "asyncio.run(whole(execute_concurrent_async(session, requests())))",
 }
-#: Where the handler finds the thread: at what a request is made of.
+#: The part of a request during whose creation the thread is interrupted.
 PLACES = {
     "text": "('SELECT 1 %s', (Odd(),))",
     "bound": "(prepared, Odd())",
@@ -110,8 +110,8 @@ PLACES = {
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("many", MANY)
-def test_what_is_raised_where_a_request_is_made(fake: FakeCluster, many: str, place: str) -> None:
-    """In the child it comes out of the call as it is, and nothing says instead that the parent goes on."""
+def test_exceptions_of_a_child_forked_in_request_creation_propagate(fake: FakeCluster, many: str, place: str) -> None:
+    """In the child the call raises the exception itself, not an error that says that the parent goes on."""
     process = start(
         fake,
         f"""
@@ -187,7 +187,7 @@ def test_what_is_raised_where_a_request_is_made(fake: FakeCluster, many: str, pl
     assert finish(process) == "1\n"
 
 
-#: What is waited for while the nodes stand still: what comes before, and the call.
+#: Calls that wait while the nodes stand still: the preparation, and the call.
 CALLS = {
     "connect": ("cluster = unconnected()", "cluster.connect()"),
     "connect-all": ("cluster = unconnected()", "cluster.connect(wait_for_all_pools=True)"),

@@ -18,8 +18,8 @@ def fake() -> Iterator[FakeCluster]:
 
 @pytest.mark.parametrize("way", ["leaves", "returns"])
 def test_fork_on_the_io_thread(fake: FakeCluster, way: str) -> None:
-    """The child is a copy of that thread: it may use the session, and ends when it returns; what the thread had before
-    it is the parent's. The answer comes when the callback is there: else the thread that adds it would call it."""
+    """The child is a copy of that thread: it may use the session, and ends when it returns; pending work of the thread
+    stays with the parent. The answer comes when the callback is there: else the thread that adds it would call it."""
     held = Held(fake)
     process = start(
         fake,
@@ -59,7 +59,7 @@ def test_fork_on_the_io_thread(fake: FakeCluster, way: str) -> None:
 
 
 def test_forks_on_the_io_thread_of_a_busy_process(fake: FakeCluster) -> None:
-    """Whatever the other threads are in the middle of, each child ends when its copy of the callback returns."""
+    """In any state of the other threads, each child ends when its copy of the callback returns."""
     run(
         fake,
         """
@@ -121,7 +121,7 @@ def test_fork_on_a_worker(fake: FakeCluster, way: str) -> None:
 
 
 def test_threads_of_the_driver_import_nothing(fake: FakeCluster) -> None:
-    """A module that a thread is importing stays locked in a child that is forked just then: whoever used it there would
+    """A module that a thread is importing stays locked in a child that is forked just then: a use of it there would
     wait for ever."""
     out = run(
         fake,

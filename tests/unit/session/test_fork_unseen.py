@@ -1,6 +1,6 @@
-"""A fork of the C library, as uWSGI makes it, calls none of Python's hooks; whoever uses the driver first notices.
+"""A fork of the C library, as uWSGI makes it, calls none of Python's hooks; the first use of the driver notices it.
 
-What a child does then is that of test_fork.py. Real servers that fork are in test_preforking.py.
+A child then behaves as in test_fork.py. Real servers that fork are in test_preforking.py.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def test_first_uses(fake: FakeCluster) -> None:
 
 
 def test_threads_that_use_it_first_at_a_time(fake: FakeCluster) -> None:
-    """The threads of a worker: one of them does what is to be done, the others wait for it."""
+    """The threads of a worker: one of them does the reset after the fork, the others wait for it."""
     run(
         fake,
         """
@@ -118,7 +118,7 @@ def test_threads_that_use_it_first_at_a_time(fake: FakeCluster) -> None:
     )
 
 
-def test_what_was_in_flight_is_the_parents(fake: FakeCluster) -> None:
+def test_requests_in_flight_belong_to_the_parent(fake: FakeCluster) -> None:
     held = Held(fake)
     process = start(
         fake,
@@ -140,7 +140,7 @@ def test_what_was_in_flight_is_the_parents(fake: FakeCluster) -> None:
     assert finish(process) == ""
 
 
-def test_what_is_queued_is_run(fake: FakeCluster) -> None:
+def test_calls_submitted_in_the_child_are_run(fake: FakeCluster) -> None:
     run(
         fake,
         """

@@ -1,4 +1,4 @@
-"""Data frames of results: the values of every type, and what is raised when a page fails."""
+"""Data frames of results: the values of every type, and the exceptions raised when a page fails."""
 
 from __future__ import annotations
 
@@ -294,7 +294,9 @@ class TestLaterPagesThatFail:
             WAYS[way](result(rows(1, more=b"1"), error(0x1001, "busy")))
 
     @pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, GeneratorExit, RuntimeError])
-    def test_what_python_raises(self, way: str, raised: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_python_exceptions_of_a_page_fetch_propagate(
+        self, way: str, raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         found = result(rows(1, more=b"1"), rows(2))
 
         def fetch() -> None:
@@ -310,7 +312,7 @@ class TestLaterPagesThatFail:
             WAYS[way](broken)
 
 
-def test_what_a_consumer_of_the_stream_was_told_is_kept() -> None:
+def test_an_arrow_stream_keeps_the_error_of_a_failed_page() -> None:
     stream = result(rows(1, more=b"1"), error(0x1001, "busy")).arrow()
     assert stream.error is None
     with pytest.raises(OSError, match="OverloadedErrorMessage"):

@@ -1,4 +1,4 @@
-"""Under gevent and eventlet, patched before the driver is imported, whoever waits lets the other greenlets go on.
+"""Under gevent and eventlet, patched before the driver is imported, waiting calls let the other greenlets go on.
 
 Each script runs in an interpreter of its own; scripted or simulated servers live here.
 """
@@ -214,7 +214,7 @@ def test_ctrl_c(library: str, fake: FakeCluster, where: str) -> None:
     assert process.returncode == 0, errors
 
 
-def test_callbacks_are_greenlets_of_who_added_them(library: str, fake: FakeCluster) -> None:
+def test_callbacks_are_greenlets_of_the_thread_that_added_them(library: str, fake: FakeCluster) -> None:
     """They may wait, also for the driver, and set the library's events."""
     run(
         library,
@@ -265,7 +265,7 @@ def test_a_line_of_requests_is_waited_for_with_the_hub(library: str, fake: FakeC
 
 
 def test_rows_by_the_million(library: str, simulated: Any) -> None:
-    """Whoever ingests waits as others do."""
+    """An ingest waits like every other call."""
     run(
         library,
         simulated,
@@ -316,7 +316,7 @@ def test_a_forked_child_and_its_parent_both_go_on(library: str, fake: FakeCluste
     assert out == "0\n"
 
 
-def test_nobody_is_kept_from_ending(library: str, fake: FakeCluster) -> None:
+def test_idle_and_open_sessions_do_not_keep_the_process_running(library: str, fake: FakeCluster) -> None:
     """A session that is idle, and one that was not shut down."""
     run(
         library,
@@ -383,7 +383,7 @@ def test_greenlets_read_one_query_set(library: str, simulated: Any) -> None:
     assert said == "read\n"
 
 
-def test_what_threads_log_waits_for_no_greenlet(library: str, simulated: Any) -> None:
+def test_logging_in_threads_does_not_wait_for_greenlets(library: str, simulated: Any) -> None:
     """The locks of handlers are those of greenlets: here one holds them nearly all of the time, and switches."""
     said = run(
         library,
@@ -409,7 +409,7 @@ def test_what_threads_log_waits_for_no_greenlet(library: str, simulated: Any) ->
         early = real.Thread(target=lambda: logging.getLogger("cassandra.pool").info("early"), name="fastcql-early")
         early.start()
         while early.is_alive():
-            pass  # nobody has waited yet, so there is no loop
+            pass  # no greenlet has waited yet, so there is no loop
         made(idle_heartbeat_interval=0).shutdown()
         real.Event().wait(0.01)
         assert eventually(lambda: [record.threadName for record in records] == ["fastcql-early"]), records

@@ -38,7 +38,7 @@ def records() -> Iterator[list[str]]:
     log.addHandler(handler)
     level = log.level
     log.setLevel(logging.DEBUG)
-    log.propagate = False  # records hold on to what they tell of
+    log.propagate = False  # records keep references to their arguments
     yield kept
     log.removeHandler(handler)
     log.setLevel(level)

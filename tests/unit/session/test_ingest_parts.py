@@ -34,7 +34,7 @@ def test_names_of_tables(text: str, keyspace: str, table: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", ".", "t.", ".t", "a.b.c", "a b", '"a', 'a"b"', '""', "a;b", "a-b", "ks.t DROP"])
-def test_what_names_no_table(text: str) -> None:
+def test_invalid_table_names_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="invalid table name"):
         TableName(text, "own")
 
@@ -59,7 +59,7 @@ def test_statements() -> None:
     assert statement_text(target_options(columns=["Select", "id"]), table, ["id", "v", "Select"]) == (
         'INSERT INTO ks.t ("Select", id) VALUES (?, ?)'
     )
-    # What is missing and what is too much will be told together, with the types.
+    # Missing and surplus columns will be reported together, with the types.
     assert statement_text(target_options(), table, ["v", "more"]) == "INSERT INTO ks.t (v, id) VALUES (?, ?)"
     assert statement_text(target_options(), None, ["a", "b"]) == "INSERT INTO ks.t (a, b) VALUES (?, ?)"
     with pytest.raises(ValueError, match=r"no column of ks\.t: it has x, the table id, Select, v"):

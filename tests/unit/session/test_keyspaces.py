@@ -27,7 +27,7 @@ def bound_to(of: str, **given: Any) -> BoundStatement:
 
 
 def sent_keyspace(lab: Lab, statement: Any) -> str | None:
-    """What the message says, and the bytes with it."""
+    """The keyspace of the message, which its bytes have too."""
     future = lab.session.execute_async(statement)
     keyspace: str | None = future.message.keyspace
     assert (keyspace is not None) is (b"\0\x05mine_" in lab[0].sent[-1].body)
@@ -85,7 +85,7 @@ class TestBatch:
     @pytest.mark.parametrize("version", VERSIONS)
     @pytest.mark.parametrize("current", [None, "other"])
     def test_text_is_of_the_session(self, version: int, current: str | None) -> None:
-        """Whatever keyspace the bound statements around it are of."""
+        """The keyspaces of the bound statements around it do not matter."""
         batch = BatchStatement().add(bound_to("mine_")).add("INSERT 1").add(bound_to("third"))
         assert sent_keyspace(lab_in(current, version), batch) is None
         assert batch.keyspace == "mine_"  # it is routed by that
@@ -101,7 +101,7 @@ class TestBatch:
         assert sent_keyspace(lab_in(None, 5), batch) == "mine_"
 
     @pytest.mark.parametrize("version", OLD)
-    def test_text_that_says_what_cannot_be_said(self, version: int) -> None:
+    def test_another_keyspace_of_text_is_refused_before_protocol_5(self, version: int) -> None:
         batch = BatchStatement().add(SimpleStatement("INSERT 1", keyspace="mine_"))
         with pytest.raises(UnsupportedOperation, match=r"'mine_' of a batch.*protocol version 5"):
             lab_in("other", version).session.execute(batch)
@@ -125,7 +125,7 @@ class TestBatch:
         assert lab[0].sent == []
 
     def test_a_keyspace_that_was_set(self) -> None:
-        """It is what text means that does not say any itself."""
+        """It is the keyspace of text that names none itself."""
         batch = BatchStatement().add(bound_to("third")).add("INSERT 1")
         batch.add(SimpleStatement("INSERT 2", keyspace="mine_"))
         batch.keyspace = "mine_"

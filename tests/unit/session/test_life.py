@@ -1,8 +1,8 @@
-"""The end of the interpreter and Ctrl-C, in whatever state: no hang, no crash, nothing left.
+"""The end of the interpreter and Ctrl-C, in any state: no hang, no crash, nothing left.
 
 Each script runs in an interpreter of its own that turns warnings into errors, beside scripted servers that never
-answer ``SELECT slow``. What is said of shutdown while everything goes on is in test_cluster_shutdown.py, of forks in
-test_fork.py and beside it.
+answer ``SELECT slow``. Tests of a shutdown in a running program are in test_cluster_shutdown.py, those of
+forks in test_fork.py and beside it.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ LOST = "ConnectionException\n"
 #: Python 3.12 starts no threads once the main one has ended, and connecting takes some.
 CONNECTED = "RuntimeError\n" if sys.version_info[:2] == (3, 12) else "connected\n"
 
-#: what the program does after ``cluster, session = connected()``, and what it prints
+#: code that the program runs after ``cluster, session = connected()``, and its output
 ENDINGS = {
-    # requests nobody waits for any more
+    # requests without a waiter
     "callbacks": ("for f in [session.execute_async('SELECT slow') for _ in range(50)]: f.add_errback(id)", ""),
     "cycles of everything": (
         "f = session.execute_async('SELECT slow'); f.me = f; session.me = session; cluster.me = cluster; del f", "",
@@ -147,7 +147,7 @@ def test_the_interpreter_ends(fake: FakeCluster, state: str) -> None:
     ran = run(fake, "cluster, session = connected()\n" + script)
     if printed is not None:
         assert (ran.returncode, ran.stdout, ran.stderr) == (0, printed, "")
-    else:  # what was sent in time is lost, what was not is refused; daemon threads may not even see the end come
+    else:  # requests sent in time are lost, later ones are refused; daemon threads may not even see the end come
         assert ran.returncode == 0, ran.stderr
         assert "Fatal" not in ran.stderr
 
@@ -311,7 +311,7 @@ def test_many_ctrl_c(fake: FakeCluster) -> None:
 
 
 def test_ctrl_c_while_a_shutdown_waits_for_a_worker(fake: FakeCluster) -> None:
-    """The wait ends; so does the I/O thread, although nobody waits for it any more."""
+    """The wait ends; so does the I/O thread, although no thread waits for it any more."""
     ran = run(
         fake,
         """
@@ -338,7 +338,7 @@ def test_ctrl_c_while_a_shutdown_waits_for_a_worker(fake: FakeCluster) -> None:
 
 
 def test_ctrl_c_in_the_middle_of_closing(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The wait ends; what was not closed yet is closed all the same."""
+    """The wait ends; the parts that are still open are closed all the same."""
     cluster = Cluster(fake.contact_points)
     session = cluster.connect()
     control = cluster.control_connection.connection

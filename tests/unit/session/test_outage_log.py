@@ -1,4 +1,4 @@
-"""What the log is told while no host can be used: when it begins, once a minute, when it ends. Not: at each attempt."""
+"""The log while no host can be used: lines when it begins, once a minute, when it ends. Not: at each attempt."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def told(caplog: pytest.LogCaptureFixture) -> Counter[str]:
-    """How often each line came that a log at INFO shows, whatever its parameters."""
+    """Counts of the lines that a log at INFO shows, regardless of their parameters."""
     return Counter(record.msg for record in caplog.records if record.levelno >= logging.INFO)
 
 
@@ -74,7 +74,7 @@ def test_nodes_that_are_gone(fake: FakeCluster, caplog: pytest.LogCaptureFixture
         assert max(told(caplog).values(), default=0) <= 3
 
 
-def test_nodes_that_let_nobody_in(fake: FakeCluster, caplog: pytest.LogCaptureFixture) -> None:
+def test_nodes_that_refuse_startup_are_logged_rarely(fake: FakeCluster, caplog: pytest.LogCaptureFixture) -> None:
     def refuse(connection: ScriptedConnection, request: Envelope) -> bool:
         refused = request.opcode == wire.STARTUP
         if refused:

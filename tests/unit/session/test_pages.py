@@ -107,7 +107,7 @@ class TestConclusion:
         assert numbers(future.result()) == [2]
 
     def test_an_attempt_that_is_sent_while_its_page_ends(self) -> None:
-        """Its answer is given up, and is nobody's: not the next page's either."""
+        """Its answer is discarded and belongs to no page, not to the next one either."""
         lab = Lab(hosts=2, speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.1, 1))
         future = lab.session.execute_async(idempotent())
         submit = lab[1].submit
@@ -453,7 +453,7 @@ class TestInterruptedPages:
         assert len(lab[0].sent) == 2
 
     def test_while_it_is_sent(self) -> None:
-        """Nobody knows how far it came: the page is over, and can be asked for again."""
+        """The progress of the request is unknown: the page is over, and can be fetched again."""
         lab = Lab()
         lab[0].script = [rows(1, more=b"p2"), KeyboardInterrupt()]
         result = lab.session.execute(QUERY)
@@ -507,8 +507,8 @@ class TestSeveralResults:
         first, second = iter(future.result()), iter(future.result())
         assert [(a.n, b.n) for a, b in zip(first, second, strict=True)] == [(1, 1), (2, 2), (3, 3)]
 
-    def test_a_page_that_somebody_else_replaced(self) -> None:
-        """That is said; the rows are asked for again by whoever goes on."""
+    def test_a_page_replaced_by_another_consumer_is_fetched_again(self) -> None:
+        """The consumer gets an error; the next read fetches the rows again."""
         lab = Lab()
         lab[0].script = [rows(1, more=b"p2")]
         result = lab.session.execute(QUERY)

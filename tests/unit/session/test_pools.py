@@ -80,7 +80,7 @@ class FakeCluster:
         return task
 
     def run(self) -> list[float]:
-        """Run what waits; the delays of what was not cancelled."""
+        """Run the waiting tasks that were not cancelled; returns their delays."""
         due, self.waiting = [one for one in self.waiting if not one[1].cancelled], []
         for _, task in due:
             task.run()
@@ -238,7 +238,7 @@ def test_removed_while_it_opens(pool_set: PoolSet, cluster: FakeCluster, hosts: 
     assert pool_set.pools[hosts[0]] is ManualPool.made[1]
 
 
-def test_nobody_cancels_what_others_wait_for(pool_set: PoolSet, hosts: list[Host]) -> None:
+def test_the_shared_future_of_a_pool_cannot_be_cancelled(pool_set: PoolSet, hosts: list[Host]) -> None:
     future = pool_set.add_or_renew(hosts[0], False)
     assert future is not None and not future.cancel()
     ManualPool.made[0].finish()
@@ -268,7 +268,9 @@ class TestRetry:
         self.fail(pool_set, hosts[0])
         assert cluster.run() == [1.0], "a fresh schedule"
 
-    def test_not_when_somebody_else_opened_it(self, pool_set: PoolSet, cluster: FakeCluster, hosts: list[Host]) -> None:
+    def test_no_retry_after_another_call_opened_the_pool(
+        self, pool_set: PoolSet, cluster: FakeCluster, hosts: list[Host]
+    ) -> None:
         self.fail(pool_set, hosts[0])
         pool_set.add_or_renew(hosts[0], False)
         ManualPool.made[-1].finish()

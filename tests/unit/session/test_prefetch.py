@@ -1,4 +1,4 @@
-"""The next page is asked for while the one before is consumed: one at most, and none that nobody began to want."""
+"""The next page is asked for while the one before is consumed: one at most, and none before iteration begins."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sent(lab: Lab) -> int:
 
 class TestAsked:
     def test_with_the_second_row(self) -> None:
-        """Not for who wants the first row alone, and not before iteration began."""
+        """Not for a consumer of the first row alone, and not before iteration began."""
         lab = lab_with(*three())
         result = lab.session.execute(QUERY)
         assert result.one() == (1,) and result.current_rows and result and result.has_more_pages
@@ -94,7 +94,7 @@ class TestAsked:
         assert asyncio.run(run()) == [(1, 2), (2, 2), (3, 3), (4, 3), (5, 3), (6, 3)]
 
     def test_callbacks_have_every_page_once(self) -> None:
-        """They ask for pages themselves; where somebody iterates too, they are told of what that asks for."""
+        """They ask for pages themselves; where a consumer iterates too, they also get the pages that it asks for."""
         lab = lab_with(*three())
         told: list[Any] = []
         future = lab.session.execute_async(QUERY)
@@ -125,7 +125,7 @@ class TestOff:
 
         assert asyncio.run(run()) == [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (6, 3)]
 
-    def test_what_it_may_be(self) -> None:
+    def test_invalid_prefetch_values_are_refused(self) -> None:
         lab = lab_with()
         for wrong in (2, -1, "1", 0.5):
             with pytest.raises(ValueError, match=r"prefetch must be 1 \(the next page\) or 0"):
@@ -136,7 +136,7 @@ class TestOff:
         profile = lab.session.get_execution_profile(EXEC_PROFILE_DEFAULT)
         assert profile.prefetch == 1 and ExecutionProfile(prefetch=False).prefetch == 0
 
-    def test_who_fetches_pages_another_way(self) -> None:
+    def test_overridden_start_fetching_next_page_is_called_on_demand(self) -> None:
         """A program's own start_fetching_next_page is not called before it is needed."""
         calls = []
 
@@ -152,7 +152,7 @@ class TestOff:
         assert [row[0] for row in result] == [1, 2, 3, 4, 5, 6] and calls == [1, 2]
 
     def test_two_results_over_one_future(self) -> None:
-        """A page that somebody else began is in nobody's way."""
+        """A page that one result requests does not block the other."""
         lab = lab_with(*three())
         future = lab.session.execute_async(QUERY)
         one, other = future.result(), future.result()
@@ -184,7 +184,7 @@ class TestErrors:
 
         assert asyncio.run(run()) == [(1,), (2,)]
 
-    def test_nobody_hears_of_a_page_that_nobody_wants(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_error_of_an_abandoned_prefetch_is_not_logged(self, caplog: pytest.LogCaptureFixture) -> None:
         lab = lab_with(rows(1, 2, more=b"p2"), error(0x2200, "no such page"))
         iterator = iter(lab.session.execute(QUERY))
         next(iterator), next(iterator)
@@ -192,8 +192,8 @@ class TestErrors:
         gc.collect()
         assert sent(lab) == 2 and not caplog.records
 
-    def test_a_page_whose_time_was_over_before_anybody_waited(self) -> None:
-        """It is asked for once more, and whoever waits has the whole time of a request."""
+    def test_prefetch_timed_out_before_a_consumer_waits_is_retried(self) -> None:
+        """The page is requested once more, and the consumer has the whole timeout of a request."""
         lab = lab_with(rows(1, 2, more=b"p2"), Lost(TIMED_OUT, message="in time"), rows(3))
         result = lab.session.execute(QUERY)
         iterator = iter(result)
@@ -202,7 +202,7 @@ class TestErrors:
         result._ahead -= 10.0  # seconds, the time of a request
         assert next(iterator) == (3,) and sent(lab) == 3
 
-    def test_a_page_whose_time_was_over_while_somebody_waited(self) -> None:
+    def test_prefetch_timed_out_while_a_consumer_waits_raises(self) -> None:
         lab = lab_with(rows(1, 2, more=b"p2"), Lost(TIMED_OUT, message="in time"), rows(3))
         iterator = iter(lab.session.execute(QUERY))
         next(iterator), next(iterator)

@@ -160,7 +160,7 @@ class TestBind:
 
 
 class TestBound:
-    def test_inherits_what_the_prepared_statement_says(self) -> None:
+    def test_bound_statement_inherits_prepared_statement_options(self) -> None:
         statement = prepared()
         policy = RetryPolicy()
         statement.consistency_level = ConsistencyLevel.QUORUM

@@ -1,4 +1,4 @@
-"""Rows of the driver's own queries, which stay bytes until somebody looks."""
+"""Rows of the driver's own queries, which stay bytes until a caller reads them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_pages_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     rows.add(answer((1, "one")))
     rows.add(answer())
     rows.add(answer((2, "two")))
-    assert decoded == [], "nobody has looked"
+    assert decoded == [], "no caller has read them"
     assert (
         len(rows) == 2 and rows and list(rows) == [ONE, TWO] and rows[1] == TWO and rows[:1] == [ONE] and len(rows) == 2
     )
@@ -68,7 +68,7 @@ def test_rows_without_a_page() -> None:
     assert len(rows) == 2 and list(rows) == [ONE, TWO]
 
 
-def test_rows_that_are_not_what_their_columns_say() -> None:
+def test_rows_that_do_not_fit_their_columns_are_an_error_each_time() -> None:
     cells = encoded(COLUMNS, [(1, "one")])
     cells[0][0] = b"\x00" * 3
     rows = Rows()

@@ -1,4 +1,4 @@
-"""What STARTUP says of a cluster: its id on all connections, its configuration on control connections."""
+"""The contents of STARTUP about a cluster: its id on all connections, its configuration on control connections."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_report_is_json(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {"a": b"bytes"}, [1]])
-def test_what_no_report_has(value: Any) -> None:
+def test_values_without_a_json_form_are_refused(value: Any) -> None:
     with pytest.raises(TypeError, match="cannot be reported"):
         _as_json(value)
 

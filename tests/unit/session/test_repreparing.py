@@ -1,4 +1,4 @@
-"""A host has forgotten a statement that many requests are for: it is prepared there once, and nobody is left behind."""
+"""A host has forgotten a statement that many requests are for: it is prepared there once, and every request ends."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def forgotten(lab: Lab, count: int = MANY, **options: Any) -> list[ResponseFutur
 
 
 class TestOnce:
-    def test_for_all_who_wait(self) -> None:
+    def test_one_prepare_serves_all_waiting_requests(self) -> None:
         lab = Lab()
         futures = forgotten(lab)
         assert len(preparing(lab)) == 1
@@ -164,7 +164,7 @@ class TestNobodyIsLeftBehind:
                 future.result()
 
     def test_by_timers_of_their_own(self) -> None:
-        """A host that says nothing, and a PREPARE that has more time than those who came later."""
+        """A host that is silent, and a PREPARE that has more time than later requests."""
         lab = Lab()
         future = forgotten(lab, 1, timeout=None)[0]
         late = lab.session.execute_async(future.prepared_statement, (7,), timeout=3)
@@ -198,7 +198,7 @@ class TestNobodyIsLeftBehind:
 
     @pytest.mark.parametrize("problem", [Lost(sent=True), ConnectionShutdown("closed")], ids=["lost", "not sent"])
     def test_when_only_one_connection_to_the_host_is_lost(self, problem: Any) -> None:
-        """Those who have another one prepare by that; there may be no other host."""
+        """Requests with another connection prepare by that; there may be no other host."""
         lab = Lab()
         select = a_statement(lab)
         pool, first, second = lab.pools[lab.hosts[0]], lab[0], ScriptedConnection(lab.hosts[0])
@@ -278,7 +278,7 @@ class TestOtherTypes:
         assert len(executing(lab)) == 1
 
     def test_ever_after(self) -> None:
-        """The server knows the id again, and would take the bytes for what they are not."""
+        """The server knows the id again, and would decode the bytes as values of another type."""
         lab = Lab()
         select = a_statement(lab)
         bound = select.bind((1,))
@@ -312,7 +312,7 @@ class TestOtherTypes:
             lab.session.execute(BatchStatement().add("INSERT 1").add(select, (1,)))
         assert len(executing(lab)) == 1
 
-    def test_for_all_who_wait(self) -> None:
+    def test_all_waiting_requests_get_the_error_of_changed_types(self) -> None:
         lab = Lab()
         futures = forgotten(lab, 5)
         lab[0].answer(prepared_as(TEXT), preparing(lab)[0])
@@ -332,7 +332,7 @@ class TestOtherTypes:
 
 
 class TestLookedAtBefore:
-    """A host that is sent PREPARE executes what else is on its way. So it is not, before the types are known."""
+    """A host that is sent PREPARE executes other requests on their way. So the types are looked up first."""
 
     def test_nothing_has_changed(self) -> None:
         lab = Lab()
@@ -366,7 +366,7 @@ class TestLookedAtBefore:
         assert len(preparing(lab)) == 1
 
     @pytest.mark.parametrize("columns", [{}, {"other": "int"}, {"k": "frozen<address>"}, {"k": "<"}])
-    def test_what_the_columns_do_not_tell(self, columns: dict[str, str]) -> None:
+    def test_types_unknown_from_columns_are_checked_by_another_prepare(self, columns: dict[str, str]) -> None:
         lab = Lab()
         futures = forgotten_with(lab, columns)
         lab[0].answer(prepared(b"other"), preparing(lab)[0])
@@ -481,13 +481,13 @@ VECTOR = VectorType.apply_parameters((FloatType, 3))
         ("[ttl]", Int32Type, True),
     ],
 )
-def test_what_columns_tell(name: str, kind: Any, same: bool) -> None:
+def test_parameter_types_are_compared_with_schema_columns(name: str, kind: Any, same: bool) -> None:
     rows_of_it = [{"column_name": column, "type": text} for column, text in COLUMNS.items()]
     made = PreparedStatement([("ks", "t", name, kind)], b"id", None, "INSERT", "ks", 4, None, None)
     assert has_types_of(made, rows_of_it) is same
 
 
-def test_what_is_asked_for() -> None:
+def test_columns_query_only_for_positional_markers_of_one_table() -> None:
     specs = [("k's", "t", "i", Int32Type), ("k's", "t", "s", UTF8Type)]
     made = PreparedStatement(specs, b"id", None, "INSERT ?", "ks", 4, None, None)
     question = columns_query(made)
@@ -518,7 +518,7 @@ ANOTHER = UserType.make_udt_class("ks", "place", ("street",), (UTF8Type,))
         (TupleType.apply_parameters((Int32Type,)), TupleType.apply_parameters((Int32Type, Int32Type)), False),
     ],
 )
-def test_what_is_another_type(before: Any, now: Any, same: bool) -> None:
+def test_changed_parameter_types_are_refused(before: Any, now: Any, same: bool) -> None:
     def of(kind: Any) -> PreparedStatement:
         return PreparedStatement([("ks", "t", "k", kind)], b"id", None, "INSERT", "ks", 4, None, None)
 

@@ -1,4 +1,4 @@
-"""From a statement and a profile to the message: what wins over what, and what arrives on the wire."""
+"""From a statement and a profile to the message: precedence of settings, and the bytes on the wire."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class TestMessages:
         assert select.result_metadata is not None
         assert sent(lab, select, (1,)).message.skip_meta is False
 
-    def test_a_bound_statement_nobody_bound(self) -> None:
+    def test_a_bound_statement_without_values_is_refused(self) -> None:
         lab = Lab()
         select = a_statement(lab)
         with pytest.raises(ValueError, match="k"):
@@ -188,7 +188,7 @@ class TestMessages:
         assert b"INSERT 1" in body and b"\x01\x00\x02id\x00\x01" + struct.pack(">ii", 4, 5) in body
 
     def test_a_batch_that_grows_after_it_was_sent(self) -> None:
-        """What was executed is what was in it then, also if it is sent again."""
+        """A request has the statements of the batch at its execution, also if it is sent again."""
         lab = Lab(hosts=2)
         batch = BatchStatement().add("INSERT 1")
         future = sent(lab, batch)
@@ -272,7 +272,7 @@ class TestListeners:
 
 
 class TestPrepare:
-    def test_what_is_made(self) -> None:
+    def test_attributes_of_a_prepared_statement(self) -> None:
         lab = Lab()
         select = a_statement(lab)
         assert select.query_id == b"id"
@@ -322,7 +322,7 @@ class TestPrepare:
 
 
 class TestSettingsOfAWrongType:
-    """The error names the setting; which of the encoder's integers was no integer does not help anybody."""
+    """The error names the setting, not one of the encoder's integers."""
 
     @pytest.mark.parametrize(
         ("options", "arguments", "text"),

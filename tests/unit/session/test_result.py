@@ -109,7 +109,7 @@ class TestList:
         assert list(made) == list(made) == [(1,), (2,), (3,)]
 
     def test_first_of_one_page(self) -> None:
-        """As in scylla-driver, whoever has indexed may iterate again and again."""
+        """As in scylla-driver, an indexed result can be iterated repeatedly."""
         made = result(rows(1, 2))
         page = made.current_rows
         assert made[0] == (1,)
@@ -249,7 +249,7 @@ class TestLargePages:
 
     @pytest.mark.parametrize("how", ["iter", "next"])
     def test_a_row_that_cannot_be_decoded(self, how: str) -> None:
-        """Is an error each time; what follows it is not taken for all there is."""
+        """Is an error each time; the rows after it are not taken for the whole result."""
         made = result(large(0, more=b"2", broken_at=70_000), rows(COUNT), row_factory=tuple_factory)
         iterator: Any = iter(made) if how == "iter" else made
         for number in range(70_000):
@@ -288,7 +288,7 @@ class TestSubclasses:
         assert made.seen == 2
 
     def test_own_rows(self) -> None:
-        """Whoever overrides ``next`` is asked for every row, however they are read."""
+        """An overridden ``next`` is called for every row, however rows are read."""
 
         class Doubled(ResultSet):
             def next(self) -> Any:

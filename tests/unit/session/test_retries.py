@@ -1,4 +1,4 @@
-"""A request that is sent again: what retry policies are asked and answer, and attempts that speculate."""
+"""A request that is sent again: questions to retry policies and their answers, and speculative attempts."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class TestRetries:
         assert len(lab[0].sent) == 2
         assert b"INSERT 2" not in lab[0].sent[1].body
 
-    def test_what_the_policy_is_asked(self) -> None:
+    def test_the_policy_gets_the_details_of_each_error(self) -> None:
         policy = Told((RetryPolicy.RETRY, None), (RetryPolicy.RETRY, None))
         _, future = self.run(policy, error(0x1200, "slow", READ_TIMEOUT), write_timeout(), rows(1))
         future.result()
@@ -134,7 +134,7 @@ class TestRetries:
         assert lab.reactor.timers == []
 
     def test_a_delayed_retry_that_raises_fails_the_request(self) -> None:
-        """Nobody else would hear of it, and the future would wait for ever."""
+        """No other code would see the error, and the future would wait for ever."""
         lab = Lab(hosts=2, retry_policy=Told((RetryPolicy.RETRY_NEXT_HOST, None, 1)))
         lab[0].script = [error(0x1001)]
         future = lab.session.execute_async(idempotent())
@@ -183,7 +183,7 @@ class TestRetries:
         assert lab.session.execute(SimpleStatement("SELECT 1", retry_policy=own)).one() == (1,)
 
     def test_default_policy_sends_no_write_twice(self) -> None:
-        """Whatever the coordinator says went wrong while it executed."""
+        """For every error that the coordinator reports from the execution."""
         for answer in (error(0x0000), error(0x1001), error(0x1003), write_timeout(), Lost()):
             lab = Lab(hosts=3)
             lab[0].script = [answer]
@@ -233,7 +233,7 @@ class TestSpeculation:
             lab.reactor.run()
         assert [len(lab[index].sent) for index in range(5)] == [1, 1, 1, 0, 0]
 
-    def test_no_more_hosts_leaves_what_is_under_way(self) -> None:
+    def test_speculation_without_further_hosts_keeps_the_first_attempt(self) -> None:
         lab = self.lab(hosts=1)
         future = lab.session.execute_async(idempotent())
         lab.reactor.run()

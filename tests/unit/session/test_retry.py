@@ -129,7 +129,7 @@ def test_errors_of_the_coordinator(error: BaseException) -> None:
 @pytest.mark.parametrize(
     "error", [SyntaxException(0x2000, "x", None), InvalidRequestException(0x2200, "x", None), ValueError("x")]
 )
-def test_errors_nobody_is_asked_about(error: BaseException) -> None:
+def test_errors_that_are_not_passed_to_the_policy(error: BaseException) -> None:
     policy = PageRequest()
     assert decide(policy, "statement", QUORUM, error, 0) is None
     assert policy.question is None
@@ -168,7 +168,7 @@ class TestConnectionError:
         assert connection_error(Failure(CLOSED, "x", False, 0.0, cause), HOST) is cause
 
     def test_each_request_has_its_own(self) -> None:
-        """What is said about one request must not be said about the others of that connection."""
+        """Details of one request must not appear in errors of the others of that connection."""
         cause = ConnectionShutdown("closed")
         one, two = (connection_error(Failure(CLOSED, "x", True, 0.0, cause), HOST) for _ in range(2))
         assert one is not two

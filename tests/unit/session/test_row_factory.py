@@ -97,14 +97,14 @@ def test_a_class_that_rows_do_not_fit() -> None:
     assert lab.session.execute(QUERY, row_factory=class_row(Other, rename={"n": "m"})).one() == Other(7)
 
 
-def test_what_is_no_factory() -> None:
+def test_non_callable_row_factory_is_refused() -> None:
     lab = Lab()
     with pytest.raises(TypeError, match="row_factory must be callable with column names and rows, not 5"):
         lab.session.execute(QUERY, row_factory=5)  # type: ignore[call-overload]
     assert not lab[0].sent
 
 
-def test_a_session_whose_execute_async_does_not_know_it() -> None:
+def test_execute_async_override_without_row_factory_parameter() -> None:
     """As programs have overridden it: it is called as ever, unless a factory is given."""
 
     class Own(Session):

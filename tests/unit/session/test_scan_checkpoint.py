@@ -1,4 +1,4 @@
-"""Checkpoints: what part of the ring is done, files, and what is wrong with them."""
+"""Checkpoints: the finished part of the ring, files, and errors in them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_file_that_cannot_be_written_leaves_the_former_one(tmp_path: Path, mon
     assert path.read_bytes() == before and len(list(tmp_path.iterdir())) == 1
 
 
-def test_what_is_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_checkpoint_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "scan.checkpoint"
     good = example().to_bytes()
     foreign = {b"": "not a checkpoint", b"PAR1 and so on": "not a checkpoint", pickle.dumps(3): "not a checkpoint"}
@@ -123,7 +123,7 @@ def test_what_is_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_contents_that_make_no_sense(head: bytes) -> None:
-    """Whoever wrote them has seen to the digest."""
+    """The digest of these contents is valid."""
     body = head + b"\npickles"
     data = f"{module.MAGIC} {module.VERSION}\n{hashlib.sha256(body).hexdigest()}\n".encode() + body
     with pytest.raises(CheckpointError, match="damaged"):
@@ -184,7 +184,7 @@ def test_a_tally() -> None:
     assert told and told[-1].rows == 30
 
 
-def test_what_the_one_who_is_told_raises_comes_out() -> None:
+def test_exceptions_of_the_progress_callback_propagate() -> None:
     def no(report: ScanProgress) -> None:
         raise ZeroDivisionError
 

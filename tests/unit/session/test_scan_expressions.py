@@ -1,4 +1,4 @@
-"""Expressions: what they say, what they mean at the edges of types, and what they refuse."""
+"""Expressions: their repr, their meaning at the edges of types, and operands that they refuse."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def chosen(codec: Codec, values: list[Any], expression: Expression, **options: A
         (this > 3, "(col('v') > 3)"),
     ],
 )
-def test_what_they_say(expression: Expression, shown: str) -> None:
+def test_repr_and_columns_of_expressions(expression: Expression, shown: str) -> None:
     assert repr(expression) == repr(pickle.loads(pickle.dumps(expression))) == shown
     assert expression.columns <= {"v", "w"} and "v" in expression.columns
 
@@ -178,7 +178,7 @@ def test_decimals_of_a_precision() -> None:
         ("decimal", lambda column: column == "1", "cannot be compared with '1'"),
     ],
 )
-def test_what_does_not_fit(name: str, make: Callable[[Any], Expression], why: str) -> None:
+def test_operands_that_do_not_fit_a_column_are_refused(name: str, make: Callable[[Any], Expression], why: str) -> None:
     plan = decoded(everything(1), POOL).plan
     with pytest.raises(TypeError, match=why):
         make(col(name)).compile(plan)
@@ -193,7 +193,7 @@ def test_columns_that_are_not_there() -> None:
 
 
 def test_every_type_against_itself() -> None:
-    """Whatever rows have can be compared with."""
+    """Every value that a row has can be compared with."""
     batch = decoded(everything(3), POOL)
     rows = dict(zip((name for name, _ in COLUMNS), ROW, strict=True))
     for name, _, _, form in batch.plan.fields:

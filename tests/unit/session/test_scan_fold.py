@@ -1,4 +1,4 @@
-"""Folds over pieces as a reading gives them: each row once, whatever happens to its range."""
+"""Folds over pieces as a reading gives them: each row once, even if its range fails or is read again."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Rows:
 
     def combine(self, a: list[Any], b: list[Any]) -> list[Any]:
         a.extend(b)
-        b.clear()  # nobody else has it
+        b.clear()  # no other reference exists
         return a
 
     def finish(self, acc: list[Any]) -> list[Any]:
@@ -210,7 +210,7 @@ def test_a_table_without_rows() -> None:
         assert folded(Fold(Rows(), ranges, WHAT, deterministic=deterministic), pieces_of(empty, ranges, 1)) == []
 
 
-def test_sums_of_floats_do_not_depend_on_who_was_first() -> None:
+def test_deterministic_float_sums_do_not_depend_on_piece_order() -> None:
     chance = random.Random(3)
     ranges = parts(37)
     rows = {one: [Batch([chance.uniform(-1e15, 1e-3) for _ in range(3)])] for one in ranges}
@@ -227,7 +227,7 @@ def test_sums_of_floats_do_not_depend_on_who_was_first() -> None:
 @pytest.mark.parametrize("workers", [None, 3])
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_stop(workers: int | None, deterministic: bool) -> None:
-    """The result is of the ranges that are done and of what was stopped with, and of no range that is half done."""
+    """The result has the ranges that are done and the value given to the stop, and no range that is half done."""
 
     class First(Rows):
         def stream(self, acc: Any, batch: Batch) -> Any:
@@ -249,7 +249,7 @@ def test_stop(workers: int | None, deterministic: bool) -> None:
 
 
 @pytest.mark.parametrize("workers", [None, 2])
-def test_what_a_reducer_raises(workers: int | None) -> None:
+def test_reducer_error_is_raised_with_a_checkpoint(workers: int | None) -> None:
     class Fails(Rows):
         def stream(self, acc: Any, batch: Batch) -> Any:
             if batch[0] == (9, 2):
@@ -322,7 +322,7 @@ def test_a_checkpoint_at_every_step(deterministic: bool) -> None:
 
 
 def test_going_on_with_other_ranges() -> None:
-    """Rows are told by their tokens: however the ring is cut, the rest is what is left of it."""
+    """Rows are told by their tokens: however the ring is cut, the rest has exactly the missing rows."""
     ranges, others = parts(12), parts(7)
     tokens = [one.end - chance for one in parts(100) for chance in (0, 5)]
 
@@ -392,7 +392,7 @@ def test_interrupted_anywhere() -> None:
 
 @pytest.mark.parametrize("workers", [None, 2])
 def test_interrupted_at_any_moment(workers: int | None) -> None:
-    """As by the handler of a signal. The fold can be closed, and what is left of it folded."""
+    """As by the handler of a signal. The fold can be closed, and its remaining ranges folded."""
     ranges = parts(2)
     rows = rows_of(ranges)
     folds: list[Fold] = []
@@ -432,7 +432,7 @@ def test_on_a_loop() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of later Pythons: threads and fork
 def test_a_forked_child_leaves_it_to_the_parent() -> None:
-    """Whatever lock is held there."""
+    """The child does not depend on locks that are held at the fork."""
     ranges = parts(3)
     rows = rows_of(ranges)
     fold = Fold(Rows(), ranges, WHAT, workers=2)

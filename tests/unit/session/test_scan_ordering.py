@@ -1,4 +1,4 @@
-"""In which order statements give the rows of a partition, and what is refused with which reason."""
+"""In which order statements give the rows of a partition, and which statements are refused with which reason."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ALLOWED: list[tuple[str, Any, Any, Any, str, bool]] = [
 
 
 @pytest.mark.parametrize(("cql", "known", "order_by", "descending", "expected", "is_exact"), ALLOWED)
-def test_what_can_be_merged(
+def test_row_orders_that_can_be_merged(
     cql: str, known: Any, order_by: Any, descending: Any, expected: str, is_exact: bool
 ) -> None:
     order = row_order(cql, "ks.t", known, order_by, descending)
@@ -73,12 +73,14 @@ REFUSED: list[tuple[str, Any, Any, Any, str]] = [
 
 
 @pytest.mark.parametrize(("cql", "known", "order_by", "descending", "reason"), REFUSED)
-def test_what_cannot(cql: str, known: Any, order_by: Any, descending: Any, reason: str) -> None:
+def test_row_orders_that_cannot_be_merged_are_refused(
+    cql: str, known: Any, order_by: Any, descending: Any, reason: str
+) -> None:
     with pytest.raises((ValueError, TypeError), match=reason):
         row_order(cql, "ks.t", known, order_by, descending)
 
 
-def test_what_is_fixed() -> None:
+def test_columns_fixed_by_equality_and_listed_by_in() -> None:
     select = PartitionSelect(
         "SELECT a FROM t WHERE (a, b) = (?, ?) AND (c, d) IN ((?, ?)) AND e >= 1 AND f = 'AND g = '"
     )

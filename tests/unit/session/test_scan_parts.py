@@ -65,7 +65,7 @@ def test_batches_are_as_large_as_those_before_or_as_there_is_memory() -> None:
     def likely(page: Any) -> int:
         return size.likely(page)
 
-    assert likely(narrow) == 0, "nobody knows yet"
+    assert likely(narrow) == 0, "no batch was measured yet"
     size.was(20_000)
     size.was(100)
     assert (likely(narrow), likely(wide), likely(empty)) == (21_000, 500, 0)
@@ -91,7 +91,7 @@ def test_columns_whose_values_repeat_have_a_dictionary() -> None:
     )
     found = Dictionaries()
     expected = ["kind", "nothing", "tags.list.element", "named"]
-    few = ["id", "kind", "at", "key", "nothing", "tags.list.element", "named"]  # of few rows nobody knows
+    few = ["id", "kind", "at", "key", "nothing", "tags.list.element", "named"]  # few rows do not tell
     assert found.of(batch.slice(0, 100)) == few
     assert found.of(batch) == found.of(batch.slice(0, 100)) == expected
     other = batch.select(["id", "kind"])

@@ -39,7 +39,7 @@ def test_every_home_has_as_many_open_as_any_other(count: int) -> None:
     assert seen == count and len(pending) == 0
 
 
-def test_what_makes_room_at_a_home_that_has_none_left_is_for_others() -> None:
+def test_room_of_a_home_without_ranges_left_goes_to_other_homes() -> None:
     wanted = ranges(10)
     pending = Pending(wanted, lambda one: "few" if one.number == 3 else "many")
     first = {pending.next(), pending.next()}

@@ -1,4 +1,4 @@
-"""Built-in reducers: results as rows have them, what they refuse when they are opened, and what they say."""
+"""Built-in reducers: results as rows have them, the columns that they refuse on open, and their reprs."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_decimals() -> None:
     ],
     ids=str,
 )
-def test_what_does_not_fit_is_told_when_it_is_opened(reducer: Any, error: type[Exception], why: str) -> None:
+def test_columns_that_do_not_fit_are_refused_on_open(reducer: Any, error: type[Exception], why: str) -> None:
     with pytest.raises(error, match=why):
         reducer.open(decoded(everything(1), POOL).plan, FULL_RING)
 
@@ -159,8 +159,8 @@ def test_arguments_that_are_none() -> None:
         ForEachBatch(3)  # type: ignore[arg-type]
 
 
-def test_what_they_say() -> None:
-    """Checkpoints know them by that."""
+def test_reducer_reprs_are_stable_and_survive_pickling() -> None:
+    """Checkpoints identify reducers by their reprs."""
     grouped = GroupBy(["a", "b"], n=Count(), total=Sum("c"), ends=MinMax("d"))
     for one in (
         Count(),
@@ -213,7 +213,7 @@ def test_reducers_of_others_get_pieces() -> None:
     assert pieces(n.isin(range(0, rows, 2))) == [(0, rows // 2)]
 
 
-def test_what_is_derived_sees_all_rows() -> None:
+def test_derived_reducers_see_all_rows() -> None:
     class Longer(Count):
         """Counts every row twice."""
 

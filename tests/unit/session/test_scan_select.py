@@ -1,4 +1,4 @@
-"""What a scan reads of CQL: which statements it takes, and why not the others."""
+"""The CQL of a scan: the statements it takes, and the reasons why it refuses others."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from cassandra._scan.select import Select, condition_of, select_text, words_of
         ("SELECT id FROM t ALLOW EVERYTHING", "does not support 'ALLOW'"),
     ],
 )
-def test_what_is_refused_and_why(text: str, why: str) -> None:
+def test_unsupported_statements_are_refused_with_a_reason(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Select(text)
 
 
-def test_what_is_read_of_a_select() -> None:
+def test_a_select_is_parsed_into_its_parts() -> None:
     found = Select(
         '/* LIMIT 3 */ SELECT a, "B ""c""", ttl(count) AS json -- IN (3)\n'
         "FROM \"Ks\".t WHERE \"in\" = 'it''s; LIMIT ?' AND x = {'?': $$ ORDER BY $$} AND y = :\"a b\" AND z = ? "

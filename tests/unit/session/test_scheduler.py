@@ -91,7 +91,7 @@ def test_failing_background_task_is_logged(scheduler: Scheduler, caplog: pytest.
     assert scheduler.submit(lambda: 1).result(PATIENCE) == 1
 
 
-def test_shutdown_cancels_what_has_not_started() -> None:
+def test_shutdown_cancels_calls_that_have_not_started() -> None:
     scheduler = Scheduler(1)
     gate = threading.Event()
     running = scheduler.submit(gate.wait, PATIENCE)
@@ -204,7 +204,7 @@ def test_strand_from_many_threads(scheduler: Scheduler) -> None:
     assert total[0] == 1600
 
 
-def test_a_worker_runs_what_it_calls_and_no_other_is_started() -> None:
+def test_a_worker_runs_nested_strand_calls_itself() -> None:
     scheduler = Scheduler(2)
     outer, inner = scheduler.strand(), scheduler.strand()
     ran_by = scheduler.submit(
@@ -214,7 +214,7 @@ def test_a_worker_runs_what_it_calls_and_no_other_is_started() -> None:
     assert scheduler.shutdown(PATIENCE)
 
 
-def test_a_worker_runs_what_it_posts_here() -> None:
+def test_post_here_on_a_worker_runs_in_that_worker() -> None:
     scheduler = Scheduler(2)
     strand = scheduler.strand()
     ran: list[tuple[str, int]] = []
@@ -234,7 +234,7 @@ def test_a_worker_runs_what_it_posts_here() -> None:
     eventually(lambda: [what for what, _ in ran] == ["queued"])
     assert strand.post_here(note, "of another thread")
     eventually(lambda: len(ran) == 2)
-    assert ran[1][1] != threading.get_ident(), "who is no worker posts as ever"
+    assert ran[1][1] != threading.get_ident(), "a thread that is no worker posts as usual"
     assert scheduler.shutdown(PATIENCE)
     assert not strand.post_here(note, "too late")
 
@@ -330,7 +330,7 @@ def test_a_timer_behind_one_that_blocks() -> None:
 
 
 def test_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in Python 3.12 while the interpreter ends: who asks hears of it, and nothing is left in a queue."""
+    """As in Python 3.12 while the interpreter ends: the caller gets the error, and nothing is left in a queue."""
 
     def refuse(*_: object) -> None:
         raise RuntimeError("can't create new thread at interpreter shutdown")
@@ -353,7 +353,7 @@ def test_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_strand_of_a_caller_that_was_interrupted_goes_on(scheduler: Scheduler) -> None:
-    """The handler of a signal raises in the middle of a post: what comes later runs."""
+    """The handler of a signal raises in the middle of a post: later calls run."""
 
     def raise_alarm(*_: object) -> None:
         raise InterruptedError
@@ -367,7 +367,7 @@ def test_a_strand_of_a_caller_that_was_interrupted_goes_on(scheduler: Scheduler)
                 with contextlib.suppress(InterruptedError):
                     try:
                         signal.setitimer(signal.ITIMER_REAL, moments.uniform(0.00005, 0.0005))
-                        for _ in range(100):  # what raises in a finalizer is ignored
+                        for _ in range(100):  # exceptions in a finalizer are ignored
                             strand.post(ran.append, number)
                             scheduler.submit(int)
                             scheduler.schedule(0.0001, int)
@@ -405,7 +405,7 @@ def test_a_handler_may_use_the_scheduler_that_it_interrupts(scheduler: Scheduler
 
 
 def test_submitted_calls_may_wait_for_the_driver(scheduler: Scheduler) -> None:
-    """As a function that changes the schema does: all workers are taken, and what they wait for has a thread."""
+    """As a function that changes the schema does: all workers are taken, and the call they wait for has a thread."""
     strand = scheduler.strand()
 
     def wait_for_the_strand() -> bool:

@@ -1,4 +1,4 @@
-"""A node that stands still: who notices, what happens to requests, and when it counts as down."""
+"""A node that stands still: how it is noticed, the fate of requests, and when it counts as down."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def coordinators(scene: Scene, statement: Any, count: int = 12) -> set[Any]:
 
 @pytest.mark.parametrize("kind", ["prepared", "text"])
 def test_idempotent_requests_do_not_fail(scene: Scene, kind: str) -> None:
-    """Those that wait for it are sent elsewhere too; then nobody asks it. It is used again when it goes on."""
+    """Requests that wait for it are sent elsewhere too; later ones avoid it. It is used again when it goes on."""
     statement = scene.prepare(True) if kind == "prepared" else SimpleStatement("SELECT 1", is_idempotent=True)
     scene.node.pause()
     for _ in range(30):
@@ -131,7 +131,7 @@ def test_concurrent_requests_do_not_fail(scene: Scene, how: str, monkeypatch: py
 
 
 @pytest.mark.parametrize("how", ["all at once", "asyncio"])
-def test_what_a_silent_host_was_sent_it_may_have_executed(
+def test_errors_of_requests_sent_to_a_silent_host_say_maybe_executed(
     scene: Scene, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when no other host takes it any more."""
@@ -166,7 +166,7 @@ def test_concurrent_requests_that_must_not_run_twice_stay_where_they_are(fake: F
 
 
 @pytest.mark.parametrize("how", ["unattended", "callbacks", "threads", "asyncio"])
-def test_whoever_waits_for_them(scene: Scene, how: str) -> None:
+def test_idempotent_requests_do_not_fail_for_any_kind_of_waiter(scene: Scene, how: str) -> None:
     session, statement = scene.session, scene.prepare(True)
     scene.node.pause()
     if how == "unattended":
@@ -208,7 +208,7 @@ async def _awaited(future: Any) -> Any:
     return await future
 
 
-def test_what_must_not_run_twice_stays_where_it_is(fake: FakeCluster) -> None:
+def test_non_idempotent_requests_stay_at_a_silent_host(fake: FakeCluster) -> None:
     scene = Scene(fake, request_timeout=2.0)
     try:
         statement = scene.prepare(False)
@@ -258,7 +258,7 @@ def test_a_silent_host_is_down_within_two_heartbeat_intervals(fake: FakeCluster,
         scene.close()
 
 
-def test_a_host_that_lets_nobody_in_any_more_is_down(fake: FakeCluster) -> None:
+def test_a_host_that_accepts_no_new_connections_is_down(fake: FakeCluster) -> None:
     """Its connections were lost, and new ones time out."""
     scene = Scene(fake, connect_timeout=0.5)
     try:

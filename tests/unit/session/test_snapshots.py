@@ -1,4 +1,4 @@
-"""Result metadata of prepared statements: each answer is read by what its own request was sent with."""
+"""Result metadata of prepared statements: each answer is read by the metadata that its own request was sent with."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class TestProtocol5:
         assert select.result_metadata_id == b"new"
 
     def test_attempts_of_one_request_do_not_mix(self) -> None:
-        """One host answers in the old shape what it was asked before another one told of the new."""
+        """One host answers in the old shape a request that was sent before another host reported the new one."""
         policy = ConstantSpeculativeExecutionPolicy(0.1, 1)
         lab = Lab(hosts=2, protocol_version=5, speculative_execution_policy=policy)
         future = lab.session.execute_async(statement())
@@ -72,7 +72,7 @@ class TestProtocol5:
         lab[0].answer(rows_without_metadata(5))
         assert future.result().one()._asdict() == {"n": 5}
 
-    def test_what_was_prepared_again_is_read_anew(self) -> None:
+    def test_rows_of_a_reprepared_statement_use_the_new_metadata(self) -> None:
         lab = Lab(protocol_version=5)
         select = statement()
         lab[0].script = [
@@ -124,7 +124,7 @@ class TestWithoutMetadataIds:
         assert select._result_col_names == ["m", "n"]
 
     def test_a_conditional_statement_has_no_columns_of_its_own(self) -> None:
-        """What it answers with depends on what it found."""
+        """The columns of its answer depend on the rows that it found."""
         lab = Lab()
         insert = statement(result=None, metadata_id=None, version=4)
         lab[0].script = [rows(1, column="[applied]")]
@@ -162,7 +162,7 @@ class TestPublicFace:
         assert (select._result_col_names, select._result_col_types, select.result_metadata) == (None, None, None)
 
     def test_plan_and_id_are_one_value(self) -> None:
-        """Whoever reads them while they are replaced gets both of one moment."""
+        """A thread that reads them while they are replaced gets both of one moment."""
         import threading
 
         select = statement()

@@ -1,4 +1,4 @@
-"""RequestTracker and the log of slow requests: what they hear, and in which order."""
+"""RequestTracker and the log of slow requests: the events that they get, and their order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INVALID, OVERLOADED = 0x2200, 0x1001
 
 
 class Told(RequestTracker):
-    """Keeps what it hears: (what, attempt's number and host, error)."""
+    """Keeps its events: (name, attempt's number and host, error)."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[Any, ...]] = []
@@ -104,7 +104,7 @@ def test_prepared_statements_one_by_one_and_many() -> None:
     assert [step for step in told.heard if step[0] == "ended"] == [("ended", 0, None)] * 4
 
 
-def test_what_a_tracker_raises_is_logged_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_exceptions_of_a_tracker_are_logged_and_change_nothing(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(RequestTracker):
         def on_attempt(self, request: Any, attempt: TrackedAttempt) -> None:
             raise LookupError("broken tracker")

@@ -47,7 +47,7 @@ def test_every_turn_anew() -> None:
     asyncio.run(main())
 
 
-def test_who_blocks_the_loop_sends_first() -> None:
+def test_blocking_the_loop_for_a_result_sends_queued_requests_first() -> None:
     async def main() -> None:
         lab, select = routed_lab()
         await adapted(lab, select)
@@ -67,7 +67,7 @@ def test_who_blocks_the_loop_sends_first() -> None:
     asyncio.run(main())
 
 
-def test_who_listens_on_the_io_thread_sends_first() -> None:
+def test_adding_a_callback_sends_queued_requests_first() -> None:
     async def main() -> None:
         lab, select = routed_lab()
         await adapted(lab, select)

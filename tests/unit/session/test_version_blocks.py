@@ -1,4 +1,4 @@
-"""tablets-routing-v2: the last byte of every EXECUTE shows what is known of the tablet."""
+"""tablets-routing-v2: the last byte of every EXECUTE shows the known version of the tablet."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def is_compiled(future: ResponseFuture) -> bool:
 
 @pytest.fixture
 def chosen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """What chance gives, from the end; then 0."""
+    """The random numbers, taken from the end; then 0."""
     numbers: list[int] = []
     for module in ("cassandra._routing.tablets", "cassandra._wire.messages.requests"):
         monkeypatch.setattr(f"{module}.getrandbits", lambda bits: numbers.pop() if numbers else 0)
@@ -58,7 +58,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("how", ["compiled", "bound", "message", "handler", "explicit"])
-def test_execute_shows_what_is_known(version: int, how: str, chosen: list[int]) -> None:
+def test_execute_shows_the_known_tablet_version(version: int, how: str, chosen: list[int]) -> None:
     lab, select = lab_of(version)
     if how == "handler":
         lab.session.client_protocol_handler = type("Own", (ProtocolHandler,), {})
@@ -78,7 +78,7 @@ def test_execute_shows_what_is_known(version: int, how: str, chosen: list[int]) 
 
 
 @pytest.mark.parametrize("version", [None, 5])
-def test_what_is_not_known_is_left_to_chance(version: int | None, chosen: list[int]) -> None:
+def test_the_version_block_is_random_if_no_version_is_known(version: int | None, chosen: list[int]) -> None:
     lab, select = lab_of()
     tablets = lab.cluster.metadata._tablets
     tablets.drop_tablets("ks", "tbl")
@@ -92,7 +92,7 @@ def test_what_is_not_known_is_left_to_chance(version: int | None, chosen: list[i
     assert lab[0].sent[-1].frame[-1] == 0xA5
 
 
-def test_what_is_learned_is_shown_by_the_next_request(chosen: list[int]) -> None:
+def test_a_learned_tablet_version_is_shown_by_the_next_request(chosen: list[int]) -> None:
     lab, select = lab_of()
     chosen[:] = [0, 0]
     lab.session.execute_async(select, (7,))
@@ -133,7 +133,7 @@ def test_sent_again_and_further_pages() -> None:
 
 @pytest.mark.parametrize("blocks", [True, False], ids=["compiled with blocks", "compiled without"])
 def test_a_cluster_that_is_being_upgraded(blocks: bool) -> None:
-    """Each node gets what it understands."""
+    """Each node gets frames that it understands."""
     lab, select = lab_of()
     lab.session._version_blocks = blocks
     sizes = []
@@ -147,7 +147,7 @@ def test_a_cluster_that_is_being_upgraded(blocks: bool) -> None:
     assert sizes == [sizes[1] + 1, sizes[1], sizes[1] + 1]
 
 
-def test_the_control_connection_says_what_to_compile_for() -> None:
+def test_the_control_connection_decides_on_version_blocks_at_compilation() -> None:
     lab, select = lab_of()
     lab.cluster.sessions = [lab.session]  # type: ignore[attr-defined]
     assert is_compiled(lab.session.execute_async(select, (7,)))
@@ -162,7 +162,7 @@ def test_the_control_connection_says_what_to_compile_for() -> None:
 
 
 def test_a_block_of_ones_own_is_kept(chosen: list[int]) -> None:
-    """Who makes messages says what they show."""
+    """A message keeps the version block that its maker sets."""
     lab, select = lab_of()
 
     def show(future: ResponseFuture) -> None:

@@ -1,4 +1,4 @@
-"""Mappings of arrays as batches of Arrow's: what PyArrow reads of them is what NumPy holds."""
+"""Mappings of arrays as Arrow batches: PyArrow reads the values that NumPy holds."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_text_and_bytes(values: Any) -> None:
     assert found.type == (pa.binary() if any(isinstance(value, bytes) for value in listed) else pa.string())
 
 
-def test_what_is_left_is_read_by_pyarrow() -> None:
+def test_columns_of_other_types_are_converted_by_pyarrow() -> None:
     day = datetime.date(2024, 2, 29)
     schema, made = batch_of({"a": [Decimal("1.5"), None], "b": np.arange(2), "c": pa.chunked_array([[day], [None]])})
     batch = pa.RecordBatch._import_from_c_capsule(schema, made)
@@ -147,7 +147,7 @@ def test_without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"a": np.ones((2, 2, 2))}, TypeError, r"column 'a': cannot convert ndarray of float64"),
     ],
 )
-def test_what_are_no_columns(data: dict[str, Any], error: type[Exception], why: str) -> None:
+def test_values_that_are_no_columns_are_refused(data: dict[str, Any], error: type[Exception], why: str) -> None:
     with pytest.raises(error, match=why):
         batch_of(data)
 

@@ -1,4 +1,4 @@
-"""class_row: rows are what the class's own constructor would have made of them, by whichever way they are made."""
+"""class_row: rows equal those that the class's own constructor makes, on every way of making them."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_more_fields_than_keys_are_shared_for() -> None:
     assert called.values == dict(zip(names, row, strict=True))
 
 
-def test_what_was_set_before_the_plan() -> None:
+def test_attribute_order_of_earlier_instances_does_not_matter() -> None:
     """Keys that instances share may be in another order already."""
 
     @dataclass
@@ -249,7 +249,7 @@ def test_positional_only_arguments_behind_a_missing_one() -> None:
         decode_page(page(["name"], [TEXT], []), class_row(Odd))
 
 
-def test_what_is_no_class_of_rows() -> None:
+def test_class_row_refuses_unsuitable_classes_and_non_classes() -> None:
     class Abstract(abc.ABC):
         @abc.abstractmethod
         def __init__(self, k: int) -> None: ...
@@ -335,7 +335,7 @@ def test_a_value_that_cannot_be_read() -> None:
 
 
 def test_rows_that_are_being_made_are_not_to_be_seen() -> None:
-    """By a constructor, which may look at whatever the collector knows."""
+    """By a constructor, which may look at all objects that the collector knows."""
     seen: list[int] = []
 
     class Looks:
@@ -347,7 +347,7 @@ def test_rows_that_are_being_made_are_not_to_be_seen() -> None:
     assert len(made) == 2 and seen == [0, 0, 0]
 
 
-def test_two_rows_do_not_share_what_they_are_made_of() -> None:
+def test_decoding_class_rows_leaks_no_references_to_none() -> None:
     rows = page(["k", "name"], [INT, TEXT], ROWS)
     before = sys.getrefcount(None)
     for cls in ALL:

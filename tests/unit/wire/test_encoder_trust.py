@@ -1,4 +1,4 @@
-"""Literals of hostile values: whatever an object says of itself, it is one literal, and no other CQL."""
+"""Literals of hostile values: each object becomes one literal and no other CQL, for any text it returns."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_objects_of_unknown_types_are_refused(value: Any) -> None:
         BatchStatement().add(SimpleStatement("INSERT INTO t (a) VALUES (%s)"), (value,))
 
 
-def test_the_error_says_what_to_do() -> None:
+def test_the_error_for_an_unknown_type_names_the_encoder_mapping() -> None:
     with pytest.raises(TypeError, match=r"no CQL literal is known for Shouting: .* session\.encoder\.mapping"):
         Encoder().cql_encode_all_types(Shouting())
 

@@ -1,5 +1,5 @@
-"""AES-256 for columns, with what scylla-driver 3.29.12 and cassandra-driver 3.30.1 store recorded, and the compiling of
-what a policy says."""
+"""AES-256 for columns, with recorded bytes of scylla-driver 3.29.12 and cassandra-driver 3.30.1, and the compiling of
+policies."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def policy_of_int() -> AES256ColumnEncryptionPolicy:
 
 
 @pytest.mark.parametrize(("name", "value", "stored"), RECORDED)
-def test_what_is_stored_is_what_the_others_store(name: str, value: Any, stored: str) -> None:
+def test_stored_bytes_are_those_of_the_other_drivers(name: str, value: Any, stored: str) -> None:
     policy = AES256ColumnEncryptionPolicy(iv=IV)
     policy.add_column(COLUMN, KEY, name)
     encrypted = policy.encode_and_encrypt(COLUMN, value)
@@ -90,7 +90,7 @@ def test_sizes() -> None:
     assert (AES256_KEY_SIZE, AES256_KEY_SIZE_BYTES) == (256, 32)
 
 
-def test_one_policy_reads_what_another_wrote_by_another_vector() -> None:
+def test_a_policy_reads_values_written_with_another_initial_vector() -> None:
     one, other = AES256ColumnEncryptionPolicy(), AES256ColumnEncryptionPolicy()
     for policy in (one, other):
         policy.add_column(COLUMN, KEY, "text")
@@ -175,7 +175,7 @@ def test_copies_have_the_same_columns() -> None:
     assert not policy.contains_column(ColDesc("ks", "t", "d"))
 
 
-def test_without_cryptography_the_import_says_what_to_install() -> None:
+def test_import_without_cryptography_names_the_package_to_install() -> None:
     program = "import sys; sys.modules['cryptography'] = None; import cassandra.column_encryption.policies"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
@@ -240,7 +240,7 @@ def test_plans_are_as_they_were_without() -> None:
     assert result_plan_by(resolver(Reversing(ColDesc("ks", "t", "d"))), encrypted).codecs[1] is BLOB
 
 
-def test_what_is_the_same_stays_the_same_object() -> None:
+def test_an_unchanged_policy_keeps_the_same_result_plan() -> None:
     """Answers are recognised by it."""
     policy = policy_of_int()
     rows = result_plan_by(resolver(policy), ResultPlan(SPECS))
@@ -272,7 +272,7 @@ def test_wrong_values() -> None:
 
 
 def test_all_failures_to_decrypt_are_alike() -> None:
-    """No difference between wrong padding, wrong text and wrong lengths tells what the bytes decrypt to."""
+    """Errors for wrong padding, wrong text and wrong lengths are equal, so that none reveals decrypted bytes."""
     policy = AES256ColumnEncryptionPolicy(iv=IV)
     policy.add_column(COLUMN, KEY, "text")
     stored = policy.encode_and_encrypt(COLUMN, "a text of more than one block")

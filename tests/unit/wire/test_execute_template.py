@@ -1,4 +1,4 @@
-"""EXECUTE by template: byte for byte what encode_execute makes of the same values and options."""
+"""EXECUTE by template: byte for byte the output of encode_execute for the same values and options."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPTIONS = [
 @pytest.mark.parametrize("plan", sorted(PLANS))
 @pytest.mark.parametrize("timestamp", [None, 0, -5, 2**62])
 @pytest.mark.parametrize("metadata_id", [None, b"m" * 16], ids=["without id", "with id"])
-def test_is_what_encode_execute_makes(
+def test_execute_template_encodes_like_encode_execute(
     version: int, plan: str, timestamp: int | None, metadata_id: bytes | None
 ) -> None:
     if version == 5 and metadata_id is None:

@@ -49,7 +49,7 @@ def test_errors_without_details(code: int, message_class: Any, exception_class: 
     assert (message.code, message.message, message.info, message.stream_id) == (code, "it broke", None, 7)
     assert type(message.to_exception()) is exception_class
     assert "it broke" in str(message.to_exception())
-    assert message.to_exception().args == (str(message.to_exception()),), "what tools that report errors read"
+    assert message.to_exception().args == (str(message.to_exception()),), "error reporting tools read args"
 
 
 def test_unavailable() -> None:
@@ -100,7 +100,7 @@ def test_read_failure_before_5(version: int) -> None:
     assert (error.failures, error.error_code_map, error.data_retrieved) == (2, None, True)
 
 
-def test_read_failure_on_5_says_who_and_why() -> None:
+def test_read_failure_on_protocol_5_has_hosts_and_reasons() -> None:
     reasons = int32(2) + inet_addr("10.0.0.1") + short(1) + inet_addr("2001:db8::2") + short(0)
     error = decode(0x1300, QUORUM_1_OF_2 + reasons + byte(0), version=5).to_exception()
     assert error.failures == 2

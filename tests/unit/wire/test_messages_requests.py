@@ -198,7 +198,7 @@ def test_send_body_leaves_the_payload_out() -> None:
     assert out.getvalue() == long_string("q") + short(1) + b"\0"
 
 
-def test_what_cannot_be_sent() -> None:
+def test_unsupported_messages_and_options_are_refused() -> None:
     with pytest.raises(UnsupportedOperation):
         ReviseRequestMessage(1, 2).encode(4)
     with pytest.raises(UnsupportedOperation):

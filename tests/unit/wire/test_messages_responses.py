@@ -1,4 +1,4 @@
-"""Responses from hand-made bytes: handshake messages, events, results, what precedes them, and malformed ones."""
+"""Responses from hand-made bytes: handshake messages, events, results, their prefixes, and malformed ones."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_events_about_functions(target: str, key: str, cls: Any) -> None:
     assert result.schema_change_event.keys() == event.event_args.keys()
 
 
-def test_what_precedes_a_message() -> None:
+def test_tracing_warnings_and_payload_precede_a_message() -> None:
     prefix = TRACE_ID.bytes + string_list(["careful"]) + wire.bytes_map({"k": b"v", "n": None})
     flags = wire.TRACING | wire.WARNING | wire.PAYLOAD
     for opcode, body in ((wire.READY, b""), (wire.RESULT, int32(1)), (wire.ERROR, wire.error(0, "no"))):
@@ -193,7 +193,7 @@ def test_protocol_5_ignores_the_compression_flag() -> None:
         (wire.RESULT, "RESULT", int32(99)),
     ],
 )
-def test_malformed_bodies_say_what(opcode: int, name: str, body: bytes) -> None:
+def test_malformed_bodies_raise_errors_that_name_the_message(opcode: int, name: str, body: bytes) -> None:
     with pytest.raises(ProtocolError, match=f"malformed {name} message: "):
         decode(opcode, body)
 

@@ -1,4 +1,4 @@
-"""ResultMessage as an object: what it holds, shows, weighs, and how it is copied."""
+"""ResultMessage as an object: its content, repr and size, and how it is copied."""
 
 from __future__ import annotations
 
@@ -124,13 +124,13 @@ def test_paging_options_of_all_requests(message: Any) -> None:
 @pytest.mark.parametrize(
     "cls", [cls for cls in vars(protocol).values() if isinstance(cls, type) and issubclass(cls, _MessageType)]
 )
-def test_what_may_precede_a_message_reads_as_none(cls: Any) -> None:
+def test_prefix_fields_of_a_message_default_to_none(cls: Any) -> None:
     message = cls.__new__(cls)
     assert (message.trace_id, message.custom_payload, message.warnings) == (None, None, None)
 
 
 @pytest.mark.parametrize("opcode", [0, 2, 8])
-def test_only_what_precedes_a_message_is_assigned(opcode: int) -> None:
+def test_only_prefix_fields_present_in_the_frame_are_assigned(opcode: int) -> None:
     bodies = {0: int_(0) + string("no"), 2: b"", 8: int_(VOID)}
     for flags, prefix, name, value in (
         (0x02, bytes(16), "trace_id", uuid.UUID(int=0)),
@@ -149,7 +149,7 @@ def test_only_what_precedes_a_message_is_assigned(opcode: int) -> None:
 
 
 @pytest.mark.parametrize("cls", [ResultMessage, FastResultMessage, Sub, Rich])
-def test_repr_shows_what_there_is(cls: Any) -> None:
+def test_repr_shows_fields_that_are_set(cls: Any) -> None:
     name = cls.__name__
     assert repr(cls(VOID)) == f"<{name}(kind=1)>"
     message = cls(4)
@@ -254,7 +254,7 @@ def test_types_with_parameters_pickle(name: str) -> None:
     assert pickle.loads(pickle.dumps(cls)) is cls and copy.deepcopy(cls) is cls
 
 
-# ---- what it costs
+# ---- cost
 
 
 def test_a_result_without_rows_is_small() -> None:

@@ -1,4 +1,4 @@
-"""AES-SIV for columns: what is stored, what is refused, keys that were replaced, and values of the policy before."""
+"""AES-SIV for columns: stored values, refused values, replaced keys, and values of the policy before."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_round_trip(kind: str, value: Any, deterministic: bool) -> None:
     assert len(stored) == len(plain) + (26 if deterministic else 42)
 
 
-def test_the_format_is_what_the_page_says() -> None:
+def test_the_stored_format_matches_the_documented_format() -> None:
     """Made again by hand: programs in other languages may have to."""
 
     def derived(use: bytes, size: int) -> bytes:

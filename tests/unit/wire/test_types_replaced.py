@@ -146,7 +146,7 @@ def test_null_and_zero_bytes(replaced: pytest.MonkeyPatch) -> None:
     assert INT.decode(b"") is None
 
 
-def test_subclasses_have_what_their_class_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subclasses_use_the_replaced_methods_of_their_class(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(UTF8Type, "serialize", staticmethod(upper))
     assert bound(TEXT, "a") == b"A" and VarcharType.serialize("a", 4) == b"A"
     monkeypatch.setattr(LongType, "deserialize", staticmethod(lambda data, version: "long"))

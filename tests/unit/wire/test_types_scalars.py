@@ -147,7 +147,7 @@ def test_sizes(name: str, size: int | None) -> None:
         ("DateType", "x"),
     ],
 )
-def test_what_a_type_cannot_hold(name: str, value: Any) -> None:
+def test_serialize_refuses_values_outside_the_type(name: str, value: Any) -> None:
     with pytest.raises((TypeError, ValueError, OverflowError)):
         getattr(cqltypes, name).serialize(value, 4)
 
