@@ -5,7 +5,7 @@ from cassandra._scan.expressions import Column, Expression, col
 from cassandra._scan.fold import checkpoint_of
 from cassandra._scan.ordered import OrderedBatches, OrderedRows, OrderedScan
 from cassandra._scan.plan import Explanation
-from cassandra._scan.reading import ScanError
+from cassandra._scan.reader import ScanError
 from cassandra._scan.reducers import (
     Collect,
     Count,

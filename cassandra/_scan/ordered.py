@@ -23,14 +23,12 @@ States of the whole: *going*, then *over*, *broken* (each further call raises th
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.errors import ConnectionShutdown, DriverException, NoHostAvailable, annotate
+from cassandra._base.errors import DriverException
 from cassandra._base.names import maybe_escape_name
 from cassandra._base.objects import public
 from cassandra._base.versions import request_timeout
@@ -38,15 +36,14 @@ from cassandra._core.columns import ColumnPlan, Merge, RecordBatch, decode, stre
 from cassandra._routing.policies import FallthroughRetryPolicy
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT
 from cassandra._session.request.columns import ArrowBatches, SchemaChanged, to_arrow, to_polars
-from cassandra._session.request.retry import backoff
 from cassandra._session.statements.prepared import PreparedStatement
 from cassandra._session.statements.statement import FETCH_SIZE_UNSET, Sentinel
 from cassandra._wire.arrow import ColumnTypes, column_plan, decrypted
 from cassandra._wire.rows import decode_page
 
-from .pages import PATIENCE, REFUSED, PageFetcher, PageRequest, PageResponse, PageSize, PageTemplate
+from .pages import PageRequest, PageResponse, PageSize, PageTemplate
 from .plan import IN_FLIGHT_PER_SHARD, MOST_PARALLEL, shards_of, whole
-from .reading import ScanError, turn
+from .reader import PageReader, ScanError
 from .scan import BatchDelivery, Delivery, RowDelivery
 from .select import RowOrder, row_order
 
@@ -60,8 +57,6 @@ Key = Sequence[Any] | Mapping[str, Any]
 MOST_BUFFERED = 1_000_000  # rows of the pages that are merged at a time, by default
 LEAST_PAGE = 100
 MOST_ROWS = (1 << 31) - 1
-LOOK = 1.0  # longest wait in seconds
-RESTARTS = 3  # limit for one source
 PART_ROWS = 8192  # rows of a batch between two levels
 SHOWN = 200  # characters of a key in a message
 REFUSALS = 4  # refusals by hosts without room after which no further page is tried
@@ -310,32 +305,21 @@ class Level:
             self._rows[index].extend(rows)
 
 
-class Merging:
+class Merging(PageReader[Any]):
     """Batches of *plan*; with a *factory*, lists of its rows instead."""
 
     def __init__(self, session: Session, plan: OrderPlan, factory: Callable[..., Any] | None = None) -> None:
+        super().__init__(session, plan.parallelism, plan.timeout)
         self.plan = plan
         self.makes_rows = factory is not None
-        self.retries = 0
-        self.pages = 0
-        self.most_in_flight = 0
         self._factory = factory
-        self._pool = session.cluster.memory_pool
-        self._budget = self._pool.max_bytes // 2
-        self._fetcher = PageFetcher(session, plan.parallelism, plan.timeout)
         sources = [Source(number, bound) for number, bound in enumerate(plan.bounds)]
         self._new = deque(sources)
         self._needed: deque[PageRequest] = deque()
         self._ahead: deque[PageRequest] = deque()
-        self._due: list[tuple[float, int, PageRequest]] = []
-        self._dues = 0
-        self._held = 0  # bytes of pages that are here
         self._left = plan.limit  # rows up to the limit
         self._described: tuple[Any, ColumnPlan] | None = None  # result plan and column plan of the page before
         self._level: Level | None = self._levels(sources)
-        self._events: deque[Any] = deque()
-        self._broken: Exception | None = None
-        self.closed = False
 
     def _levels(self, sources: Sequence[Source | Level]) -> Level:
         most = self.plan.max_open
@@ -345,23 +329,15 @@ class Merging:
 
     # ---- batches
 
-    def next(self) -> Any:
-        """Return the next batch, or list of rows; None at the end."""
-        while True:
-            event = self._ask()
-            if event is not None or self.closed:
-                return event
-            self._fetcher.wait(self._wait_time())
+    @property
+    def is_over(self) -> bool:
+        return self.closed or (self._level is None and not self._events)
 
-    async def next_async(self) -> Any:
-        """As :meth:`next`, without blocking the running loop, which gets a turn before each."""
-        self._fetcher.use_loop()
-        await turn()
-        while True:
-            event = self._ask()
-            if event is not None or self.closed:
-                return event
-            await self._fetcher.wait_async(self._wait_time())
+    def _ask(self) -> Any:
+        event = super()._ask()
+        if event is None and self._level is None:
+            self.close()
+        return event
 
     def close(self) -> None:
         """Give up the pages in flight, and drop pending batches. May be called again."""
@@ -377,66 +353,24 @@ class Merging:
             waiting.clear()
         self._level = None
 
-    def __del__(self) -> None:
-        if getattr(self, "closed", True) is False:
-            self.close()
-
-    def _ask(self) -> Any:
-        """Return the next batch or list of rows if there is one, after one step; else None."""
-        if self._broken is not None:
-            raise self._broken
-        if not self._events and not self.closed:
-            self._try_step()
-        if self._events:
-            return self._events.popleft()
-        if self._level is None:
-            self.close()
-        return None
-
-    def _try_step(self) -> None:
-        if self._level is None:
-            return
-        try:
-            self._step(self._level)
-        except ConnectionShutdown:
-            raise  # in a forked child: the parent process continues the merge
-        except ScanError as error:
-            self._break(error)
-        except (DriverException, NoHostAvailable) as error:
-            self._break(self._error(None, error))
-        except BaseException as error:  # Ctrl-C, no memory: rows may be lost, which must not look like the end
-            self.close()
-            self._broken = self._error(None, DriverException(f"it was interrupted by {error!r}"))
-            raise
-
-    def _break(self, error: ScanError) -> None:
-        self.close()
-        self._broken = error
-        raise error
-
-    def _wait_time(self) -> float:
-        return min(LOOK, max(0.0, self._due[0][0] - monotonic())) if self._due else LOOK
-
     # ---- one step
 
-    def _step(self, level: Level) -> None:
+    def _step(self) -> None:
         """Process outcomes, merge the pages that are here, request the pages needed, and return merged rows: a whole
         batch, or, instead of waiting, a part of one."""
-        fetcher = self._fetcher
-        fetcher.check()
-        for request, outcome in fetcher.outcomes():
-            source = request.owner
-            if source.request is not request:
-                continue
+        level = self._level
+        if level is None:
+            return
+        for source, outcome in self._outcomes():
             if type(outcome) is PageResponse:
                 source.here = outcome
                 self._held += outcome.page.nbytes
             else:
-                self._failed(source, request, outcome)
+                self._failed(source, source.request, outcome)
         wanted = self.plan.target_rows if self._left is None else min(self.plan.target_rows, self._left)
         has_all = level.fill(wanted)
         pending = level.merge.pending
-        if not has_all and fetcher.has_news:  # the next step will add to the batch
+        if not has_all and self._fetcher.has_news:  # the next step will add to the batch
             self._send()
             return
         if self._left is not None:
@@ -517,12 +451,8 @@ class Merging:
         (self._needed if queue == NEEDED else self._ahead).append(request)
 
     def _send(self) -> None:
-        now = monotonic()
-        while self._due and self._due[0][0] <= now:
-            request = heapq.heappop(self._due)[2]
-            if request.owner.request is request:
-                self.retries += 1
-                self._queue(request, NEEDED)
+        for request in self._take_due():
+            self._queue(request, NEEDED)
         self._send_queued(self._needed)
         while self._new and not self._needed and self._fetcher.in_flight < self.plan.parallelism:
             self._begin(self._new.popleft())
@@ -558,20 +488,10 @@ class Merging:
 
     def _failed(self, source: Source, request: PageRequest, outcome: object) -> None:
         decision = request.failed(outcome)
-        refused = isinstance(decision.error, REFUSED)
-        if request.host is not None:
-            request.tried.add(request.host)
-            if decision.is_congestion:
-                self._fetcher.windows[request.host].congested(request.sent)
-        now = monotonic()
-        if request.failed_since is None:
-            request.failed_since = now
-        if refused and request.paging_state is not None and source.restarts < RESTARTS:
+        self._note_failure(request, decision)
+        if self._restarts(source, request, decision):
             self._read_again(source, decision.error)
-        elif decision.again and now - request.failed_since < PATIENCE:
-            self._dues += 1
-            heapq.heappush(self._due, (now + backoff(request.failures), self._dues, request))
-        else:
+        elif not self._sends_again(request, decision):
             raise self._error(source, decision.error)
 
     def _read_again(self, source: Source, error: Exception) -> None:
@@ -587,20 +507,13 @@ class Merging:
         plan = self.plan
         if source is None:
             error = ScanError(f"The merge of partitions of {plan.name} has failed: {cause}")
-        else:
-            key = repr(plan.keys[source.number])
-            shown = key if len(key) <= SHOWN else f"{key[:SHOWN]}..."
-            error = ScanError(
-                f"The merge of partitions of {plan.name} has failed: page {source.page} of key {source.number}, "
-                f"{shown}: {cause}",
-                page=source.page,
-            )
-            error.key = plan.keys[source.number]
-            if (request := source.request) is not None:
-                since = None if request.failed_since is None else monotonic() - request.failed_since
-                annotate(error, host=request.host, attempts=request.attempts, elapsed=since)
-        error.__cause__ = cause
-        return error
+            return self._annotate(error, None, cause)
+        key = repr(plan.keys[source.number])
+        shown = key if len(key) <= SHOWN else f"{key[:SHOWN]}..."
+        where = f"page {source.page} of key {source.number}, {shown}"
+        error = ScanError(f"The merge of partitions of {plan.name} has failed: {where}: {cause}", page=source.page)
+        error.key = plan.keys[source.number]
+        return self._annotate(error, source.request, cause)
 
 
 # ---- ordered scans

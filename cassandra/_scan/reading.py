@@ -20,33 +20,28 @@ A range may restart when the server refuses to continue from its paging state, o
 request is an ``PageRequest``; one that is not the current one of its range any more is ignored. An *ordered* reading
 takes only the pages of the first open range; the others wait with their first page.
 
-States of the reading: *going*, then *over* (all ranges are over), *broken* (each further call raises the error again)
-or closed.
+The reading is *over* when all ranges are.
 """
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import random
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from time import monotonic
-from types import coroutine
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors import ConnectionShutdown, DriverException, NoHostAvailable, annotate, tells
-from cassandra._base.objects import public
+from cassandra._base.errors import DriverException
 from cassandra._core.columns import ColumnBuilder, decode, select
 from cassandra._routing.tokens import MIN_LONG
 from cassandra._session.request.columns import MOST_BYTES, SchemaChanged
-from cassandra._session.request.retry import backoff
 from cassandra._wire.arrow import column_plan, decrypted
 from cassandra._wire.rows import decode_page
 
 from .expressions import Masks
-from .pages import PATIENCE, REFUSED, TOO_LARGE, BatchSize, PageFetcher, PageRequest, PageResponse, Range
+from .pages import REFUSED, TOO_LARGE, BatchSize, PageFetcher, PageRequest, PageResponse, Range
+from .reader import RESTARTS, PageReader, ScanError
 
 if TYPE_CHECKING:
     from cassandra._core.codec import RowsPage
@@ -66,8 +61,6 @@ FAILED = "failed"  # the range is abandoned (on_error="skip"): its batches are i
 
 SEED = 20170328  # seed of the order in which ranges are considered
 AHEAD = 4096  # limit of ranges whose home is computed, so that a scan of a million ranges starts at once
-LOOK = 1.0  # longest wait in seconds
-RESTARTS = 3  # limit for one range
 LEAST_HALVED = 1 << 40  # tokens: a smaller range has too few rows for halving to help, in any table
 
 
@@ -97,27 +90,6 @@ class ScanEvent:
     def __repr__(self) -> str:
         what = "" if self.batch is None else f" of {len(self.batch)} rows"
         return f"<ScanEvent {self.number}: {self.kind}{what}>"
-
-
-@public("cassandra.scan")
-@tells("host", "attempts", "elapsed")
-class ScanError(DriverException):
-    """A scan has ended because a part of the table could not be read; the cause is ``__cause__``.
-
-    ``token_range`` is the part, ``page`` the number of its page, from 0, ``host`` the last coordinator. ``checkpoint``
-    is the state of the fold before (see ``scan.fold``), None if nothing was folded. For ``scan_order`` the part is
-    ``key``, one of the given keys.
-    """
-
-    token_range: TokenRange | None = None
-    key: Any = None
-    page: int | None = None
-    checkpoint: Any = None
-
-    def __init__(self, message: str, token_range: TokenRange | None = None, page: int | None = None) -> None:
-        super().__init__(message)
-        self.token_range = token_range
-        self.page = page
 
 
 # ---- the next range to open
@@ -183,7 +155,7 @@ class Pending:
 # ---- the reading
 
 
-class Reading:
+class Reading(PageReader[ScanEvent]):
     """Scan events of the ranges of *plan*. *templates*: the page templates for ranges with a lower bound, and for the
     first range. *ordered*: read range after range, in the order of the plan; else in any order. *rows*: the events have
     lists of rows made by this factory, one for each page. *filter*: only rows that match it are returned. *halves*:
@@ -200,6 +172,7 @@ class Reading:
         filter: Any = None,
         halves: bool = False,
     ) -> None:
+        super().__init__(session, plan.parallelism, plan.timeout)
         self.plan = plan
         self._mask = None if filter is None else Masks(filter)
         self._halves = halves
@@ -208,29 +181,16 @@ class Reading:
         self.schema: ColumnPlan | None = plan.schema
         self.recorder: ProgressRecorder | None = None  # progress; gets each event when the next one is requested
         self.failed: list[tuple[TokenRange, Exception]] = []
-        self.retries = 0
-        self.pages = 0
-        self.most_in_flight = 0
-        self._session = session
         self._templates = templates
-        self._pool = session.cluster.memory_pool
-        self._budget = self._pool.max_bytes // 2
         self._ordered = ordered
-        self._fetcher = PageFetcher(session, plan.parallelism, plan.timeout)
         pending = (Range(number, one) for number, one in enumerate(plan.ranges))
         self._pending = Pending(pending, None if ordered else partial(_home_of, self._fetcher, templates))
         self._open: dict[int, Range] = {}
         self._ready: deque[PageRequest] = deque()
-        self._due: list[tuple[float, int, PageRequest]] = []
-        self._dues = 0
         self._here: deque[Range] = deque()
-        self._held = 0  # bytes of pages that are here
         self._built = 0  # bytes of batches that are being built
         self._batch_size = BatchSize(plan.target_rows, min(MOST_BYTES, self._budget // plan.parallelism) // 2)
-        self._events: deque[ScanEvent] = deque()
         self._given: ScanEvent | None = None  # the event returned last
-        self._broken: Exception | None = None
-        self.closed = False
 
     # ---- scan events
 
@@ -239,31 +199,18 @@ class Reading:
 
     def __next__(self) -> ScanEvent:
         self._count()
-        while True:
-            event = self._ask()
-            if event is not None:
-                return event
-            if self.is_over:
-                raise StopIteration
-            if not self._events and self._next_here() is None:
-                self._fetcher.wait(self._wait_time())
+        event = self.next()
+        if event is None:
+            raise StopIteration
+        return event
 
     def aiter(self) -> AsyncScanEvents:
         """Return the iterator for ``async for``."""
         return AsyncScanEvents(self)
 
     async def next_async(self) -> ScanEvent | None:
-        """Return the next event without blocking the running loop; None at the end. The loop gets a turn before each
-        event."""
-        self._fetcher.use_loop()
         self._count()
-        await turn()
-        while True:
-            event = self._ask()
-            if event is not None or self.is_over:
-                return event
-            if not self._events and self._next_here() is None:
-                await self._fetcher.wait_async(self._wait_time())
+        return await super().next_async()
 
     @property
     def is_over(self) -> bool:
@@ -271,25 +218,7 @@ class Reading:
         return self.closed or not (self._events or self._open or self._pending)
 
     def _ask(self) -> ScanEvent | None:
-        """Return the next event if there is one, after one step; else None."""
-        if self._broken is not None:
-            raise self._broken
-        if not self._events and not self.is_over:
-            try:
-                self._step()
-            except ConnectionShutdown:
-                raise  # in a forked child: the parent process continues the reading
-            except ScanError as error:
-                self._break(error)
-            except (DriverException, NoHostAvailable) as error:
-                self._break(self._error(None, error))
-            except BaseException as error:  # of a filter, or Ctrl-C: the step is incomplete and cannot be continued
-                self.close()
-                self._broken = self._error(None, DriverException(f"it was interrupted by {error!r}"))
-                raise
-        if not self._events:
-            return None
-        self._given = self._events.popleft()
+        self._given = super()._ask()
         return self._given
 
     def _count(self) -> None:
@@ -305,14 +234,6 @@ class Reading:
         except BaseException:
             self.close()
             raise
-
-    def _break(self, error: ScanError) -> None:
-        self.close()
-        self._broken = error
-        raise error
-
-    def _wait_time(self) -> float:
-        return min(LOOK, max(0.0, self._due[0][0] - monotonic())) if self._due else LOOK
 
     def close(self) -> None:
         """Give up the pages in flight, and drop pending events. May be called again."""
@@ -332,30 +253,25 @@ class Reading:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if getattr(self, "closed", True) is False:
-            self.close()
-
     # ---- one step
 
     def _step(self) -> None:
         """Process outcomes, send requests while there is room, and make events from one page."""
-        fetcher = self._fetcher
-        fetcher.check()
-        for request, outcome in fetcher.outcomes():
-            one = request.owner
-            if one.request is not request:
-                continue
+        for one, outcome in self._outcomes():
             if type(outcome) is PageResponse:
                 one.here = outcome
                 self._held += outcome.page.nbytes
                 self._here.append(one)
             else:
-                self._failed(one, request, outcome)
+                self._failed(one, one.request, outcome)
         self._send()
         one = self._next_here()
         if one is not None:
             self._take(one)
+
+    @property
+    def _has_page(self) -> bool:
+        return self._next_here() is not None
 
     def _next_here(self) -> Range | None:
         """Return the range whose page is taken next; None if that page is not here."""
@@ -369,13 +285,7 @@ class Reading:
     # ---- sending
 
     def _send(self) -> None:
-        if self._due:
-            now = monotonic()
-            while self._due and self._due[0][0] <= now:
-                request = heapq.heappop(self._due)[2]
-                if request.owner.request is request:
-                    self.retries += 1
-                    self._ready.append(request)
+        self._ready.extend(self._take_due())
         if self._is_full:
             return
         for _ in range(len(self._ready)):
@@ -422,24 +332,15 @@ class Reading:
             page_size.too_much()  # a limit of the server (guardrails of Cassandra) may be below the page size
             self._ready.append(request)
             return
-        if request.host is not None:
-            request.tried.add(request.host)
-            if decision.is_congestion:
-                self._fetcher.windows[request.host].congested(request.sent)
+        self._note_failure(request, decision)
         if isinstance(decision.error, TOO_LARGE):
             page_size.too_much()
         if self._halves and isinstance(decision.error, TOO_LARGE) and one.token_range.size > LEAST_HALVED:
             self._halve(one)
             return
-        now = monotonic()
-        if request.failed_since is None:
-            request.failed_since = now
-        if refused and request.paging_state is not None and one.restarts < RESTARTS:
+        if self._restarts(one, request, decision):
             self._restart(one, decision.error)
-        elif decision.again and now - request.failed_since < PATIENCE:
-            self._dues += 1
-            heapq.heappush(self._due, (now + backoff(request.failures), self._dues, request))
-        else:
+        elif not self._sends_again(request, decision):
             self._give_up(one, decision.error)
 
     def _restart(self, one: Range, error: Exception) -> None:
@@ -486,16 +387,10 @@ class Reading:
     def _error(self, one: Range | None, cause: Exception) -> ScanError:
         name = f"{self.plan.keyspace}.{self.plan.table}"
         if one is None:
-            error = ScanError(f"The scan of {name} has failed: {cause}")
-        else:
-            where = f"page {one.page} of {one.token_range}"
-            error = ScanError(f"The scan of {name} has failed: {where}: {cause}", one.token_range, one.page)
-            request = one.request
-            if request is not None:
-                since = None if request.failed_since is None else monotonic() - request.failed_since
-                annotate(error, host=request.host, attempts=request.attempts, elapsed=since)
-        error.__cause__ = cause
-        return error
+            return self._annotate(ScanError(f"The scan of {name} has failed: {cause}"), None, cause)
+        where = f"page {one.page} of {one.token_range}"
+        error = ScanError(f"The scan of {name} has failed: {where}: {cause}", one.token_range, one.page)
+        return self._annotate(error, one.request, cause)
 
     # ---- pages to batches
 
@@ -630,9 +525,3 @@ def _home_of(fetcher: PageFetcher, templates: tuple[PageTemplate, PageTemplate],
     """Return the shard that the first page of *one* would go to."""
     target = fetcher.target_of(_template_of(one, templates), one.token_range.end)
     return None if target is None else (target.host, target.shard)
-
-
-@coroutine
-def turn() -> Generator[None, None, None]:
-    """Yield to the loop once."""
-    yield

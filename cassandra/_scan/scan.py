@@ -28,7 +28,8 @@ from .expressions import predicate_of
 from .files import ParquetFiles
 from .fold import FoldOptions, explain, fold, fold_async, left_over
 from .pages import PageSize, PageTemplate
-from .reading import BATCH, DONE, RESTARTED, Reading, ScanError, ScanEvent
+from .reader import ScanError
+from .reading import BATCH, DONE, RESTARTED, Reading, ScanEvent
 from .reducers import FunctionReducer, MapReducer
 from .tasks import Importable, ScanTask, TaskOptions, fold_by, tasks_of, to_dask, to_ray
 
