@@ -34,7 +34,6 @@ log = get_logger("cassandra.policies")
 
 # ---- round-robin by data centre and by rack
 
-_DC, _RACK_AND_DC = (0,), (0, 1)  # keys of the near tiers
 NOWHERE: Mapping[str, tuple[Host, ...]] = {}
 
 
@@ -71,9 +70,63 @@ def _far(
     return far, frozenset(chain.from_iterable(far.values()))
 
 
+class _TieredPolicy(LoadBalancingPolicy):
+    """Round-robin in the tiers of the local data centre, near to far, then over the used hosts of the others."""
+
+    _NEAR: tuple[int, ...]  # keys of the near tiers
+
+    def _begin(self) -> None:
+        self._view = _View()
+        self._turn = Count()
+        self._changes = Count()
+        self._lock = caller_lock("of a policy")
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+        """Return the hosts of each tier, starting at the next one of the round-robin: nearest first, remote ones
+        last."""
+        return TierPlan(self._NEAR, self._far_dcs, self._tier, self._turn.advance())
+
+    def on_up(self, host: Host) -> None:
+        self._include(host)
+
+    def on_down(self, host: Host) -> None:
+        self._exclude(host)
+
+    def on_add(self, host: Host) -> None:
+        self._include(host)
+
+    def on_remove(self, host: Host) -> None:
+        self._exclude(host)
+
+    def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        return TierPlan(self._NEAR, self._far_dcs, self._tier, self._turn.advance())
+
+    def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
+        return self._view.tiers.values()
+
+    def _tier(self, key: int | str) -> tuple[Host, ...]:
+        """Return the current hosts of a tier: a plan in use sees later changes."""
+        return self._view.tiers.get(key, ())
+
+    def _far_dcs(self) -> tuple[str, ...]:
+        return self._view.far
+
+    def _include(self, host: Host) -> None:
+        with self._lock:
+            self._replace(with_host(self._view.hosts, host))
+
+    def _exclude(self, host: Host) -> None:
+        with self._lock:
+            self._replace(without_host(self._view.hosts, host))
+
+    def _replace(self, hosts: tuple[Host, ...]) -> None:
+        """Override. Set the hosts, with the lock held."""
+        raise NotImplementedError
+
+
 @builtin
 @public("cassandra.policies")
-class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
+class DCAwareRoundRobinPolicy(_TieredPolicy):
     """Round-robin over the hosts of the local data centre; then optionally some hosts of every other data centre.
 
     :param local_dc: name of the local data centre. Default: the data centre of the first contact point that is a node,
@@ -84,15 +137,14 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
     #: Number of hosts of each other data centre that get connections and are used as a last resort.
     used_hosts_per_remote_dc = 0
 
+    _NEAR = (0,)
+
     def __init__(self, local_dc: str = "", used_hosts_per_remote_dc: int = 0) -> None:
         self._local_dc = local_dc
         self._given = bool(local_dc)
         self.used_hosts_per_remote_dc = used_hosts_per_remote_dc
         self._contact_points: tuple[Any, ...] = ()  # in the order given
-        self._view = _View()
-        self._turn = Count()
-        self._changes = Count()
-        self._lock = caller_lock("of a policy")
+        self._begin()
 
     @property
     def local_dc(self) -> str:
@@ -120,43 +172,6 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
         if not dc or dc == self._local_dc:
             return HostDistance.LOCAL
         return HostDistance.REMOTE if host in self._view.remote else HostDistance.IGNORED
-
-    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        """Return the local hosts, starting at the next one of the round-robin, then the used remote ones."""
-        return TierPlan(_DC, self._far_dcs, self._tier, self._turn.advance())
-
-    def on_up(self, host: Host) -> None:
-        self._include(host)
-
-    def on_down(self, host: Host) -> None:
-        self._exclude(host)
-
-    def on_add(self, host: Host) -> None:
-        self._include(host)
-
-    def on_remove(self, host: Host) -> None:
-        self._exclude(host)
-
-    def fallback(self, wanted: Wanted) -> Iterator[Host]:
-        return TierPlan(_DC, self._far_dcs, self._tier, self._turn.advance())
-
-    def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
-        return self._view.tiers.values()
-
-    def _tier(self, key: int | str) -> tuple[Host, ...]:
-        """Return the current hosts of a tier: a plan in use sees later changes."""
-        return self._view.tiers.get(key, ())
-
-    def _far_dcs(self) -> tuple[str, ...]:
-        return self._view.far
-
-    def _include(self, host: Host) -> None:
-        with self._lock:
-            self._replace(with_host(self._view.hosts, host))
-
-    def _exclude(self, host: Host) -> None:
-        with self._lock:
-            self._replace(without_host(self._view.hosts, host))
 
     def _replace(self, hosts: tuple[Host, ...]) -> None:
         if not self._local_dc:
@@ -191,7 +206,7 @@ def guessed_datacenter(policy: Any) -> str | None:
 
 @builtin
 @public("cassandra.policies")
-class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
+class RackAwareRoundRobinPolicy(_TieredPolicy):
     """Round-robin over the hosts of the local rack, then of the rest of the local data centre, then some remote ones.
 
     :param local_dc: name of the local data centre.
@@ -206,16 +221,15 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
     #: Number of hosts of each other data centre that get connections and are used as a last resort.
     used_hosts_per_remote_dc = 0
 
+    _NEAR = (0, 1)  # the rack, and the rest of the data centre
+
     def __init__(self, local_dc: str, local_rack: str, used_hosts_per_remote_dc: int = 0) -> None:
         if not local_dc or not local_rack:
             raise ValueError("both local_dc and local_rack must be specified")
         self.local_dc = local_dc
         self.local_rack = local_rack
         self.used_hosts_per_remote_dc = used_hosts_per_remote_dc
-        self._view = _View()
-        self._turn = Count()
-        self._changes = Count()
-        self._lock = caller_lock("of a policy")
+        self._begin()
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
         with self._lock:
@@ -227,43 +241,6 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
         if not self._in_local_dc(host):
             return HostDistance.REMOTE if host in self._view.remote else HostDistance.IGNORED
         return HostDistance.LOCAL_RACK if self._in_local_rack(host) else HostDistance.LOCAL
-
-    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        """Return hosts of the local rack, of the local data centre, then the used remote ones; each group rotated."""
-        return TierPlan(_RACK_AND_DC, self._far_dcs, self._tier, self._turn.advance())
-
-    def on_up(self, host: Host) -> None:
-        self._include(host)
-
-    def on_down(self, host: Host) -> None:
-        self._exclude(host)
-
-    def on_add(self, host: Host) -> None:
-        self._include(host)
-
-    def on_remove(self, host: Host) -> None:
-        self._exclude(host)
-
-    def fallback(self, wanted: Wanted) -> Iterator[Host]:
-        return TierPlan(_RACK_AND_DC, self._far_dcs, self._tier, self._turn.advance())
-
-    def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
-        return self._view.tiers.values()
-
-    def _tier(self, key: int | str) -> tuple[Host, ...]:
-        """Return the current hosts of a tier: a plan in use sees later changes."""
-        return self._view.tiers.get(key, ())
-
-    def _far_dcs(self) -> tuple[str, ...]:
-        return self._view.far
-
-    def _include(self, host: Host) -> None:
-        with self._lock:
-            self._replace(with_host(self._view.hosts, host))
-
-    def _exclude(self, host: Host) -> None:
-        with self._lock:
-            self._replace(without_host(self._view.hosts, host))
 
     def _replace(self, hosts: tuple[Host, ...]) -> None:
         local = [host for host in hosts if self._in_local_dc(host)]
