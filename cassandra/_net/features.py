@@ -10,7 +10,6 @@ There is no state except the cache of dialects.
 from __future__ import annotations
 
 import errno
-import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -18,6 +17,7 @@ from typing import Final, NamedTuple, Protocol
 
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
+from cassandra._base.randomness import randrange
 from cassandra._core.routing import ShardingInfo, ShardPicker
 
 __all__ = [
@@ -103,7 +103,7 @@ class ShardAwarePortGenerator:
         first = self.start_port + (shard_id - self.start_port) % total_shards
         ports = range(first, self.end_port + 1, total_shards)
         if ports:
-            at = random.randrange(len(ports))
+            at = randrange(len(ports))
             yield from ports[at:]
             yield from ports[:at]
 

@@ -34,12 +34,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from random import uniform
 from time import monotonic
 from typing import Any, Protocol
 
 from cassandra._base.errors import ConnectionException, ConnectionShutdown, OperationTimedOut, ProtocolError
 from cassandra._base.logs import get_logger
+from cassandra._base.randomness import uniform
 from cassandra._core.transport import Reactor, Timer
 from cassandra._wire.messages.requests import OptionsMessage
 from cassandra._wire.messages.responses import SupportedMessage

@@ -48,7 +48,6 @@ one that cannot follow a change is closed: a request must not run in the previou
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Callable, Iterable
 from functools import partial
 from operator import attrgetter
@@ -61,6 +60,7 @@ from cassandra._base.errors import ConnectionShutdown, NoConnectionsAvailable, a
 from cassandra._base.locks import CALLER, driver_lock, thread_kind
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
+from cassandra._base.randomness import shuffle, uniform
 from cassandra._core.codec import TypeContext
 from cassandra._core.routing import PoolFields, murmur3_token
 from cassandra._core.transport import ChannelGroup, Limit, Picks, Reactor, Timer
@@ -131,7 +131,7 @@ class Filling:
             if pool.is_shutdown or (self._held and wanted != [ANY]):
                 return
             free = [shard for shard in wanted if shard not in self._opening and shard not in self._put_off]
-            random.shuffle(free)
+            shuffle(free)
             at_once = pool._slots.sharding is None
             lanes = LANES + at_once  # one extra for a pool without connections: the other attempts may hang
             del free[max(0, lanes - len(self._opening)) :]
@@ -140,7 +140,7 @@ class Filling:
             if at_once:
                 self._attempt(shard)
             else:
-                pool._later(random.uniform(0.0, SPREAD), partial(self._attempt, shard))
+                pool._later(uniform(0.0, SPREAD), partial(self._attempt, shard))
 
     def try_now(self) -> None:
         """Retry now, because attempts may succeed: release all put-off shards and start their delays anew."""
@@ -265,7 +265,7 @@ class Filling:
         pool = self._pool
         delay = self._delay(shard)
         if pool._slots.sharding is not None:
-            delay *= random.uniform(0.5, 1.5)
+            delay *= uniform(0.5, 1.5)
         if error is None:
             log.info("%s: no connection to shard %d yet; next attempt in %.1f s", pool.host, shard, delay)
         else:
@@ -336,7 +336,7 @@ class Standby:
             return
         silent = self._silent[0]
         pool._connect(self._ended, pool._filling.target_like(silent))
-        pool._later(random.uniform(*PAUSE), self._attempt)
+        pool._later(uniform(*PAUSE), self._attempt)
 
     def _ended(self, arrival: Arrival) -> None:
         pool, error = self._pool, arrival.error

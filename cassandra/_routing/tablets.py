@@ -10,11 +10,11 @@ and recreated has the same name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from random import getrandbits
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaTargetType
 from cassandra._base.objects import public
+from cassandra._base.randomness import getrandbits
 from cassandra._core.routing import Tablet, TabletMap
 from cassandra._routing.schema.parser import SchemaRows
 from cassandra._routing.schema.queries import EVERYTHING, KEYSPACE_CONTENTS, SchemaTarget

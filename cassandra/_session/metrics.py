@@ -16,11 +16,11 @@ import operator
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import count
-from random import randrange
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import ConnectionException
 from cassandra._base.locks import CALLER, caller_lock, driver_lock, thread_kind
+from cassandra._base.randomness import randrange
 from cassandra._base.server_errors import ReadTimeoutErrorMessage, UnavailableErrorMessage, WriteTimeoutErrorMessage
 from cassandra._base.threads import run, submit
 from cassandra._core.routing import Count

@@ -17,9 +17,9 @@ program, uses the public methods of these metadata, as scylla-driver's policies 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from random import getrandbits
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
+from cassandra._base.randomness import getrandbits
 from cassandra._core.routing import RouteHosts, RoutePlan, RouteRing, SuspectsLast, TabletMap, Target
 from cassandra._routing.metadata import ClusterState, Topology
 

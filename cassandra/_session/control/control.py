@@ -19,7 +19,6 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from enum import Enum
-from random import uniform
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._base.errors import (
@@ -30,6 +29,7 @@ from cassandra._base.errors import (
     RequestError,
 )
 from cassandra._base.logs import get_logger
+from cassandra._base.randomness import uniform
 from cassandra._base.versions import seconds
 from cassandra._net.backoff import Delays
 from cassandra._net.connection import Connection, shows_life

@@ -8,12 +8,12 @@ events of that kind are ignored.
 
 from __future__ import annotations
 
-from random import random
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaChangeType, SchemaTargetType
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
+from cassandra._base.randomness import random
 from cassandra._routing.schema import SchemaTarget
 from cassandra._routing.schema.queries import EVERYTHING, KEYSPACE_CONTENTS
 

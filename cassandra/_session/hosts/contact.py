@@ -10,7 +10,6 @@ The state of :class:`ContactPoints` is replaced as a whole, by the control conne
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from cassandra._base.errors import NoHostAvailable, UnresolvableContactPoints
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.process import AutoResetEvent
+from cassandra._base.randomness import shuffle
 from cassandra._base.real import socket, threading
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, is_numeric, unresolvable
 from cassandra._net.exchange import run_blocking
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from cassandra._session.options import Options
 
 log = get_logger("cassandra.cluster")
-
-#: Independent of ``random.seed``: processes with the same seed must not choose the same order.
-_random = random.SystemRandom()
 
 
 class ContactPoints:
@@ -191,7 +188,7 @@ def _list(answer: list[EndPoint] | Exception | None) -> list[EndPoint]:
 def shuffled(endpoints: Iterable[EndPoint]) -> list[EndPoint]:
     """Return *endpoints* in random order."""
     mixed = list(endpoints)
-    _random.shuffle(mixed)
+    shuffle(mixed)
     return mixed
 
 

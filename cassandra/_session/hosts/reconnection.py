@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from random import uniform
 from typing import TYPE_CHECKING
 
 from cassandra._base.errors import AuthenticationFailed
 from cassandra._base.logs import get_logger
+from cassandra._base.randomness import uniform
 from cassandra._net.backoff import Delays, Repeated
 from cassandra._net.connection import Connection
 

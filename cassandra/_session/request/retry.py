@@ -14,7 +14,6 @@ Pure functions, for any thread.
 
 from __future__ import annotations
 
-import random
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,6 +34,7 @@ from cassandra._base.errors import (
     WriteTimeout,
     annotate,
 )
+from cassandra._base.randomness import uniform
 from cassandra._base.server_errors import (
     CASWriteUnknownMessage,
     ErrorMessage,
@@ -198,7 +198,7 @@ def is_repeated_few_times(outcome: BaseException) -> bool:
 def backoff(failures: int) -> float:
     """Return the seconds until a repeatable request is sent again: exponential, with jitter."""
     longest: float = min(LONGEST_DELAY, FIRST_DELAY * (1 << min(failures, 10)))
-    return longest * random.uniform(0.5, 1.0)
+    return longest * uniform(0.5, 1.0)
 
 
 # ---- errors that attempts end with

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from random import getrandbits
 from typing import Any, ClassVar, Final, Protocol
 
 from cassandra._base.constants import Flag, Opcode
 from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.objects import public
+from cassandra._base.randomness import getrandbits
 from cassandra._base.server_errors import _MessageType
 from cassandra._core.codec import (
     Bound,

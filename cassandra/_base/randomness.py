@@ -1,0 +1,22 @@
+"""Random numbers of the driver (L0).
+
+Delays, orders and samples of the driver come from a generator of its own. So the numbers that a program draws from
+``random`` after ``random.seed`` do not depend on what driver threads do meanwhile, and clients that all start with the
+same seed do not act in step. A forked child seeds it anew. The public policies draw from ``random``, as programs expect
+of them.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from .process import in_child
+
+_generator = Random()
+in_child(_generator.seed)
+
+getrandbits = _generator.getrandbits
+random = _generator.random
+randrange = _generator.randrange
+shuffle = _generator.shuffle
+uniform = _generator.uniform
