@@ -412,9 +412,8 @@ def test_a_cancelled_task(table: Session, simulated: SimulatedCluster) -> None:
 
     async def main() -> None:
         batches = scan_of(table, page_size=3).batches()
-        rule = simulated.inject(Hold(), query=SELECT, opcode="EXECUTE", after=30)
-        task = asyncio.create_task(anext(batches))
-        found = [await task]
+        found = [await asyncio.create_task(anext(batches))]
+        rule = simulated.inject(Hold(), query=SELECT, opcode="EXECUTE")
         waiting = asyncio.create_task(_read(batches, found))
         while not rule.hits:
             await asyncio.sleep(0.01)
