@@ -27,7 +27,7 @@ def test_random_numbers_do_not_depend_on_the_driver(simulated: SimulatedCluster,
     eventually(lambda: all(pool.open_count == 4 for pool in pools))
     simulated.execute("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
     eventually(lambda: "ks" in session.cluster.metadata.keyspaces)
-    for connection in [*pools][0].get_connections():
+    for connection in next(iter(pools)).get_connections():
         connection.close()
     eventually(lambda: all(pool.open_count == 4 for pool in pools))
     assert random.getstate() == state
