@@ -5,7 +5,7 @@ L0. Ownership::
     Loop       one per thread with a hub: wakes the greenlets of that thread. Any thread appends to ``_due``, the hub
                empties it; all other state belongs to the thread of the loop
     Sleeper    one wait of one greenlet. Any thread calls ``release``, once or more; its greenlet calls ``acquire``
-    Gate       the lock of a AutoResetEvent; a greenlet waits for it by means of the hub
+    Gate       the lock of an AutoResetEvent; a greenlet waits for it by means of the hub
     Callbacks  calls of a program's callbacks at the end of requests: queued by any thread, executed in a greenlet of
                the loop
 

@@ -315,7 +315,7 @@ class FastPath:
 NOTHING_ELSE: Final[int]
 """The attempt number of an outcome of RequestBatch that only reports that a request has ended elsewhere."""
 
-class BatchRequest:
+class InFlightRequest:
     """A request of :class:`RequestBatch`: all data needed to continue it as a request of its own."""
 
     index: Final[int]
@@ -358,7 +358,7 @@ class RequestBatch(Operation):
         self,
         results: Results,
         failed: Callable[[int, BaseException], object] | None,
-        go_on: Callable[[BatchRequest], tuple[Request, Attempt]],
+        go_on: Callable[[InFlightRequest], tuple[Request, Attempt]],
         most: int = 0,
     ) -> None:
         """Take all outcomes, or *most*: ``(True, result)`` as *entry_type* for plain ones, ``failed(index, error)``, or
@@ -371,7 +371,9 @@ class RequestBatch(Operation):
         made: Callable[[Any, Any], Any],
     ) -> None:
         """As _take_outcomes, for :attr:`ended`; ``made(future, outcome)`` is the result of a request."""
-    def _request(self, slot: int) -> BatchRequest | None: ...  # the one in *slot*, if it is still in flight; any thread
+    def _request(
+        self, slot: int
+    ) -> InFlightRequest | None: ...  # the one in *slot*, if it is still in flight; any thread
     def _forget(self, slot: int | None = None) -> None:
         """Forget the request in *slot*, or all of them: their outcomes are ignored."""
 
@@ -398,7 +400,7 @@ class Results:
 class Answer:
     """The result of a page. ResultSet derives from it."""
 
-    _request: BatchRequest | None
+    _request: InFlightRequest | None
     _current_rows: Any  # decoded at the first access, which may raise DriverException
     _unopened: Any  # the rows, or their LazyRows
     _kept: Any  # retained form, for retained_page(), or None
@@ -414,7 +416,7 @@ class Answer:
     _fetching: int | None  # the number of the next page while it is requested
     _ahead: float | None  # time of that request if no thread waits for it
     _turned: bool  # the result is at a later page
-    def _future_of(self, request: BatchRequest) -> Any:
+    def _future_of(self, request: InFlightRequest) -> Any:
         """Override: return the future of a request without one."""
     def _go_ahead(self) -> None:
         """Override: request the next page, if there is one."""

@@ -489,9 +489,9 @@ class Merging(PageReader[Any]):
     def _failed(self, source: Source, request: PageRequest, outcome: object) -> None:
         decision = request.failed(outcome)
         self._note_failure(request, decision)
-        if self._restarts(source, request, decision):
+        if self._may_restart(source, request, decision):
             self._read_again(source, decision.error)
-        elif not self._sends_again(request, decision):
+        elif not self._send_later(request, decision):
             raise self._error(source, decision.error)
 
     def _read_again(self, source: Source, error: Exception) -> None:

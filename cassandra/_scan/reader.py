@@ -76,7 +76,7 @@ class PageReader(Generic[Event]):
         self._events: deque[Event] = deque()
         self._broken: Exception | None = None
 
-    # ---- of subclasses
+    # ---- implemented by subclasses
 
     @property
     def is_over(self) -> bool:
@@ -97,7 +97,7 @@ class PageReader(Generic[Event]):
 
     @property
     def _has_page(self) -> bool:
-        """True if the next step has a page to process. Override."""
+        """Override. True if the next step has a page to process, so that it must not wait for one."""
         return False
 
     # ---- events
@@ -171,14 +171,15 @@ class PageReader(Generic[Event]):
         if request.failed_since is None:
             request.failed_since = monotonic()
 
-    def _restarts(self, owner: Any, request: PageRequest, decision: RepeatDecision) -> bool:
-        """True if the server does not accept the paging state of *request*, and *owner* may be read from its begin."""
+    def _may_restart(self, owner: Any, request: PageRequest, decision: RepeatDecision) -> bool:
+        """True if the server does not accept the paging state of *request*, and *owner* may be read from its first
+        page."""
         refused = isinstance(decision.error, REFUSED)
         return refused and request.paging_state is not None and owner.restarts < RESTARTS
 
-    def _sends_again(self, request: PageRequest, decision: RepeatDecision) -> bool:
-        """Send *request* again later, if *decision* is to, and the page has failed for less than ``PATIENCE``. Return
-        False if it is given up."""
+    def _send_later(self, request: PageRequest, decision: RepeatDecision) -> bool:
+        """Schedule *request* to be sent again, if *decision* permits it and the page has failed for less than
+        ``PATIENCE``. Return False if it is given up."""
         now = monotonic()
         since = now if request.failed_since is None else request.failed_since
         if not decision.again or now - since >= PATIENCE:

@@ -17,7 +17,7 @@ home is opened. So each shard has as many open ranges as any other, as long as i
 idle.
 
 A range may restart when the server refuses to continue from its paging state, or when its columns have changed. A page
-request is an ``PageRequest``; one that is not the current one of its range any more is ignored. An *ordered* reading
+request is a ``PageRequest``; one that is not the current one of its range any more is ignored. An *ordered* reading
 takes only the pages of the first open range; the others wait with their first page.
 
 The reading is *over* when all ranges are.
@@ -338,9 +338,9 @@ class Reading(PageReader[ScanEvent]):
         if self._halves and isinstance(decision.error, TOO_LARGE) and one.token_range.size > LEAST_HALVED:
             self._halve(one)
             return
-        if self._restarts(one, request, decision):
+        if self._may_restart(one, request, decision):
             self._restart(one, decision.error)
-        elif not self._sends_again(request, decision):
+        elif not self._send_later(request, decision):
             self._give_up(one, decision.error)
 
     def _restart(self, one: Range, error: Exception) -> None:

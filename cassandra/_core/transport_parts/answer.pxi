@@ -14,7 +14,7 @@ cdef class Answer:
     cdef object future
     cdef object rows  # a list, the return value of the user's row factory, or LazyRows until they are read
     cdef public object _kept  # retained form of the page; None if it is gone or was not retained
-    cdef readonly BatchRequest _request
+    cdef readonly InFlightRequest _request
     cdef public object _plan
     cdef public object _paging_state
     cdef public object _extras
@@ -67,7 +67,7 @@ cdef class Answer:
         self._fetching = self._ahead = None
         self._turned = True
 
-    cpdef object _future_of(self, BatchRequest request):
+    cpdef object _future_of(self, InFlightRequest request):
         raise NotImplementedError
 
     cpdef object _go_ahead(self):

@@ -103,7 +103,7 @@ cdef enum:
 
 @cython.final
 @cython.freelist(256)
-cdef class BatchRequest:
+cdef class InFlightRequest:
     """An in-flight request of a batch: all data needed to continue it as a future of its own."""
 
     cdef readonly object session
@@ -160,21 +160,21 @@ cdef class RequestBatch(Operation):
         self.others = {}
         self.count = 0
 
-    cdef BatchRequest find(self, int64_t slot):
+    cdef InFlightRequest find(self, int64_t slot):
         found = self.slots[slot & (SLOTS - 1)]
-        if found is not None and (<BatchRequest> found).slot() == slot:
-            return <BatchRequest> found
-        return <BatchRequest> self.others.get(slot) if self.others else None
+        if found is not None and (<InFlightRequest> found).slot() == slot:
+            return <InFlightRequest> found
+        return <InFlightRequest> self.others.get(slot) if self.others else None
 
-    cdef add(self, int64_t slot, BatchRequest request):
+    cdef add(self, int64_t slot, InFlightRequest request):
         if self.slots[slot & (SLOTS - 1)] is None:
             self.slots[slot & (SLOTS - 1)] = request
         else:
             self.others[slot] = request
         self.count += 1
 
-    cdef BatchRequest remove(self, int64_t slot):
-        cdef BatchRequest request = self.find(slot)
+    cdef InFlightRequest remove(self, int64_t slot):
+        cdef InFlightRequest request = self.find(slot)
         if request is not None:
             if self.slots[slot & (SLOTS - 1)] is request:
                 self.slots[slot & (SLOTS - 1)] = None
@@ -222,7 +222,7 @@ cdef class RequestBatch(Operation):
     def _take_outcomes(self, Results results not None, failed, go_on, size_t most=0):
         cdef size_t end
         cdef int64_t slot
-        cdef BatchRequest request
+        cdef InFlightRequest request
         cdef Answer answer
         cdef CFrame small  # not an object of its own
         cdef const CFrame* frame

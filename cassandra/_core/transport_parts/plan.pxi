@@ -196,7 +196,7 @@ cdef class FastPath:
     # ---- requests of a batch (RequestBatch)
 
     cdef bint submit_to_batch(self, RequestBatch batch, int64_t index, values) except -1:
-        cdef BatchRequest request
+        cdef InFlightRequest request
         cdef ConnectionBase connection
         cdef Submitted submitted
         cdef int64_t stream
@@ -227,7 +227,7 @@ cdef class FastPath:
                 stream = submitted.stream
         except self.not_sent:
             return False
-        request = BatchRequest.__new__(BatchRequest)
+        request = InFlightRequest.__new__(InFlightRequest)
         request.index = index
         request.session = batch.session
         request.fast_path = self

@@ -9,8 +9,8 @@ replacement is called for each statement.
 
 A :class:`ConcurrentBatch` is a batch of compiled requests under one native operation. It belongs to the thread that
 made it, which sends its requests, waits for the first outcomes and makes the results; the I/O thread only delivers
-outcomes. Its in-flight requests are :class:`BatchRequest` objects instead of ResponseFutures. Nearly all end with plain
-rows or nothing, which is processed natively. A request with another outcome (an error, a timeout, a response with
+outcomes. Its in-flight requests are :class:`InFlightRequest` objects instead of ResponseFutures. Nearly all end with
+plain rows or nothing, which is processed natively. A request with another outcome (an error, a timeout, a response with
 warnings …) becomes a ResponseFuture, which continues as if it had been one from the beginning, with retries,
 re-preparing and the next page.
 
@@ -50,7 +50,7 @@ from .plans import compiled_for
 from .result import ResultSet
 
 if TYPE_CHECKING:
-    from cassandra._core.transport import BatchRequest, FastPath
+    from cassandra._core.transport import FastPath, InFlightRequest
     from cassandra._session.profiles import ResolvedProfile
 
     from .plans import CompiledExecute
@@ -182,7 +182,7 @@ class ConcurrentBatch(RequestBatch):
         self.ended.append((index, False, error))
         self.nudge()
 
-    def _go_on(self, request: BatchRequest) -> tuple[ResponseFuture, Attempt]:
+    def _go_on(self, request: InFlightRequest) -> tuple[ResponseFuture, Attempt]:
         """Return the future that takes over *request*, and its attempt; *request* is unchanged until then."""
         future = future_of(request)
         plan = request.compiled.result_plan
@@ -220,7 +220,7 @@ class ConcurrentBatch(RequestBatch):
         self._finish()
 
 
-def future_of(request: BatchRequest) -> ResponseFuture:
+def future_of(request: InFlightRequest) -> ResponseFuture:
     """Return a ResponseFuture in the state after *request* as its first attempt."""
     compiled: CompiledExecute = request.compiled
     timeout = compiled.profile.request_timeout

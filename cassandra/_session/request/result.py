@@ -39,7 +39,7 @@ from cassandra._wire.rows import column_types, dict_factory, named_tuple_factory
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    from cassandra._core.transport import BatchRequest
+    from cassandra._core.transport import InFlightRequest
 
     from .columns import ArrowStream
     from .future import ResponseFuture
@@ -148,7 +148,7 @@ class ResultSet(Answer, OfRows[Row]):
         self.response_future = response_future
         self._set_current_rows(initial_response)
 
-    def _future_of(self, request: BatchRequest) -> ResponseFuture[Row]:
+    def _future_of(self, request: InFlightRequest) -> ResponseFuture[Row]:
         """Return a future for a result that was made without one."""
         from .concurrent import future_of  # which makes results, and imports this module
 

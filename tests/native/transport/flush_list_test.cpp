@@ -86,7 +86,7 @@ TEST(queued_requests_are_sent_together) {
     }
 }
 
-// The I/O thread leaves ownership to a caller that asked for it, and that then neither sends nor waits.
+// The I/O thread releases ownership to a caller that asked for it, and that then neither sends nor waits.
 TEST(queued_requests_are_sent_while_there_is_no_owner) {
     Server server(echo);
     for (const char* backend : kBackends) {

@@ -312,7 +312,7 @@ private:
     std::atomic<Nanos> last_received_{0};
     std::atomic<bool> paused_{false};  // reading is paused for lack of memory; changed by the owner
 
-    // Owned by the owner.
+    // For the reactor's owner only.
     const Nanos connect_deadline_;
     uint32_t interest_ = 0;
     bool registered_ = false;

@@ -1,5 +1,5 @@
 // The receive buffer of a reactor's channels: the arena of its thread in a memory pool, and the block for the next
-// bytes. Owned by the owner, unless stated otherwise.
+// bytes. For the reactor's owner only, unless stated otherwise.
 //
 // At the limit of a strict pool channels are paused: they are not read from until memory was returned. Only bodies that
 // have their memory already are received to their end, so that no waiter waits for another waiter.

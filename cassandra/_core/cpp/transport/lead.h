@@ -88,7 +88,7 @@ private:
     std::atomic<Nanos> asked_at_{0};
     Nanos served_at_ = 0;  // owned by the I/O thread
     int alone_ = 0;
-    bool others_ = false;  // owned by the owner
+    bool others_ = false;  // for the owner only
 };
 
 }  // namespace fastcql

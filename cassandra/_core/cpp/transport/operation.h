@@ -65,8 +65,8 @@ enum class Next : uint8_t {
 
 // The right of a request to places in limits on requests in flight (limits.h).
 enum class Right : uint8_t {
-    Normal,  // waits behind the queue
-    First,    // was first in the queue
+    Normal,    // waits behind the queue
+    First,     // was first in the queue
     Driver,    // the driver's own, which must always work: not limited, not counted
 };
 

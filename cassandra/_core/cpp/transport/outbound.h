@@ -16,8 +16,8 @@
 //   3. while the list is *watched*, the owner of the reactor never sleeps for longer than kTick, and takes
 //      entries that have been there for kPatience. add() makes the list non-empty and then sets `watched_`; the owner
 //      clears it and then reads the list (all sequentially consistent), so at least one of both sees the other. A
-//      thread that finds the list unwatched wakes the owner, if that sleeps. A caller that leaves ownership while the
-//      list is not empty leaves it to the I/O thread; while ownership is free the I/O thread sleeps for no longer than
+//      thread that finds the list unwatched wakes the owner, if that sleeps. A caller that releases it while the
+//      list is not empty leaves it to the I/O thread; while there is no owner the I/O thread sleeps for no longer than
 //      a tick, nor longer than until an entry was there for kPatience, and then has it again; unless a caller led
 //      meanwhile and no entry was there that long.
 //
@@ -69,7 +69,7 @@ private:
     std::atomic<Nanos> since_{kNever};  // time of the first entry
     std::atomic<uint32_t> added_{0};
     std::atomic<bool> watched_{false};
-    // Owned by the owner.
+    // For the reactor's owner only.
     uint32_t seen_ = 0;
     int idle_ticks_ = 0;
     Nanos tick_at_ = 0;

@@ -120,7 +120,7 @@ bool Reactor::post(Command&& command) {
 }
 
 // The owner announces that it sleeps, then checks for commands; this thread has posted a command, then checks
-// whether the owner sleeps. The same holds for a thread that leaves ownership.
+// whether the owner sleeps. The same holds for a thread that releases ownership.
 void Reactor::wake_locked() {
     interrupt();
     ownership_.claim();
@@ -161,7 +161,7 @@ void Reactor::attend(Channel& channel) {
     if (!is_owner()) wake_locked();
 }
 
-// If ownership is free the I/O thread sleeps for a tick at most, and then checks.
+// If there is no owner the I/O thread sleeps for a tick at most, and then checks.
 void Reactor::send_soon(Channel& channel, Nanos now) {
     channel.retain();
     if (flush_list_.add(&channel, now) && !is_owner()) interrupt();

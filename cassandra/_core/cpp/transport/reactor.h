@@ -1,6 +1,6 @@
 // The event loop of a transport, and its timers.
 //
-// Timers are one-shot; a reactor keeps them in a heap, which is owned by the owner. Any thread may cancel.
+// Timers are one-shot; a reactor keeps them in a heap, for the owner only. Any thread may cancel.
 #pragma once
 
 #include <algorithm>
@@ -116,7 +116,7 @@ public:
     // --- any thread ---
 
     const char* backend() const noexcept { return backend_; }
-    // True while this thread holds ownership: it must not block.
+    // True while this thread is the owner: it must not block.
     bool is_owner() const noexcept { return current_ == this && !foreign(); }
     // True if the process was forked since: the thread and the sockets are the parent's.
     bool foreign() const noexcept { return generation_ != fork_generation(); }
@@ -274,7 +274,7 @@ private:
     std::atomic<bool> watched_{false};    // watch() was called since no request was in flight
     FlushList flush_list_;
 
-    // Owned by the owner.
+    // For the owner only.
     std::vector<Command> running_commands_;
     std::vector<ReadyEvent> events_;
     std::vector<Ref<Channel>> channels_;

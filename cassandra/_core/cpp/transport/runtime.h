@@ -2,8 +2,8 @@
 // depend on Python and its tests bring their own runtime.
 //
 // All functions except enter, leave and thread_ending are called between enter and leave; by the owner of the
-// ownership of the reactor, except filter_send and compress, which the sending thread calls. Locks: a thread that holds
-// the runtime lock (the GIL) may take native locks; no thread takes the runtime lock while it holds a native one.
+// reactor, except filter_send and compress, which the sending thread calls. Locks: a thread that holds the runtime lock
+// (the GIL) may take native locks; no thread takes the runtime lock while it holds a native one.
 #pragma once
 
 #include <cstddef>
