@@ -31,7 +31,8 @@ begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 .NOTPARALLEL:
 .PRECIOUS: .venv-%/ready
 .PHONY: build demo demo-scylla test test-all lint test-native test-native-sanitized test-unit test-unit-long \
-	test-versions test-integration test-integration-long test-ecosystem test-distributed docs bench drill soak fuzz sanitize clean help \
+	test-versions test-integration test-integration-long test-ecosystem test-distributed docs bench drill \
+	soak soak-load soak-signals soak-fuzz fuzz sanitize clean help \
 	build-tools server-tools fresh-results $(addprefix unit-,$(OTHER_VERSIONS))
 
 build: .venv/ready  ## the driver, in place, for .venv
@@ -122,14 +123,21 @@ bench: build  ## the benchmarks of benchmarks/README.rst
 drill: build server-tools  ## real nodes are killed, stopped, cut off and restarted under load; beside scylla-driver
 	$(PY) -m benchmarks.drill
 
-soak: build  ## results, lives, tablets, ten million rows and requests, ten minutes of faults, interrupts of every call: all is right, nothing grows
+soak: soak-load soak-signals soak-fuzz  ## three to four hours: these parts; nothing is lost, doubled or changed, nothing grows
+
+soak-load: build  ## results, lives, tablets, ten million rows and requests, ten minutes of faults
 	$(PY) -m benchmarks.soak_results
 	$(PY) -m benchmarks.soak_cycles
 	$(PY) -m benchmarks.soak_tablets
 	$(PY) -m benchmarks.soak_scan
 	$(PY) -m benchmarks.soak_requests
 	$(PY) -m benchmarks.soak_chaos
+
+soak-signals: build  ## 100,000 interrupts of every public call
 	$(PY) -m tests.signals
+
+soak-fuzz: build server-tools  ## two hours of differential fuzzing
+	$(PY) -m tests.servers resolve
 	FUZZ_SECONDS=$(FUZZ_LONG) $(PY) $(call pytest,soak-fuzz) tests/fuzz
 
 clean:  ## what the build and the tests made; the virtual environments stay

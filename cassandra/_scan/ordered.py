@@ -320,6 +320,7 @@ class Merging(PageReader[Any]):
         self._left = plan.limit  # rows up to the limit
         self._described: tuple[Any, ColumnPlan] | None = None  # result plan and column plan of the page before
         self._level: Level | None = self._levels(sources)
+        self.closed = False
 
     def _levels(self, sources: Sequence[Source | Level]) -> Level:
         most = self.plan.max_open
@@ -583,10 +584,11 @@ class OrderedScan:
 class _Merged(Delivery):
     """Delivery of the results of a merge, which starts with the first request."""
 
+    _merging: Merging | None = None
+    _closed = False
+
     def __init__(self, begin: Callable[[], Merging]) -> None:
         self._begin = begin
-        self._merging: Merging | None = None
-        self._closed = False
 
     def _next(self) -> Any:
         if self._closed:

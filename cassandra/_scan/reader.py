@@ -60,13 +60,14 @@ class ScanError(DriverException):
 
 class PageReader(Generic[Event]):
     """Base of readings. The owner of a page request, ``request.owner``, has its current one in ``request``; outcomes of
-    others are ignored."""
+    others are ignored. Constructors end with ``closed = False``: there is nothing to close after an interrupted one."""
+
+    closed = True
 
     def __init__(self, session: Session, parallelism: int, timeout: float | None) -> None:
         self.retries = 0
         self.pages = 0
         self.most_in_flight = 0
-        self.closed = False
         self._pool = session.cluster.memory_pool
         self._budget = self._pool.max_bytes // 2
         self._fetcher = PageFetcher(session, parallelism, timeout)
@@ -150,7 +151,7 @@ class PageReader(Generic[Event]):
         return min(LOOK, max(0.0, self._due[0][0] - monotonic())) if self._due else LOOK
 
     def __del__(self) -> None:
-        if getattr(self, "closed", True) is False:
+        if not self.closed:
             self.close()
 
     # ---- failed page requests

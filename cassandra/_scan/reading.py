@@ -191,6 +191,7 @@ class Reading(PageReader[ScanEvent]):
         self._built = 0  # bytes of batches that are being built
         self._batch_size = BatchSize(plan.target_rows, min(MOST_BYTES, self._budget // plan.parallelism) // 2)
         self._given: ScanEvent | None = None  # the event returned last
+        self.closed = False
 
     # ---- scan events
 

@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("--call", action="append", choices=sorted(ALL_CALLS), help="only these; default: all")
     parser.add_argument("--kind", action="append", choices=KINDS, help="of connections; default: all")
     parser.add_argument("--mode", action="append", default=[], help="what the handler does; default: all")
-    parser.add_argument("--limit", type=int, default=3000, help="interrupts of one sweep")
+    parser.add_argument("--limit", type=int, default=180, help="interrupts of one sweep")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()

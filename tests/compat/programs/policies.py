@@ -343,7 +343,8 @@ for cls in (
     constants = {
         name: value for name, value in public.items() if isinstance(value, (int, float, str, type(None), dict, tuple))
     }
-    print("class", cls.__name__, [base.__name__ for base in cls.__mro__], sorted(constants.items(), key=str))
+    bases = [base.__name__ for base in cls.__mro__ if not base.__name__.startswith("_")]
+    print("class", cls.__name__, bases, sorted(constants.items(), key=str))
 
 # ---- retry decisions
 
