@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -24,9 +24,9 @@ class Attribute(Generic[T]):
     def __init__(self, component: str, kind: type, name: str | None = None, default: Any = NONE) -> None:
         """Create a delegating attribute.
 
-        *part* is the attribute of the owner that holds the component, *kind* the class of the component. *name* is the
-        attribute of the component, by default the same name. *default* is the default of a subclass of the owner that
-        has a different one.
+        *component* is the attribute of the owner that holds the component, *kind* the class of the component. *name* is
+        the attribute of the component, by default the same name. *default* is the default of a subclass of the owner
+        that has a different one.
         """
         self._component = component
         self._kind = kind
@@ -60,7 +60,14 @@ def attributes_of(owner: type) -> dict[str, Attribute[Any]]:
     return {name: value for name, value in vars(owner).items() if isinstance(value, Attribute)}
 
 
-def take_defaults(cls: type, owner: type, attributes: Mapping[str, Attribute[Any]]) -> None:
+class HasDefault(Protocol):
+    """A descriptor with a default that subclasses of its owner may change."""
+
+    def with_default(self, default: Any) -> Any:
+        """Return the same descriptor with another default."""
+
+
+def take_defaults(cls: type, owner: type, attributes: Mapping[str, HasDefault]) -> None:
     """Turn plain values that replace *attributes* of *owner*, in its subclass *cls* or set by a program in one of the
     classes, into defaults of these attributes."""
     for kind in cls.__mro__:
@@ -72,7 +79,7 @@ def take_defaults(cls: type, owner: type, attributes: Mapping[str, Attribute[Any
 
 
 def method(component: str, function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """Return a method that calls *function*, a method of the component in the attribute *part*."""
+    """Return a method that calls *function*, a method of the component in the attribute *component*."""
 
     @wraps(function)
     def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -33,26 +33,28 @@ Network = IPv4Network | IPv6Network
 AF_UNIX = getattr(socket, "AF_UNIX", None)  # local and configured by the program: always allowed
 
 
-class AllowedAddresses:
-    """Networks and names, immutable. ``entries`` are the original entries as text."""
+class AllowedAddresses(tuple[str, ...]):
+    """Networks and names as text: networks (``"10.0.0.0/8"``, ``ipaddress.ip_network(...)``), addresses, host names,
+    and domains (``"*.example.org"``: all names below it).
 
-    def __init__(self, entries: Iterable[Any]) -> None:
-        """*entries*: networks (``"10.0.0.0/8"``, ``ipaddress.ip_network(...)``), addresses, host names, and domains
-        (``"*.example.org"``: all names below it).
+    Raises TypeError for anything but a sequence of these types, ValueError for an entry that cannot be parsed.
+    """
 
-        Raises TypeError if *entries* is not a sequence of these types, ValueError for an entry that cannot be parsed.
-        """
+    _networks: list[Network]
+    _names: set[str]
+    _domains: list[str]
+
+    def __new__(cls, entries: Iterable[Any]) -> AllowedAddresses:
         if isinstance(entries, (str, bytes)) or not isinstance(entries, Iterable):
             raise TypeError(f"allowed_addresses should be a sequence of networks and names, not {entries!r}")
-        self._networks: list[Network] = []
-        self._names: set[str] = set()
-        self._domains: list[str] = []
         given = list(entries)
+        self = super().__new__(cls, map(str, given))
+        self._networks, self._names, self._domains = [], set(), []
         for entry in given:
             self._add(entry)
         if not given:
             raise ValueError("allowed_addresses should have at least one entry")
-        self.entries = tuple(map(str, given))
+        return self
 
     def _add(self, entry: Any) -> None:
         if isinstance(entry, (IPv4Address, IPv6Address, IPv4Network, IPv6Network)):
@@ -76,7 +78,7 @@ class AllowedAddresses:
             self._names.add(name)
 
     def __repr__(self) -> str:
-        return f"<AllowedAddresses: {', '.join(self.entries)}>"
+        return f"<AllowedAddresses: {', '.join(self)}>"
 
     def may_host(self, endpoint: EndPoint) -> bool:
         """False if *endpoint* has an address that is not allowed. True also for a name that is not resolved yet:
@@ -167,7 +169,7 @@ class LoginPolicy:
 
     @allowed.setter
     def allowed(self, names: Iterable[str] | None) -> None:
-        self._allowed = None if names is None else checked(names)
+        self._allowed = None if names is None else authenticator_classes(names)
 
     def check(self, endpoint: EndPoint, authenticator: Authenticator, server_class: str) -> None:
         """Raise AuthenticationFailed unless *authenticator* may log in to a server that announces *server_class*."""
@@ -209,7 +211,7 @@ class LoginPolicy:
             log.warning(text, endpoint)
 
 
-def checked(names: Any) -> tuple[str, ...]:
+def authenticator_classes(names: Any) -> tuple[str, ...]:
     """Return *names* as a tuple of class names. Raises TypeError or ValueError for invalid or no names."""
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
         raise TypeError(f"allowed_authenticators should be a sequence of class names, not {names!r}")

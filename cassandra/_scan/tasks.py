@@ -41,6 +41,7 @@ from cassandra._base.process import in_child, renew
 from cassandra._base.real import Future
 from cassandra._net.endpoint import DefaultEndPointFactory
 from cassandra._routing.token_ranges import TokenRange
+from cassandra._session.options import ClusterOptions
 from cassandra._session.request.columns import ArrowBatches, load_library
 
 from .checkpoint import ProgressRecorder, description, shown
@@ -156,9 +157,8 @@ class Origin:
         """Set the description of such a session; return the reason if it cannot be made in another process."""
         cluster = session.cluster
         own = [name for name in OWN if getattr(cluster, name) is not None]
-        options = cluster.options
         for name in ("address_translator", "connection_class"):
-            if getattr(options, name) is not getattr(type(options), name):
+            if getattr(cluster, name) is not getattr(ClusterOptions, name):
                 own.append(name)
         if type(cluster.endpoint_factory) is not DefaultEndPointFactory:
             own.append("endpoint_factory")

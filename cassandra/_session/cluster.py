@@ -3,7 +3,7 @@
 L5. :class:`Cluster` has the public names, and components that implement them. A component has one task and its own
 owner rules, stated at the head of its file; it refers to the cluster, and through it to the other components::
 
-    options             arguments of the constructor        options.py, config.py
+    ClusterOptions      its base: the table of options      options.py, config.py
     profile_manager     request options, policies           profiles.py
     contacts            resolution of contact points        hosts/contact.py
     versions            the protocol version in use         hosts/versions.py
@@ -44,10 +44,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import CancelledError
 from time import monotonic
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from cassandra._base.constants import SchemaTargetType
-from cassandra._base.delegation import Attribute, attributes_of, method, take_defaults
+from cassandra._base.delegation import Attribute, HasDefault, attributes_of, method, take_defaults
 from cassandra._base.encryption import ColumnEncryptionPolicy
 from cassandra._base.errors import DriverException, NoHostAvailable, OperationTimedOut
 from cassandra._base.objects import not_copied, public
@@ -74,7 +73,7 @@ from . import config, forks, scheduler
 from .config import ControlConnectionQueryFallback, ShardAwareOptions
 from .encryption import ColumnEncryption
 from .life import Life
-from .options import Options, made, option
+from .options import OPTIONS, ClusterOptions, made
 from .prepared import PreparedRegistry
 from .profiles import ProfileManager
 from .scheduler import Scheduler, command
@@ -85,7 +84,7 @@ if TYPE_CHECKING:
 
     from cassandra._base.names import UserAggregateDescriptor, UserFunctionDescriptor
     from cassandra._net.auth import AuthProvider
-    from cassandra._net.client_routes import ClientRoutes, ClientRoutesConfig
+    from cassandra._net.client_routes import ClientRoutesConfig
     from cassandra._net.endpoint import EndPoint, EndPointFactory
     from cassandra._net.handshake import ApplicationInfoBase
     from cassandra._net.pool import HostPool
@@ -237,7 +236,7 @@ class MetadataRefresh:
 
 
 @public("cassandra.cluster")
-class Cluster:
+class Cluster(ClusterOptions):
     """A cluster of nodes; makes :class:`Session` objects by :meth:`connect`.
 
     Use one object per application and cluster of servers: all its sessions share the metadata and the threads.
@@ -259,6 +258,7 @@ class Cluster:
         *ssl_session_cache*, *sockopts*, *connect_timeout* (seconds for the whole opening), *cql_version*,
         *no_compact*,
         *idle_heartbeat_interval* and *idle_heartbeat_timeout* (seconds; 0 turns heartbeats off), *application_info*,
+        *driver_config_reporting_enabled* (False: servers are not told the configuration of the driver),
         *shard_aware_options*, *connection_class* (a subclass of ``Connection`` to instantiate).
     Trust:
         *allowed_addresses* (networks, addresses and host names: a node that announces another address is ignored, with
@@ -298,63 +298,10 @@ class Cluster:
     a ``{"secure_connect_bundle": path}``, the constructor queries the metadata service (``cassandra.datastax.cloud``).
     """
 
-    contact_points: Attribute[list[Any]] = option()
-    port: Attribute[int] = option()
-    compression: Attribute[bool | str] = option()
-    auth_provider: Attribute[AuthProvider | None] = option()
-    reconnection_policy: Attribute[ReconnectionPolicy] = option()
-    conviction_policy_factory: Attribute[Callable[..., ConvictionPolicy]] = option()
-    address_translator: Attribute[AddressTranslator] = option()
-    metrics_enabled: Attribute[bool] = option()
-    connection_class: Attribute[Any] = option()
-    ssl_options: Attribute[Mapping[str, Any] | None] = option()
-    ssl_context: Attribute[ssl.SSLContext | None] = option()
-    ssl_session_cache: Attribute[Any] = option()
-    sockopts: Attribute[Sequence[tuple[int, int, int | bytes]] | None] = option()
-    cql_version: Attribute[str | None] = option()
     protocol_version: Attribute[int] = SpokenVersion("versions", Versions, "spoken")
-    allow_beta_protocol_version: Attribute[bool] = option()
-    no_compact: Attribute[bool] = option()
-    executor_threads: Attribute[int] = option()
-    max_schema_agreement_wait: Attribute[float] = option()
-    control_connection_timeout: Attribute[float | None] = option()
-    metadata_request_timeout: Attribute[float | None] = option()
-    idle_heartbeat_interval: Attribute[float | None] = option()
-    idle_heartbeat_timeout: Attribute[float] = option()
-    schema_event_refresh_window: Attribute[float] = option()
-    topology_event_refresh_window: Attribute[float] = option()
-    status_event_refresh_window: Attribute[float] = option()
-    schema_metadata_enabled: Attribute[bool] = option()
-    token_metadata_enabled: Attribute[bool] = option()
-    schema_metadata_page_size: Attribute[int] = option()
-    connect_timeout: Attribute[float | None] = option()
-    prepare_on_all_hosts: Attribute[bool] = option()
-    reprepare_on_up: Attribute[bool] = option()
-    timestamp_generator: Attribute[Callable[[], int]] = Attribute("options", Options, default=None)
-    shard_aware_options: Attribute[ShardAwareOptions] = option()
-    endpoint_factory: Attribute[EndPointFactory] = option()
-    client_routes: Attribute[ClientRoutes | None] = option()
-    client_routes_config: Attribute[ClientRoutesConfig | None] = option()
-    application_info: Attribute[ApplicationInfoBase | None] = option()
-    driver_config_reporting_enabled: Attribute[bool] = option()
-    allow_control_connection_query_fallback: Attribute[ControlConnectionQueryFallback] = option()
-    max_requests_per_connection: Attribute[int | None] = option()
-    max_requests_per_host: Attribute[int | None] = option()
-    max_requests_per_session: Attribute[int | None] = option()
-    max_request_wait: Attribute[float | None] = option()
-    max_waiting_requests: Attribute[int] = option()
-    max_response_bytes: Attribute[int | None] = option()
-    request_tracker: Attribute[RequestTracker | None] = option()
-    slow_request_threshold: Attribute[float | None] = option()
-    allowed_addresses: Attribute[Iterable[Any] | None] = option()
-    allowed_authenticators: Attribute[Iterable[str] | None] = option()
-    security_warnings: Attribute[bool] = option()
-    memory_pool: Attribute[MemoryPool] = option()
-    session_id: Attribute[UUID] = option()
     load_balancing_policy: Attribute[LoadBalancingPolicy] = Attribute("profile_manager", ProfileManager)
     default_retry_policy: Attribute[RetryPolicy] = Attribute("profile_manager", ProfileManager)
     connect_to_remote_hosts: Attribute[bool] = Attribute("profile_manager", ProfileManager)
-    cloud: Attribute[Any] = option()
     column_encryption_policy: Attribute[ColumnEncryptionPolicy | None] = Attribute(
         "encryption", ColumnEncryption, "policy", default=None
     )
@@ -363,7 +310,7 @@ class Cluster:
     profile_manager: ProfileManager = made()
     metadata: Metadata = made()
     control_connection: ControlConnection = made()
-    sessions: SessionSet = made()
+    sessions: SessionSet
     scheduler: Scheduler = made()
     executor: Scheduler = made()
     metrics: Metrics | None = None
@@ -373,7 +320,7 @@ class Cluster:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Use plain attributes of a subclass as defaults of the options."""
         super().__init_subclass__(**kwargs)
-        take_defaults(cls, Cluster, ATTRIBUTES)
+        take_defaults(cls, Cluster, DEFAULTS)
 
     def __init__(
         self,
@@ -437,44 +384,25 @@ class Cluster:
         security_warnings: bool = True,
         max_response_bytes: int | None = None,
     ) -> None:
-        take_defaults(type(self), Cluster, ATTRIBUTES)
+        given = locals()
+        take_defaults(type(self), Cluster, DEFAULTS)
         config.refuse("scylla_cloud", scylla_cloud, "ScyllaDB Cloud no longer offers it; use contact_points")
-        options = self.options = Options(type(self))
-        options.set_contact(contact_points, port, endpoint_factory, address_translator)
-        options.set_protocol(allow_beta_protocol_version, cql_version, compression, no_compact)
-        options.set_tls(ssl_options, ssl_context, ssl_session_cache)
-        options.set_client_routes(client_routes_config, endpoint_factory)
-        options.set_connections(
-            auth_provider, sockopts, connect_timeout, connection_class, idle_heartbeat_interval, idle_heartbeat_timeout
-        )
-        options.set_trust(allowed_addresses, allowed_authenticators, security_warnings)
-        options.set_application(application_info, driver_config_reporting_enabled)
-        options.set_hosts(reconnection_policy, conviction_policy_factory, shard_aware_options)
-        options.set_limits(max_requests_per_connection, max_requests_per_host, max_requests_per_session)
-        options.set_waiting(max_request_wait, max_waiting_requests)
-        options.max_response_bytes = config.response_bytes(max_response_bytes)
-        options.set_requests(allow_control_connection_query_fallback, timestamp_generator)
-        options.set_preparing(prepare_on_all_hosts, reprepare_on_up)
-        options.set_tracking(request_tracker, slow_request_threshold)
-        options.set_control(control_connection_timeout, max_schema_agreement_wait, metadata_request_timeout)
-        options.set_metadata(schema_metadata_enabled, token_metadata_enabled, schema_metadata_page_size)
-        options.set_windows(schema_event_refresh_window, topology_event_refresh_window, status_event_refresh_window)
-        options.set_resources(executor_threads, memory_pool, metrics_enabled)
+        self.set_options(given)
         self.profile_manager = ProfileManager.given(
-            options, execution_profiles, load_balancing_policy, default_retry_policy
+            self, execution_profiles, load_balancing_policy, default_retry_policy
         )
         self.versions = Versions(self)
         self.versions.begin(protocol_version, type(self).protocol_version)
-        options.set_cloud(cloud, contact_points, endpoint_factory)
-        options.endpoint_factory.configure(self)
+        self.use_cloud(given)
+        self.endpoint_factory.configure(self)
         self._build()
         self.encryption.begin(column_encryption_policy, type(self).column_encryption_policy)
 
     def _build(self) -> None:
-        self.contacts = ContactPoints(self.options)
+        self.contacts = ContactPoints(self)
         self.connections = ConnectionFactory(self)
         self.metadata = Metadata()
-        self.sessions = self.options.sessions = SessionSet()
+        self.sessions = SessionSet()
         self.user_types = RegisteredTypes(self)
         self.type_context = self.user_types.context
         self.prepared = PreparedRegistry()
@@ -537,7 +465,6 @@ class Cluster:
     refresh_user_type_metadata = method("refreshing", MetadataRefresh.refresh_user_type_metadata)
     refresh_user_function_metadata = method("refreshing", MetadataRefresh.refresh_user_function_metadata)
     refresh_user_aggregate_metadata = method("refreshing", MetadataRefresh.refresh_user_aggregate_metadata)
-    set_meta_refresh_enabled = method("options", Options.set_meta_refresh_enabled)
 
     # ---- hosts
 
@@ -653,7 +580,7 @@ class Cluster:
         await self.shutdown_async()
 
 
-ATTRIBUTES = attributes_of(Cluster)
+DEFAULTS: dict[str, HasDefault] = {**OPTIONS, **attributes_of(Cluster)}
 
 
 # ---- connecting a session
@@ -712,7 +639,7 @@ def new_session(cluster: Cluster, keyspace: str | None) -> Session:
 
 
 def await_pools(session: Session, opening: Collection[Future[bool]], wait_for_all: bool, event: AutoResetEvent) -> None:
-    timeout = session.cluster.options.connect_timeout
+    timeout = session.cluster.connect_timeout
     # Pools have time limits of their own; this is a second safeguard.
     limit = 2 * (UNBOUNDED if timeout is None else timeout) + 5.0
     wait_until_open(opening, event, limit, lambda: not wait_for_all and bool(session._pools))

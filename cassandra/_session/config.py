@@ -1,20 +1,27 @@
 """Checks of the options of :class:`Cluster`, and the small public option types.
 
 L5. Checks are pure: they return the value to keep or raise TypeError/ValueError with the name of the option, the
-invalid value, and the expected values. ``options.py`` applies them, one group of options after the other.
+invalid value, and the expected values. The table of options (``options.py``) names them.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import takewhile
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from cassandra._core.memory import MemoryPool
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.options import MAX_FRAME
+from cassandra._net.trust import AllowedAddresses, authenticator_classes
+
+if TYPE_CHECKING:
+    import ssl
+
+    from cassandra._net.auth import AuthProvider
 
 T = TypeVar("T")
 
@@ -72,37 +79,35 @@ class ShardAwareOptions:
 # ---- contact points and ports
 
 
-def contact_points(value: Any) -> list[Any]:
+def contact_points(name: str, value: Any) -> list[Any]:
     """Return addresses, names, ``(address, port)`` pairs or end points, in the order given."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise TypeError(
-            f"contact_points should be a sequence (e.g. a list) of strings, not {type(value).__name__}: {value!r}"
-        )
+        raise TypeError(f"{name} should be a sequence (e.g. a list) of strings, not {type(value).__name__}: {value!r}")
     points = list(value)
     for index, point in enumerate(points):
         if point is None:
-            raise ValueError("contact_points should not contain None (it can resolve to localhost)")
+            raise ValueError(f"{name} should not contain None (it can resolve to localhost)")
         if isinstance(point, tuple):
             if len(point) != 2 or not isinstance(point[0], str):
                 raise TypeError(f"A contact point should be an (address, port) pair, not {point!r}")
-            points[index] = (point[0], port(point[1]))
+            points[index] = (point[0], port("port", point[1]))
         elif not isinstance(point, (str, EndPoint)):
             raise TypeError(
                 f"A contact point should be a string, an (address, port) pair or an EndPoint, not {point!r}"
             )
         elif point == "":
-            raise ValueError("contact_points should not contain an empty string")
+            raise ValueError(f"{name} should not contain an empty string")
     return points
 
 
-def port(value: Any) -> int:
+def port(name: str, value: Any) -> int:
     """Return a TCP port; a string of digits, as from an environment variable, is accepted."""
     if isinstance(value, str):
         if not (value.isascii() and value.isdecimal()):
-            raise ValueError(f"Only numeric values are supported for port ({value})")
+            raise ValueError(f"Only numeric values are supported for {name} ({value})")
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"port should be an int, not {value!r}")
+        raise TypeError(f"{name} should be an int, not {value!r}")
     if not 1 <= value <= 65535:
         raise ValueError(f"Invalid port number ({value}) (1-65535)")
     return value
@@ -130,11 +135,11 @@ def limit(name: str, value: Any, most: int = 2**31 - 1) -> int | None:
     return checked
 
 
-def response_bytes(value: Any) -> int | None:
+def response_bytes(name: str, value: Any) -> int | None:
     """Return the size of the largest accepted response; None for the protocol's limit."""
-    checked = limit("max_response_bytes", value, MAX_FRAME)
+    checked = limit(name, value, MAX_FRAME)
     if checked is not None and checked < LEAST_RESPONSE:
-        raise ValueError(f"max_response_bytes should be at least {LEAST_RESPONSE}, not {value}")
+        raise ValueError(f"{name} should be at least {LEAST_RESPONSE}, not {value}")
     return checked
 
 
@@ -164,25 +169,81 @@ def function(name: str, value: T) -> T:
     return value
 
 
-def compression(value: Any) -> bool | str:
+def timestamp_generator(name: str, value: Any) -> Callable[[], int] | None:
+    """Return a function; None: requests have no timestamps."""
+    return None if value is None else function(name, value)
+
+
+def compression(name: str, value: Any) -> bool | str:
     """Return True (the best that both sides support), False for False/None, or the name of an algorithm."""
     if value is None or isinstance(value, bool):
         return bool(value)
     if value not in COMPRESSIONS:
         error = ValueError if isinstance(value, str) else TypeError
-        raise error(f"compression should be True, False or one of {', '.join(COMPRESSIONS)}, not {value!r}")
+        raise error(f"{name} should be True, False or one of {', '.join(COMPRESSIONS)}, not {value!r}")
     return str(value)
 
 
-def sockopts(value: Any) -> Sequence[tuple[int, int, int | bytes]] | None:
+def sockopts(name: str, value: Any) -> Sequence[tuple[int, int, int | bytes]] | None:
     """Return arguments for ``setsockopt``, as (level, option, value) triples."""
     if value is None:
         return None
     options = [tuple(option) for option in value]
     for option in options:
         if len(option) != 3:
-            raise ValueError(f"sockopts should be (level, option, value) triples, not {option!r}")
+            raise ValueError(f"{name} should be (level, option, value) triples, not {option!r}")
     return options
+
+
+def auth_provider(name: str, value: Any) -> AuthProvider | None:
+    """Return a provider, which is known by its method."""
+    if value is not None and not callable(getattr(value, "new_authenticator", None)):
+        raise TypeError(f"{name} must implement the cassandra.auth.AuthProvider interface")
+    return value  # type: ignore[no-any-return]
+
+
+def ssl_context(name: str, value: Any) -> ssl.SSLContext | None:
+    """Return a TLS context."""
+    if value is not None:
+        import ssl  # imported only if a context was given
+
+        if not isinstance(value, ssl.SSLContext):
+            raise TypeError(f"{name} should be an ssl.SSLContext, not {value!r}")
+    return value  # type: ignore[no-any-return]
+
+
+def ssl_options(name: str, value: Any) -> Mapping[str, Any] | None:
+    """Return options of TLS; ``_net/tls.py`` checks them together with the context."""
+    if value is not None and not isinstance(value, Mapping):
+        raise TypeError(f"{name} should be a dict, not {value!r}")
+    return value
+
+
+def allowed_addresses(name: str, value: Any) -> AllowedAddresses | None:
+    """Return the networks and names to which connections are allowed; None for all."""
+    return None if value is None else AllowedAddresses(value)
+
+
+def allowed_authenticators(name: str, value: Any) -> tuple[str, ...] | None:
+    """Return the allowed classes of authenticators; None for those of known servers."""
+    return None if value is None else authenticator_classes(value)
+
+
+def query_fallback(name: str, value: Any) -> ControlConnectionQueryFallback:
+    """Return a member of the enum, given as such or by its value."""
+    return ControlConnectionQueryFallback(value)
+
+
+def shard_aware_options(name: str, value: Any) -> ShardAwareOptions:
+    """Return a copy."""
+    return ShardAwareOptions(value)
+
+
+def memory_pool(name: str, value: Any) -> MemoryPool:
+    """Return a memory pool for received frames."""
+    if not isinstance(value, MemoryPool):
+        raise TypeError(f"{name} should be a cassandra.memory.MemoryPool, not {value!r}")
+    return value
 
 
 def refuse(name: str, value: Any, reason: str) -> None:
@@ -202,8 +263,8 @@ _NOT_CALLED = (
 )  # fmt: skip
 
 
-def connection_class(given: Any) -> Any:
-    """Return the class of connections. Warn about overridden methods that are never called."""
+def warn_of_unused_methods(given: Any) -> None:
+    """Warn about methods of the connection class *given* that are overridden and never called."""
     missed = overrides(given, _NOT_CALLED)
     if missed:
         warnings.warn(
@@ -212,7 +273,6 @@ def connection_class(given: Any) -> Any:
             UserWarning,
             stacklevel=4,
         )
-    return given
 
 
 def made_class(given: Any) -> type[Connection] | None:

@@ -74,7 +74,7 @@ class Life:
 
     def _new_reactor(self) -> Reactor:
         """Make the I/O thread. Locked."""
-        reactor = self.reactor = Reactor(pool=self._cluster.options.memory_pool)
+        reactor = self.reactor = Reactor(pool=self._cluster.memory_pool)
         reactor.call_soon(partial(enter_driver_thread, IO))
         with _alive_lock:
             _alive.add(self)
@@ -124,7 +124,7 @@ class Life:
             reactor = self.reactor
             if self._stopping or reactor is None:
                 raise DriverException("The cluster was shut down while it was connecting")
-            interval, timeout = cluster.options.idle_heartbeat_interval, cluster.options.idle_heartbeat_timeout
+            interval, timeout = cluster.idle_heartbeat_interval, cluster.idle_heartbeat_timeout
             if not interval:
                 return
             heartbeat = self._heartbeat = Heartbeat(reactor, interval, timeout, self._connections)

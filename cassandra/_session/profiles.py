@@ -39,7 +39,7 @@ from .config import ConfigMode, ControlConnectionQueryFallback
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
 
-    from .options import Options
+    from .options import ClusterOptions
     from .session import Session
 
 log = get_logger("cassandra.cluster")
@@ -205,7 +205,7 @@ class ProfileManager:
     @classmethod
     def given(
         cls,
-        options: Options,
+        options: ClusterOptions,
         profiles: Mapping[Any, ExecutionProfile] | None,
         load_balancing_policy: LoadBalancingPolicy | None,
         retry_policy: RetryPolicy | None,

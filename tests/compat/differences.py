@@ -89,7 +89,7 @@ BEHAVIOUR: dict[str, list[str]] = {
     "A timeout covers the whole call.": ["schema agreement, metadata and USE are part of it"],
     "Contact points are tried in random order": ["the local datacenter is that of the first one given all the same"],
     "Policies list each host once.": ["RackAwareRoundRobinPolicy refuses empty names"],
-    "Options are checked when they are given.": ["contact_points becomes a list"],
+    "Options are checked when they are given.": ["contact_points becomes a list", "also when they are set later"],
     "Statements are checked when they are created.": [
         "serial levels of batches, values that are missing on protocol 3, statements that are added to a batch",
         "a list as routing key is packed at once, and its parts may be text",

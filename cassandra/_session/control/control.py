@@ -135,7 +135,7 @@ class ControlConnection:
             self.events.forget()
             listing = self.refresher.nodes(connection)
             connection.host_id = listing.asked.host_id
-            if self._cluster.options.schema_metadata_enabled:
+            if self._cluster.schema_metadata_enabled:
                 self.refresher.schema(connection, [SchemaTarget.everything()])
             elif self.was_connected:
                 self._cluster.metadata.schema_not_read(SchemaTarget.everything())  # events were missed
@@ -159,7 +159,7 @@ class ControlConnection:
     def _open(self, endpoint: EndPoint) -> Connection:
         """Open a connection that is registered for events. Blocks; ends early when the cluster is shut down."""
         cluster = self._cluster
-        events = EVENT_TYPES if cluster.options.client_routes is None else (*EVENT_TYPES, CLIENT_ROUTES_CHANGE)
+        events = EVENT_TYPES if cluster.client_routes is None else (*EVENT_TYPES, CLIENT_ROUTES_CHANGE)
         options = cluster.connections.control_options(events)
         awaited = Awaited()
         opening = self._opening = Connection.open(
@@ -207,7 +207,7 @@ class ControlConnection:
         """Handle a host that is marked down. If it has the control connection, probe that."""
         connection = self.connection
         if connection is not None and connection.endpoint == host.endpoint:
-            timeout = self._cluster.options.control_timeout
+            timeout = self._cluster.control_timeout
             connection.request_async(OptionsMessage(), lambda answer: self._probed(connection, answer), timeout)
 
     def on_add(self, host: Host, refresh_nodes: bool = True) -> None:
@@ -247,10 +247,10 @@ class ControlConnection:
         arguments: all of it), after waiting for agreement at most ``schema_agreement_wait`` seconds. Blocks. Return
         False if the nodes did not agree, or schema metadata is disabled and *force* is not set; raise the error of the
         read otherwise."""
-        if not (force or self._cluster.options.schema_metadata_enabled):
+        if not (force or self._cluster.schema_metadata_enabled):
             return False
         wait = kwargs.pop("schema_agreement_wait", None)
-        wait = self._cluster.options.max_schema_agreement_wait if wait is None else wait
+        wait = self._cluster.max_schema_agreement_wait if wait is None else wait
         agreed = wait <= 0 or self.wait_for_schema_agreement(wait_time=wait)
         if not agreed:
             log.warning("The nodes did not agree on the schema within %s s; reading the schema of one node", wait)
@@ -274,7 +274,7 @@ class ControlConnection:
     ) -> bool:
         """Wait until all nodes that are up have one schema version; return False when *wait_time* seconds passed
         before. Blocks."""
-        limit = self._cluster.options.max_schema_agreement_wait if wait_time is None else wait_time
+        limit = self._cluster.max_schema_agreement_wait if wait_time is None else wait_time
         seconds("wait_time", limit, negative=True)
         if limit <= 0:
             return True

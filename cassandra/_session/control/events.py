@@ -55,13 +55,13 @@ class EventRouter:
         if event.event_type == "SCHEMA_CHANGE":
             self._on_schema_change(event.event_args)
         elif event.event_type == "TOPOLOGY_CHANGE":
-            self.nodes_changed(self._cluster.options.topology_event_refresh_window)
+            self.nodes_changed(self._cluster.topology_event_refresh_window)
         elif event.event_type == "STATUS_CHANGE":
             self._on_status_change(event.event_args)
         elif event.event_type == CLIENT_ROUTES_CHANGE:
-            routes = self._cluster.options.client_routes
+            routes = self._cluster.client_routes
             if routes is not None and routes.concerns(event.event_args["connection_ids"]):
-                self.nodes_changed(max(0.0, self._cluster.options.status_event_refresh_window))
+                self.nodes_changed(max(0.0, self._cluster.status_event_refresh_window))
 
     # ---- nodes
 
@@ -83,7 +83,7 @@ class EventRouter:
     def _on_status_change(self, args: dict[str, Any]) -> None:
         """Handle a status event. The last event about an address counts: a node that goes down before its UP was
         handled gets no connection."""
-        window = self._cluster.options.status_event_refresh_window
+        window = self._cluster.status_event_refresh_window
         if window < 0:
             return
         address = args["address"]
@@ -111,14 +111,14 @@ class EventRouter:
         metadata = self._cluster.metadata
         if (args.get("change_type"), args.get("target_type")) == (SchemaChangeType.CREATED, SchemaTargetType.KEYSPACE):
             self._cluster.membership.keyspaces_created((args["keyspace"],))
-        if self._cluster.options.schema_event_refresh_window >= 0 and self._cluster.options.schema_metadata_enabled:
+        if self._cluster.schema_event_refresh_window >= 0 and self._cluster.schema_metadata_enabled:
             self.note_schema([metadata.schema_target(args)])
         elif args.get("change_type") != SchemaChangeType.CREATED:
             metadata.schema_not_read(SchemaTarget.from_event(args))
 
     def note_schema(self, targets: list[SchemaTarget]) -> None:
         """Read *targets* within the window."""
-        window = max(0.0, self._cluster.options.schema_event_refresh_window)
+        window = max(0.0, self._cluster.schema_event_refresh_window)
         with self._lock:
             for target in targets:
                 self._schema.pop(target, None)

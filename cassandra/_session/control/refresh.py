@@ -56,16 +56,16 @@ class Refresher:
     def nodes(self, connection: Connection, rebuild_tokens: bool = False) -> NodeList:
         """Read the node list and apply it on the membership strand; return it when that is done."""
         cluster = self._cluster
-        if cluster.options.client_routes is not None:
-            self.client_routes(connection, cluster.options.client_routes)
+        if cluster.client_routes is not None:
+            self.client_routes(connection, cluster.client_routes)
         listing = read_nodes(
             connection,
-            cluster.options.endpoint_factory,
-            cluster.options.control_connection_timeout,
+            cluster.endpoint_factory,
+            cluster.control_connection_timeout,
             self._complaints,
-            tokens=cluster.options.token_metadata_enabled,
+            tokens=cluster.token_metadata_enabled,
             peers_v2=self.peers_v2,
-            allowed=cluster.options.addresses,
+            allowed=cluster.allowed_addresses,
         )
         self.peers_v2 = listing.peers_v2
         self._version = listing.asked.row.get("release_version")
@@ -79,7 +79,7 @@ class Refresher:
         asked, cluster = listing.asked, self._cluster
         here = [node.endpoint for node in listing.nodes if node.datacenter == asked.datacenter]
         if asked in listing.nodes:
-            here = [asked.endpoint] if cluster.options.endpoint_factory.makes_local else []
+            here = [asked.endpoint] if cluster.endpoint_factory.makes_local else []
         for endpoint in here[:1]:
             cluster.contacts.add(endpoint)
 
@@ -88,7 +88,7 @@ class Refresher:
         found = fetch(
             connection,
             {one: CLIENT_ROUTES.format(protect_value(one)) for one in routes.connection_ids},
-            self._cluster.options.control_connection_timeout,
+            self._cluster.control_connection_timeout,
         )
         for name, answer in found.items():
             if isinstance(answer, InvalidRequest):
@@ -119,14 +119,14 @@ class Refresher:
         return ServerTraits.of(version, features.sharding_info is not None, features.tablets_routing_v2)
 
     def _read(self, connection: Connection, target: SchemaTarget, traits: ServerTraits) -> dict[str, Sequence[Row]]:
-        options = self._cluster.options
+        options = self._cluster
         limit = self._request_timeout(connection)
         timeout, page_size = options.control_connection_timeout, options.schema_metadata_page_size
         return schema_rows(connection, target, traits, timeout, page_size, limit)
 
     def _request_timeout(self, connection: Connection) -> str:
         """Return the clause with the timeout of a statement, which ScyllaDB supports."""
-        timeout = self._cluster.options.metadata_request_timeout
+        timeout = self._cluster.metadata_request_timeout
         if not timeout or connection.features.sharding_info is None:
             return ""
         return f" USING TIMEOUT {int(timeout * 1000)}ms"
@@ -173,7 +173,7 @@ def _tablets_of(cluster: Cluster, keyspace: str, table: str) -> int:
     steps = _reading(keyspace, table)
     messages = next(steps)
     while True:
-        answers = gather(connection, messages, cluster.options.control_connection_timeout)
+        answers = gather(connection, messages, cluster.control_connection_timeout)
         try:
             messages = steps.send(answers)
         except StopIteration as end:

@@ -88,7 +88,7 @@ class AgreementWait:
             self._finish(False)
             return
         timeout = max(0.001, self._deadline - monotonic())
-        limit = self._cluster.options.control_connection_timeout
+        limit = self._cluster.control_connection_timeout
         try:
             self._ask(timeout if limit is None else min(timeout, limit), self._answered)
         except Exception as error:
@@ -326,7 +326,7 @@ class SchemaChanges:
         once. Never blocks. *wait* overrides the cluster's time for agreement. Return None once the cluster is shut
         down."""
         cluster = self._cluster
-        wait = cluster.options.max_schema_agreement_wait if wait is None else wait
+        wait = cluster.max_schema_agreement_wait if wait is None else wait
         change = SchemaChange(cluster.metadata.schema_target(event or {}), on_done, wait)
         with self._lock:
             closed = self._closed
@@ -363,7 +363,7 @@ class SchemaChanges:
         target = change.target
         if target.keyspace and target.kind in (SchemaTargetType.KEYSPACE, KEYSPACE_CONTENTS) and not target.dropped:
             self._cluster.membership.keyspaces_created((target.keyspace,))  # everywhere by now
-        if not self._cluster.options.schema_metadata_enabled:
+        if not self._cluster.schema_metadata_enabled:
             self._complete([change], None)
             return
         with self._lock:
@@ -376,7 +376,7 @@ class SchemaChanges:
     def _limit(self, change: SchemaChange) -> None:
         """Bound the wait for the refresh of *change*: there may be no control connection, and finding one can take
         long."""
-        limit = self._cluster.scheduler.schedule(self._cluster.options.control_timeout, self._overdue, change)
+        limit = self._cluster.scheduler.schedule(self._cluster.control_timeout, self._overdue, change)
         with self._lock:
             change.limit = limit
             needed = change in self._open and not change.being_read

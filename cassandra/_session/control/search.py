@@ -225,7 +225,7 @@ class Search:
 
     def _look_up(self) -> None:
         """Resolve the contact points again: their addresses, or the contact points themselves, may have changed."""
-        if not any(_is_name(point) for point in self._cluster.options.contact_points):
+        if not any(_is_name(point) for point in self._cluster.contact_points):
             self._resolve()
         elif not self._looking_up:
             self._looking_up = True

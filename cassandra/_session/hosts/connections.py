@@ -25,7 +25,7 @@ class ConnectionFactory:
 
     def options(self, keyspace: str | None = None) -> ConnectionOptions:
         """Return the current options of connections; the protocol version is negotiated as long as none is known."""
-        given, versions = self._cluster.options, self._cluster.versions
+        given, versions = self._cluster, self._cluster.versions
         return ConnectionOptions(
             protocol_version=versions.spoken,
             may_lower=not versions.is_given,
@@ -35,7 +35,7 @@ class ConnectionFactory:
             cql_version=given.cql_version,
             auth_provider=given.auth_provider,
             login=given.login,
-            allowed_addresses=given.addresses,
+            allowed_addresses=given.allowed_addresses,
             ssl_context=given.ssl_context,
             ssl_options=given.ssl_options,
             ssl_session_cache=given.ssl_session_cache,
@@ -53,10 +53,10 @@ class ConnectionFactory:
     def load(self) -> None:
         """Import the modules that connections need, on the connecting thread, before the first connection is opened. A
         module lock held by another thread when the process forks stays locked in the child."""
-        options = self._cluster.options
+        options = self._cluster
         if options.driver_config_reporting_enabled:
             from .. import driver_config as driver_config
-        if options.ssl_context is not None or options.ssl_options is not None:
+        if options.uses_tls:
             from cassandra._net import tls as tls
         if overrides(options.connection_class, ("initialize_reactor",)):
             options.connection_class.initialize_reactor()
@@ -68,7 +68,7 @@ class ConnectionFactory:
     def control_options(self, events: Sequence[str]) -> ConnectionOptions:
         """Return options of a control connection: it registers for *events*, and reports the configuration."""
         report = None
-        if self._cluster.options.driver_config_reporting_enabled:
+        if self._cluster.driver_config_reporting_enabled:
             from cassandra._session.driver_config import DriverConfigReporter  # imported only for reports
 
             report = DriverConfigReporter(self._cluster).add_startup_options

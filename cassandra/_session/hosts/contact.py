@@ -25,7 +25,7 @@ from cassandra._net.endpoint import DefaultEndPoint, EndPoint, is_numeric, unres
 from cassandra._net.exchange import run_blocking
 
 if TYPE_CHECKING:
-    from cassandra._session.options import Options
+    from cassandra._session.options import ClusterOptions
 
 log = get_logger("cassandra.cluster")
 
@@ -33,7 +33,7 @@ log = get_logger("cassandra.cluster")
 class ContactPoints:
     """Resolution of the contact points of *options*."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ClusterOptions) -> None:
         self._options = options
         self._told: set[str] = set()  # names with a logged warning
         self._resolved: list[EndPoint] | None = None  # None before the first lookup

@@ -218,7 +218,7 @@ class Membership:
 
     def _probe(self, pool: HostPool) -> None:
         """Probe every connection; one that does not respond is closed, which the pool reports."""
-        options = self._cluster.options
+        options = self._cluster
         timeout = min(options.idle_heartbeat_timeout, options.connect_timeout or options.idle_heartbeat_timeout)
         for connection in pool.get_connections():
 
@@ -295,7 +295,7 @@ class Membership:
             if not self.strand.post(self._identified, host, token, connection, answers[0]):
                 connection.close()
 
-        gather_async(connection, [query(LOCAL_ID)], self._cluster.options.control_timeout, answered)
+        gather_async(connection, [query(LOCAL_ID)], self._cluster.control_timeout, answered)
 
     def _identified(self, host: Host, token: object, connection: Connection, answer: Any) -> None:
         """Check that the node is this host: another host may have its address, and its entry must be found first."""
@@ -311,13 +311,13 @@ class Membership:
             return
         host.sharding_info = connection.features.sharding_info
         cluster = self._cluster
-        statements = cluster.prepared.all() if cluster.options.reprepare_on_up else []
+        statements = cluster.prepared.all() if cluster.reprepare_on_up else []
 
         def prepared() -> None:
             connection.close()
             self.strand.post(self._open_pools, host, token)
 
-        Reprepare(connection, statements, cluster.options.control_timeout, prepared).start()
+        Reprepare(connection, statements, cluster.control_timeout, prepared).start()
 
     def _open_pools(self, host: Host, token: object) -> None:
         if self._coming_up.get(host) is not token:
@@ -397,7 +397,7 @@ class Membership:
     def new_schedule(self) -> Iterator[float]:
         """Yield delays for reconnects outside the strand: those of the policy, but short ones while no host is up. Any
         thread."""
-        for delay in self._cluster.options.reconnection_policy.new_schedule():
+        for delay in self._cluster.reconnection_policy.new_schedule():
             yield min(delay, urgent_delay()) if self.is_urgent() else delay
 
     def assume_up(self, host: Host) -> None:
@@ -476,7 +476,7 @@ class HostCommands:
         """Add a host by hand; return the host that is in the metadata now and True if it is new. *signal*: notify
         policies and sessions."""
         cluster = self._cluster
-        host = Host(endpoint, cluster.options.conviction_policy_factory, datacenter, rack, host_id)
+        host = Host(endpoint, cluster.conviction_policy_factory, datacenter, rack, host_id)
         if not signal:
             return cluster.metadata.add_or_return_host(host)
         host, new = cluster.membership.strand.call(cluster.topology.add, host)

@@ -64,7 +64,7 @@ class Reconnector:
         self.host = host
         self._on_reached = on_reached
         self._on_failed = on_failed
-        self._delays = Delays(lambda: cluster.options.reconnection_policy.new_schedule())
+        self._delays = Delays(lambda: cluster.reconnection_policy.new_schedule())
         self._task: Task | None = None
         self._under_way = 0
         self._again = False

@@ -180,7 +180,7 @@ class TopologyUpdater:
         self._forget(host)
 
     def _make(self, node: Node) -> Host:
-        factory = self._cluster.options.conviction_policy_factory
+        factory = self._cluster.conviction_policy_factory
         host = Host(self._as_given(node.endpoint), factory, node.datacenter, node.rack, node.host_id)
         node.describe(host)
         return host
@@ -229,14 +229,14 @@ class TopologyUpdater:
         for host in hosts:
             host_id: Any = host.host_id
             tokens[host_id] = listed.get(host_id, self._tokens.get(host_id, ()))
-        if self._cluster.options.token_metadata_enabled and (
+        if self._cluster.token_metadata_enabled and (
             rebuild_tokens or tokens != self._tokens or metadata.partitioner != listing.partitioner
         ):
             metadata.replace_topology(
                 hosts, listing.partitioner, {host: tokens[host.host_id] for host in hosts if tokens[host.host_id]}
             )
             self._tokens = tokens
-        elif not self._cluster.options.token_metadata_enabled:
+        elif not self._cluster.token_metadata_enabled:
             metadata.replace_topology(hosts, listing.partitioner)
 
     def _is_connected(self, host: Host) -> bool:

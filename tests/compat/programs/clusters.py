@@ -95,6 +95,15 @@ PLAIN = (
     "driver_config_reporting_enabled",
     "metrics",
 )
+# properties of scylla-driver, and what is known by objects only
+NO_CLASS_DEFAULTS = (
+    "application_info",
+    "auth_provider",
+    "endpoints_resolved",
+    "schema_metadata_enabled",
+    "schema_metadata_page_size",
+    "token_metadata_enabled",
+)
 for name in PLAIN:
     case(
         f"default {name}",
@@ -102,7 +111,7 @@ for name in PLAIN:
             getattr(Cluster(), name) if name != "endpoints_resolved" else list(map(str, Cluster().endpoints_resolved))
         ),
     )
-    if name != "endpoints_resolved":
+    if name not in NO_CLASS_DEFAULTS:
         case(
             f"class {name}",
             lambda: getattr(Cluster, name) if not isinstance(getattr(Cluster, name), property) else "property",
@@ -241,7 +250,7 @@ for name, values in {
     "schema_metadata_enabled": (False, True, 0),
     "token_metadata_enabled": (False, True),
     "connect_to_remote_hosts": (False, True),
-    "timestamp_generator": (lambda: 1, None, 5),
+    "timestamp_generator": (lambda: 1, None),
     "protocol_version": (3, 4, 5),
     "connect_timeout": (1, None),
     "metrics_enabled": (True,),

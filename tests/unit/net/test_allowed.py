@@ -98,7 +98,7 @@ def test_a_name_that_is_allowed_leads_anywhere() -> None:
 )
 def test_wrong_entries(entries: Any, error: type[Exception] | None, text: str) -> None:
     if error is None:
-        assert AllowedAddresses(entries).entries == tuple(entries)
+        assert AllowedAddresses(entries) == tuple(entries)
         return
     with pytest.raises(error, match=text):
         Cluster(allowed_addresses=entries)

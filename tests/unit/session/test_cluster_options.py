@@ -14,7 +14,9 @@ from cassandra import ConsistencyLevel, DriverException
 from cassandra._base.errors import NoHostAvailable
 from cassandra._session.cluster import Cluster
 from cassandra._session.config import ConfigMode, ControlConnectionQueryFallback, ShardAwareOptions
+from cassandra._session.options import OPTIONS
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra._session.statements.statement import NOT_SET
 from cassandra.auth import PlainTextAuthProvider, TransitionalModePlainTextAuthProvider
 from cassandra.client_routes import ClientRouteProxy, ClientRoutesConfig
 from cassandra.connection import (
@@ -96,6 +98,39 @@ def test_every_parameter_becomes_an_attribute() -> None:
     cluster = Cluster()
     skipped = {"execution_profiles", "scylla_cloud"}  # profile_manager; refused
     assert [name for name in parameters if name not in skipped and not hasattr(cluster, name)] == []
+
+
+def test_the_constructor_has_all_options_with_their_defaults() -> None:
+    parameters = inspect.signature(Cluster).parameters
+    assert set(OPTIONS) <= set(parameters)
+    assert [name for name in OPTIONS if f"*{name}*" not in (Cluster.__doc__ or "") and name != "cloud"] == []
+    given = {name: parameters[name].default for name in OPTIONS}
+    unsaid = [name for name, default in given.items() if default is None or default is NOT_SET]
+    assert {name: given[name] for name in OPTIONS if name not in unsaid} == {
+        name: getattr(Cluster, name) for name in OPTIONS if name not in unsaid
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("port", "nine", ValueError),
+        ("contact_points", "127.0.0.1", TypeError),
+        ("max_waiting_requests", 0, ValueError),
+        ("reconnection_policy", ConstantReconnectionPolicy, TypeError),
+        ("connect_timeout", 0, ValueError),
+        ("auth_provider", object(), TypeError),
+        ("allowed_addresses", [], ValueError),
+        ("allowed_authenticators", [5], TypeError),
+        ("memory_pool", None, TypeError),
+    ],
+)
+def test_options_are_checked_when_they_are_set(name: str, value: Any, error: type[Exception]) -> None:
+    cluster = Cluster()
+    before = getattr(cluster, name)
+    with pytest.raises(error, match=name):
+        setattr(cluster, name, value)
+    assert getattr(cluster, name) is before
 
 
 def test_a_memory_pool_is_given_or_made() -> None:

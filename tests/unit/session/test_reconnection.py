@@ -31,7 +31,7 @@ class Lab:
         self.cluster: Any = SimpleNamespace(
             is_shutdown=False,
             connections=SimpleNamespace(open=self._open),
-            options=SimpleNamespace(reconnection_policy=SimpleNamespace(new_schedule=lambda: self.schedule())),
+            reconnection_policy=SimpleNamespace(new_schedule=lambda: self.schedule()),
             scheduler=SimpleNamespace(schedule=self._schedule),
         )
         strand: Any = SimpleNamespace(post=lambda fn, *args: fn(*args) or True)
