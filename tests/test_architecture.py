@@ -34,7 +34,7 @@ NAME = re.compile(r"_?[A-Z]\w*")
 #: Extensions, suffixes, keywords, attributes, commands.
 OTHERS = {
     "codec", "transport", "routing", "memory", "columns", "models", ".pxi", ".pxd", ".pyi",
-    "noexcept", "except +", "__all__", "repr", "set_", "_settings_epoch", "execute_concurrent", "Class::method()",
+    "noexcept", "except +", "__all__", "repr", "_settings_epoch", "execute_concurrent", "Class::method()",
     "cassandra.cqlengine", "cassandra.testing", "python -m cassandra.bulk", "make build", "FASTCQL_CHECK_LOCKS=1",
 }  # fmt: skip
 

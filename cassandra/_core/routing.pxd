@@ -41,8 +41,7 @@ cdef class ProfileFields:
     cdef public int64_t _version
 
 
-cdef class CompiledCache:
+cdef class PlanCache:
     cdef public object place
     cdef public object last
-    cdef public object fast_path
     cdef public dict others

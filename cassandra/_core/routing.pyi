@@ -332,11 +332,10 @@ class ProfileFields:
 
     _version: int  # changes when any setting changes
 
-class CompiledCache:
-    """Cached data of a prepared statement, valid until one of its settings changes: its table (*place*), the last
-    compiled plan, the lane of its last requests, and *others*. A copy of it is empty."""
+class PlanCache:
+    """Cached data of a prepared statement, valid until one of its settings changes: its table (*place*), the plan of
+    its last requests, and *others*. A copy of it is empty."""
 
     place: tuple[str, str] | tuple[()] | None
     last: Any
-    fast_path: Any
     others: dict[tuple[int, int], Any]

@@ -1,8 +1,8 @@
 # Functions that other extensions call for every request.
 
-# ``FastPath.send`` of *fast_path*, with values only; *row_factory* replaces that of the profile if it is not None. None
+# ``ExecutePlanBase.send`` of *plan*, with values only; *row_factory* replaces that of the profile if it is not None. None
 # if the request needs the slow path.
-cdef object request_of(fast_path, session, prepared, values, row_factory)
+cdef object request_of(plan, session, prepared, values, row_factory)
 
 # Waits for *request* and returns its outcome: ``(rows, error, (plan, paging_state, extras, kept), page)``. Raises its
 # exception. The rows are decoded when rows_of() is called.

@@ -135,11 +135,6 @@ class RequestHooks:
     def may_be_executed(self, request: Any) -> bool:
         """Return True if a server may have executed the statement. Any thread."""
 
-class RequestSource:
-    """Makes the slow path of requests that were sent by the fast path."""
-
-    def execution(self, request: Any) -> RequestHooks: ...
-
 class PageObserver:
     def page_ended(self, request: Any, error: BaseException | None, elapsed: float) -> None:
         """A page of *request* ended, *elapsed* seconds after it began. On the I/O thread."""
@@ -187,11 +182,11 @@ class Request(Operation):
     _callbacks: Any
     _waiters: Final[tuple[Any, ...]]
     _blocked: Final[bool]  # a thread has waited, or waits, for it
-    _compiled: Any  # its source, if it is a compiled request
+    _execute_plan: Any  # None: it is built from a message
     _frame: bytes | None  # its envelope in that case
     _token: Final[int | None]
     _values: Any
-    _execution: Any  # the slow path; made by ``_compiled.execution(self)`` when it is needed
+    _execution: Any  # the slow path; made by ``_execute_plan.execution(self)`` when it is needed
     _is_on_fast_path: Final[bool]  # the slow path was not needed so far
     row_factory: Callable[..., Any] | None
     _prefetch: int  # pages that are requested while the one before is consumed
@@ -280,28 +275,39 @@ def new_awaiting(loop: Any) -> Any:
 def resolve(waiter: Any, value: object) -> None:
     """Complete *waiter*, an asyncio future or similar, from any thread. No effect if its loop was closed meanwhile."""
 
-class FastPath:
-    """The fast path of the requests of one compiled statement: they are encoded, routed and submitted in one step, as
-    long as :meth:`holds` returns True. Any thread."""
+class ExecutePlanBase:
+    """The fast path of the requests of one prepared statement: they are encoded, routed and submitted in one step, as
+    long as :meth:`is_valid` returns True. Immutable. Any thread."""
 
-    compiled: Final[Any]
+    prepared: Final[Any]
+    profile: Final[Any]
+    settings_epoch: Final[Any]
+    state: Final[Any]
+    template: Final[Any]
+    clock: Final[Any]
+    timestamps: Final[Any]
+    dialect: Final[Any]
+    result_plan: Final[Any]
     latency_recorder: Final[Callable[[Any, float, bool], None] | None]  # called with the latency of attempts
     direct: Final[bool]  # no step is necessary between making a request and sending it
     def __init__(
-        self, *, compiled: RequestSource, prepared: Any, profile: Any, profiles: dict[Any, Any] | None,
-        default_key: Any, default_profile: Any, default_version: int, settings_epoch: Any, metadata: Any, state: Any,
-        metrics: PageObserver | None, direct: bool, kind: type[Request], template: Any, clock: Any,
-        timestamps: Callable[[], int] | None, on_ahead: Callable[[], None] | None,
-        route: Callable[[int | None], Any], dialect: Any, timeout: float | None, row_factory: Any, prefetch: int,
-        result_plan: Any, not_sent: tuple[type[BaseException], ...], unset: Any,
-        own_options: Callable[[Any, Any], Any], latency_recorder: Callable[[Any, float, bool], None] | None,
+        self, *, prepared: Any, profile: Any, profiles: dict[Any, Any] | None, default_key: Any, default_profile: Any,
+        default_version: int, settings_epoch: Any, metadata: Any, state: Any, metrics: PageObserver | None,
+        direct: bool, kind: type[Request], template: Any, clock: Any, timestamps: Callable[[], int] | None,
+        on_ahead: Callable[[], None] | None, route: Callable[[int | None], Any] | None, dialect: Any,
+        timeout: float | None, row_factory: Any, prefetch: int, result_plan: Any,
+        not_sent: tuple[type[BaseException], ...], unset: Any, own_options: Callable[[Any, Any], Any],
+        latency_recorder: Callable[[Any, float, bool], None] | None,
     ) -> None:  # fmt: skip
         """*profiles*, *default_key*, *default_profile*, *default_version*: the dict, key and version that *profile* was
-        resolved from, if it is the default profile; else None and 0. *kind*: class of the requests. *not_sent*: raised
-        by pick and submit when nothing was sent. *unset*: value of a timeout or row factory that a call omits;
-        *own_options* returns attributes of a request for those that it gives. *on_ahead* is called when *clock* is
-        ahead of the system time."""
-    def holds(self, session: Any) -> bool:
+        resolved from, if it is the default profile; else None and 0. *kind*: class of the requests. *route*: function
+        from a token to a target; None if each request needs its own query plan. *not_sent*: raised by pick and submit
+        when nothing was sent. *unset*: value of a timeout or row factory that a call omits; *own_options* returns
+        attributes of a request for those that it gives. *on_ahead* is called when *clock* is ahead of the system
+        time."""
+    def execution(self, request: Any) -> RequestHooks:
+        """Override. Return a new slow path for *request*."""
+    def is_valid(self, session: Any) -> bool:
         """Return True if it was made for *session* and nothing that it depends on has changed."""
     def send(
         self, session: Any, prepared: Any, values: Any, trace: bool, custom_payload: Any, timeout: Any,
@@ -320,7 +326,7 @@ class InFlightRequest:
 
     index: Final[int]
     session: Final[Any]
-    compiled: Final[Any]
+    plan: Final[Any]  # an ExecutePlan
     frame: Final[bytes]
     token: Final[int | None]
     values: Final[Any]
@@ -338,11 +344,11 @@ class RequestBatch(Operation):
     def _begin(
         self, session: Any, pool_set: Any, result_type: type[Answer], entry_type: type[tuple[Any, ...]]
     ) -> None: ...  # fmt: skip
-    def launch(self, fast_path: FastPath, index: int, values: Any) -> bool:
+    def launch(self, plan: ExecutePlanBase, index: int, values: Any) -> bool:
         """Queue request *index*. Return False if no connection accepts it. Raise the exceptions of encoding the
         values."""
     def submit_from(
-        self, pairs: Iterator[tuple[Any, Any]], count: int, index: int, statement: Any, fast_path: FastPath | None
+        self, pairs: Iterator[tuple[Any, Any]], count: int, index: int, statement: Any, plan: ExecutePlanBase | None
     ) -> tuple[int, tuple[()] | tuple[Any, Any, Exception | None] | None]:
         """Queue requests with the values of *pairs*, numbered from *index*, until there are *count*, as long as the
         pairs are of *statement* and can be queued. Return their number; and None, or () if *pairs* has ended, or the

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from cassandra._base.names import maybe_escape_name
 from cassandra._core.codec import encode_batch
 from cassandra._core.columns import IngestPlan, column_names
-from cassandra._session.request.plans import CompiledExecute
+from cassandra._session.request.plans import ExecutePlan
 
 if TYPE_CHECKING:
     from cassandra._core.columns import RowReader, Rows
@@ -189,9 +189,7 @@ class IngestTarget:
             nulls=target_options.nulls,
             tokens=bool(key) and (ring is None or ring.murmur3),
         )
-        self.compiled = CompiledExecute(
-            session, session._settings_epoch, prepared._compiled, prepared, profile, with_timestamp=True
-        )
+        self.plan = ExecutePlan(session, session._settings_epoch, prepared, profile, with_timestamp=True)
         self._version: int = session.cluster.protocol_version
         self._most_rows = 1 if self._are_alone(table) else target_options.batch_rows
 
@@ -221,11 +219,11 @@ class IngestTarget:
 
     def compile(self, writes: Writes) -> None:
         """Set the request format of *writes*."""
-        target_options, template = self._options, self.compiled.template
+        target_options, template = self._options, self.plan.template
         ttl = b"" if target_options.ttl is None else b"\0\0\0\4" + target_options.ttl.to_bytes(4, "big")
         count = (len(self._markers) + (target_options.ttl is not None)).to_bytes(2, "big")
         head, tail = template.around()
-        consistency, serial = self.compiled.levels
+        consistency, serial = self.plan.levels
         batch = encode_batch(self._version, UNLOGGED, (), consistency, serial_consistency=serial, timestamp=0)
         query_id = self.prepared.query_id
         writes._compile(

@@ -74,7 +74,7 @@ class Writing(Writes):
     ) -> None:
         self._session = session
         self._target = target
-        self._compiled = target.compiled
+        self._plan = target.plan
         self._statement = BoundStatement(target.prepared)
         self._process = process.here()
         self._began = monotonic()
@@ -212,7 +212,7 @@ class Writing(Writes):
 
     def _says_done(self, outcome: Frame, sender: WriteSender) -> bool:
         try:
-            return not isinstance(sender.connection.decode(outcome, self._compiled.result_plan), ErrorMessage)
+            return not isinstance(sender.connection.decode(outcome, self._plan.result_plan), ErrorMessage)
         except Exception:  # not decodable: the row is reported as unfinished
             return False
 
@@ -220,17 +220,17 @@ class Writing(Writes):
 
     def _follow(self) -> None:
         """Adopt the current state of the cluster."""
-        session, compiled = self._session, self._compiled
+        session, plan = self._session, self._plan
         state = session.cluster.metadata.state
         if state is self._state:
             return
         self._state = state
-        route = compiled.route(state, session.keyspace)
+        route = plan.route_in(state, session.keyspace)
         self._direct(
             route or self._by_plan,
-            compiled.dialect,
-            compiled.version_block,
-            compiled.profile.request_timeout,
+            plan.dialect,
+            plan.version_block,
+            plan.profile.request_timeout,
             *self._clock,
             within_limits(session.cluster, MOST_OF_HOST),
         )
@@ -238,7 +238,7 @@ class Writing(Writes):
     def _by_plan(self, token: int | None) -> Target | None:
         """Return the target of *token* by a user's policy, or without a native plan."""
         keyspace = self._target.name.keyspace
-        return self._compiled.router.start(self._state, keyspace, token, self._statement)[0]
+        return self._plan.router.start(self._state, keyspace, token, self._statement)[0]
 
     def _send_new(self, most: int) -> bool:
         while most > 0:
@@ -300,7 +300,7 @@ class Writing(Writes):
     def _error_of(self, failure: Failure, sender: WriteSender) -> Exception:
         if not is_timeout(failure):
             return connection_error(failure, sender.host)
-        timeout = self._compiled.profile.request_timeout
+        timeout = self._plan.profile.request_timeout
         told = {str(sender.host.endpoint): f"No response to a row of an ingest within {timeout} s"}
         return OperationTimedOut(told, sender.host, timeout, sender.connection.in_flight)
 
@@ -309,7 +309,7 @@ class Writing(Writes):
     ) -> None:
         """Process a response other than a bare "done"."""
         try:
-            message = sender.connection.decode(outcome, self._compiled.result_plan)
+            message = sender.connection.decode(outcome, self._plan.result_plan)
         except Exception as unreadable:
             self.doubt(number)
             self._retry(number, unreadable, attempts, age)
@@ -348,7 +348,7 @@ class Writing(Writes):
 
     def _set_target(self, number: int, token: int | None) -> None:
         """Send a write request, which no connection took, to the first host of the plan that takes it."""
-        session, router, keyspace = self._session, self._compiled.router, self._target.name.keyspace
+        session, router, keyspace = self._session, self._plan.router, self._target.name.keyspace
         errors: dict[Any, Any] = {}
         first, rest = router.start(self._state, keyspace, token, self._statement)
         if rest is None:
@@ -419,8 +419,8 @@ class Writing(Writes):
     ) -> None:
         """Make a request that writes one row; send it, or continue it from *outcome*, if that is given."""
         frame, token = self.frame(number, index)
-        compiled = self._compiled
-        future = compiled.future(self._session, frame, token, None, compiled.profile.request_timeout)
+        plan = self._plan
+        future = plan.future(self._session, frame, token, None, plan.profile.request_timeout)
         future.add_callbacks(self._succeeded, self._failed, (future, number, index), None, (number, index))
         if outcome is None or sender is None:
             future._execution.sending.send(future, 0)
@@ -428,9 +428,7 @@ class Writing(Writes):
         future.attempted_hosts.append(sender.host)
         future._picked = Target(sender.host)
         future.coordinator_host = sender.host
-        future._hand_over(
-            Attempt(sender.host, sender.pool, sender.connection, 0, None, 0, compiled.result_plan), outcome
-        )
+        future._hand_over(Attempt(sender.host, sender.pool, sender.connection, 0, None, 0, plan.result_plan), outcome)
 
     def _succeeded(self, _: Any, future: ResponseFuture, number: int, index: int) -> None:
         future.clear_callbacks()

@@ -63,7 +63,7 @@ class ColumnEncryption:
         for statement in self._cluster.prepared.every():
             self.apply(statement)
         for session in list(self._cluster.sessions):
-            session._forget_compiled()  # copies of statements are updated when they are compiled again
+            session._forget_plans()  # copies of statements are updated when they get new plans
 
     def apply(self, statement: PreparedStatement) -> None:
         """Make *statement*, which is registered by now, encrypt by the policy, even if the policy changes during the

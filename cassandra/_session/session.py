@@ -46,7 +46,6 @@ from . import scheduler
 from .profiles import EXEC_PROFILE_DEFAULT, OF_PROFILE, ResolvedProfile, of_call, of_caller, profile_option
 
 if TYPE_CHECKING:
-    from cassandra._core.transport import FastPath
     from cassandra._ingest.report import IngestReport, IngestTask
     from cassandra._ingest.sources import Options
     from cassandra._net.endpoint import EndPoint
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from cassandra._scan.ordered import Key, OrderedScan
     from cassandra._scan.scan import Scan
     from cassandra._scan.tasks import Importable
+    from cassandra._session.request.plans import ExecutePlan
     from cassandra._wire.encoder import Encoder
 
     from .cluster import Cluster
@@ -69,7 +69,7 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 BATCH_ROWS = 32
 #: Settings that do not invalidate compiled requests of prepared statements, see ``request/plans.py``. Setting any other
 #: attribute of a session begins a new settings epoch, so a new setting needs no entry here.
-NOT_COMPILED_IN = frozenset(("_overridden", "_settings_epoch", "max_trace_wait"))
+NOT_PLANNED_WITH = frozenset(("_overridden", "_settings_epoch", "max_trace_wait"))
 #: Limit of policies of a session with a cached router.
 ROUTERS_KEPT = 64
 
@@ -139,11 +139,11 @@ class Session(SessionFields):
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        if name not in NOT_COMPILED_IN:
+        if name not in NOT_PLANNED_WITH:
             super().__setattr__("_settings_epoch", object())
 
-    def _forget_compiled(self) -> None:
-        """Compile requests of prepared statements anew."""
+    def _forget_plans(self) -> None:
+        """Make the plans of prepared statements anew."""
         super().__setattr__("_settings_epoch", object())
 
     def __init__(self, cluster: Cluster, hosts: Iterable[Host], keyspace: str | None = None) -> None:
@@ -241,9 +241,9 @@ class Session(SessionFields):
         Parameters as for :meth:`execute`. Errors of the arguments are raised here, all others by the future.
         """
         if type(query) is PreparedStatement:
-            fast_path: FastPath | None = query._compiled.fast_path
-            if fast_path is not None:
-                request: ResponseFuture[Row] | None = fast_path.send(
+            plan: ExecutePlan | None = query._plans.last
+            if plan is not None:
+                request: ResponseFuture[Row] | None = plan.send(
                     self, query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host,
                     execute_as, row_factory, prefetch,
                 )  # fmt: skip
@@ -263,7 +263,7 @@ class Session(SessionFields):
             self._tracking.begin(future)
         if self._draining:
             future._fail(0, NoHostAvailable(closed_text(self), {}))
-        elif (compiled := future._compiled) is None or not compiled.launch(self, future):
+        elif (plan := future._execute_plan) is None or not plan.launch(self, future):
             future._execution.sending.send(future, 0)
         return future
 

@@ -270,9 +270,9 @@ cdef class ReadyStatements:
         statement = None if prepared is None else prepared.statements.get(shape)
         if statement is None:
             return None
-        fast_path = (<CompiledCache?>statement._compiled).fast_path
+        plan = (<PlanCache?>statement._plans).last
         try:
-            future = None if fast_path is None else request_of(fast_path, session, statement, values, row_factory)
+            future = None if plan is None else request_of(plan, session, statement, values, row_factory)
             if future is None:
                 if statement._outdated is not None:
                     return None

@@ -46,9 +46,9 @@ cdef class ProfileFields:
     pass
 
 
-cdef class CompiledCache:
+cdef class PlanCache:
     def __cinit__(self):
         self.others = {}
 
     def __reduce__(self):
-        return CompiledCache, ()
+        return PlanCache, ()

@@ -107,7 +107,7 @@ cdef class InFlightRequest:
     """An in-flight request of a batch: all data needed to continue it as a future of its own."""
 
     cdef readonly object session
-    cdef FastPath fast_path
+    cdef readonly ExecutePlanBase plan
     cdef readonly int64_t index
     cdef readonly object frame
     cdef bint routed
@@ -118,10 +118,6 @@ cdef class InFlightRequest:
     cdef readonly ConnectionBase connection
     cdef readonly int64_t stream
     cdef readonly double started
-
-    @property
-    def compiled(self):
-        return self.fast_path.compiled
 
     @property
     def token(self):
@@ -194,20 +190,20 @@ cdef class RequestBatch(Operation):
     def in_flight(self):
         return self.count
 
-    def launch(self, FastPath fast_path not None, int64_t index, values):
-        return fast_path.submit_to_batch(self, index, values)
+    def launch(self, ExecutePlanBase plan not None, int64_t index, values):
+        return plan.submit_to_batch(self, index, values)
 
-    def submit_from(self, pairs, int64_t count, int64_t index, statement, FastPath fast_path):
+    def submit_from(self, pairs, int64_t count, int64_t index, statement, ExecutePlanBase plan):
         cdef int64_t submitted = 0
         while submitted < count:
             try:
                 given, values = next(pairs)
             except StopIteration:
                 return submitted, ()
-            if fast_path is None or given is not statement:
+            if plan is None or given is not statement:
                 return submitted, (given, values, None)
             try:
-                if not fast_path.submit_to_batch(self, index + submitted, values):
+                if not plan.submit_to_batch(self, index + submitted, values):
                     return submitted, (given, values, None)
             except Exception as error:
                 return submitted, (given, values, error)
@@ -252,7 +248,7 @@ cdef class RequestBatch(Operation):
                 else:
                     frame = &small
                 try:
-                    plain = plain_of(frame, outcome, request.connection.results, request.fast_path.result_plan, request.fast_path.row_factory)
+                    plain = plain_of(frame, outcome, request.connection.results, request.plan.result_plan, request.plan.row_factory)
                 except Exception as error:
                     if not isinstance(error, error_class("ProtocolError")):  # of a row factory: fails this request only
                         self.put_failure(results, failed, request.index, error)
@@ -266,7 +262,7 @@ cdef class RequestBatch(Operation):
                     answer._request = request
                     answer.rows = [] if rows is None else rows
                     answer._kept = (<tuple> plain)[2]
-                    answer._plan = None if rows is None else request.fast_path.result_plan
+                    answer._plan = None if rows is None else request.plan.result_plan
                     answer._paging_state = (<tuple> plain)[1]
                     entry = new_pair(self.entry_type, True, answer)
                     if type(answer.rows) is list:

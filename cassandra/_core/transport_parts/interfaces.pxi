@@ -50,11 +50,6 @@ cdef class RequestHooks:
         raise NotImplementedError
 
 
-cdef class RequestSource:
-    cpdef RequestHooks execution(self, Request request):
-        raise NotImplementedError
-
-
 cdef class PageObserver:
     cpdef object page_ended(self, Request request, error, double elapsed):
         raise NotImplementedError

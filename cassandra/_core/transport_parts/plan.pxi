@@ -1,4 +1,5 @@
-# FastPath: the fast path of the requests of one compiled statement. It is kept with the statement, and does not keep a
+# ExecutePlan: the fast path of the requests of one prepared statement. Immutable, so that any thread may use it: when
+# something that it depends on has changed, another plan is made. It is kept with the statement, and does not keep a
 # session alive.
 
 
@@ -16,45 +17,42 @@ cdef inline double limit_of(timeout) except *:
     return NO_TIMEOUT if timeout is None else timeout
 
 
-@cython.final
-cdef class FastPath:
-    """Encodes requests of one compiled statement, selects host and connection, and submits."""
+cdef class ExecutePlanBase:
+    """Encodes requests, selects host and connection, and submits."""
 
-    cdef readonly RequestSource compiled
-    cdef readonly bint direct
-    cdef object prepared
-    cdef object profile
+    cdef readonly object prepared
+    cdef readonly object profile
     cdef dict profiles
     cdef object default_key
     cdef ProfileFields default_profile
     cdef int64_t default_version
-    cdef object settings_epoch
+    cdef readonly object settings_epoch
     cdef MetadataFields metadata
-    cdef object state
+    cdef readonly object state
     cdef PageObserver metrics
+    cdef readonly bint direct
     cdef object kind
-    cdef object template
-    cdef TimestampClock clock
-    cdef object timestamps
+    cdef readonly object template
+    cdef readonly TimestampClock clock
+    cdef readonly object timestamps
     cdef object on_ahead  # called when the clock is ahead of the system time
     cdef object route
-    cdef object dialect
+    cdef readonly object dialect
     cdef object timeout
     cdef object row_factory
     cdef int prefetch
-    cdef object result_plan
+    cdef readonly object result_plan
     cdef object not_sent
     cdef object unset
     cdef object own_options
     cdef readonly object latency_recorder
 
     def __init__(
-        self, *, RequestSource compiled not None, prepared, profile, dict profiles, default_key,
-        ProfileFields default_profile, int64_t default_version, settings_epoch, MetadataFields metadata not None, state,
-        metrics, bint direct, kind not None, template, TimestampClock clock, timestamps, on_ahead, route, dialect,
-        timeout, row_factory, int prefetch, result_plan, not_sent, unset, own_options, latency_recorder,
+        self, *, prepared, profile, dict profiles, default_key, ProfileFields default_profile, int64_t default_version,
+        settings_epoch, MetadataFields metadata not None, state, metrics, bint direct, kind not None, template,
+        TimestampClock clock, timestamps, on_ahead, route, dialect, timeout, row_factory, int prefetch, result_plan,
+        not_sent, unset, own_options, latency_recorder,
     ):
-        self.compiled = compiled
         self.prepared = prepared
         self.profile = profile
         self.profiles = profiles
@@ -82,7 +80,10 @@ cdef class FastPath:
         self.own_options = own_options
         self.latency_recorder = latency_recorder
 
-    def holds(self, session):
+    cpdef RequestHooks execution(self, Request request):
+        raise NotImplementedError
+
+    cpdef bint is_valid(self, session) except -1:
         return (<SessionFields?> session)._settings_epoch is self.settings_epoch and self.metadata.state is self.state
 
     cdef bint takes(self, session, prepared, profile_key) except -1:
@@ -142,7 +143,7 @@ cdef class FastPath:
         request.hashed = hashed
         if self.latency_recorder is not None:
             request.set_latency_recorder(self.latency_recorder)
-        request._compiled = self.compiled
+        request._execute_plan = self
         request._frame = frame
         request._values = values
         if own is not None:
@@ -160,7 +161,10 @@ cdef class FastPath:
         cdef ConnectionBase connection
         cdef Submitted submitted
         cdef PoolSetFields pool_set
-        cdef Target target = target_of(self.route, request.routed, request.hashed)
+        cdef Target target
+        if self.route is None:
+            return False
+        target = target_of(self.route, request.routed, request.hashed)
         if target is None:
             return False
         host = target.host
@@ -230,7 +234,7 @@ cdef class FastPath:
         request = InFlightRequest.__new__(InFlightRequest)
         request.index = index
         request.session = batch.session
-        request.fast_path = self
+        request.plan = self
         request.frame = frame
         request.routed = routed
         request.hashed = hashed
@@ -244,9 +248,9 @@ cdef class FastPath:
         return True
 
 
-cdef object request_of(fast_path, session, prepared, values, row_factory):
-    """As FastPath.send(), with values only; *row_factory* replaces that of the profile if it is not None."""
-    cdef FastPath one = <FastPath?> fast_path
+cdef object request_of(plan, session, prepared, values, row_factory):
+    """As ExecutePlanBase.send(), with values only; *row_factory* replaces that of the profile if it is not None."""
+    cdef ExecutePlanBase one = <ExecutePlanBase?> plan
     if one.profiles is None or not one.takes(session, prepared, one.default_key):
         return None
     return one.sent(session, values, None, one.row_factory if row_factory is None else row_factory)

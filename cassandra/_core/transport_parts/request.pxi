@@ -199,7 +199,7 @@ cdef class Request(Operation):
     cdef readonly bint _blocked
     cdef bint attached
     # content of the request
-    cdef public RequestSource _compiled
+    cdef public ExecutePlanBase _execute_plan
     cdef public object _frame
     cdef bint routed
     cdef int64_t hashed  # its token
@@ -252,7 +252,7 @@ cdef class Request(Operation):
         """The slow path, made when it is needed."""
         cdef RequestHooks made
         if self.execution is None:
-            made = self._compiled.execution(self)
+            made = self._execute_plan.execution(self)
             with cython.critical_section(self):
                 if self.execution is None:  # two threads may make one at the same time
                     self.execution = made
@@ -383,7 +383,7 @@ cdef class Request(Operation):
         try:
             error, plain = None, None
             try:
-                if self._compiled is not None:
+                if self._execute_plan is not None:
                     plain = plain_of(&frame.native, frame, attempt.reader(), attempt.plan, self.row_factory)
                 if plain is None:
                     plain = self.hooks().read_plain(self, attempt, frame)
@@ -448,7 +448,7 @@ cdef class Request(Operation):
         self.coordinator_host = attempt.host
         if self._latency_recorder is not None:
             self.measure(attempt, answer)
-        if self._compiled is not None and self._tracking is None and type(answer) is Frame:  # the common case
+        if self._execute_plan is not None and self._tracking is None and type(answer) is Frame:  # the common case
             try:
                 plain = plain_of(
                     &(<Frame> answer).native, answer, attempt.reader(), attempt.plan, self.row_factory

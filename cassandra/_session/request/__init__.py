@@ -2,7 +2,7 @@
 
 :class:`~.future.ResponseFuture` is the public object of a request; its state and the steps of nearly all requests are
 native (``Request``, ``transport_parts/request.pxi``, whose head documents ownership and threads).
-:class:`~.plans.CompiledExecute` holds the data that all executions of a prepared statement share;
+:class:`~.plans.ExecutePlan` holds the data that all executions of a prepared statement share;
 :class:`~.builder.RequestBuilder` builds all other requests from a statement and a profile.
 
 ``execution.py`` is the slow path of a request: the interpretation of responses and errors, attempts, message and frame,

@@ -27,7 +27,7 @@ from cassandra._session.statements.statement import Sentinel, SimpleStatement, S
 from cassandra._wire.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
 
 from .future import ResponseFuture
-from .plans import compiled_for
+from .plans import plan_for
 
 if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
@@ -61,20 +61,13 @@ class RequestBuilder:
         if isinstance(timeout, Sentinel):
             timeout = profile.request_timeout
             if not trace and custom_payload is None and paging_state is None and host is None:
-                compiled = query._compiled.last if type(query) is PreparedStatement else None
-                if (
-                    compiled is None
-                    or compiled.profile is not profile
-                    or compiled.settings_epoch is not session._settings_epoch
-                    or compiled.prepared is not query
-                ):
-                    compiled = compiled_for(session, query, profile)
-                if compiled is not None:
-                    return compiled.request(session, query, parameters, timeout)
+                plan = plan_for(session, query, profile)
+                if plan is not None:
+                    return plan.request(session, query, parameters, timeout)
         else:
             timeout = request_timeout(timeout)
         statement = self._statement(query, parameters)
-        message, plan = self._message(statement, parameters, profile, paging_state)
+        message, query_plan = self._message(statement, parameters, profile, paging_state)
         message.tracing = trace
         if statement.custom_payload:
             message.update_custom_payload(statement.custom_payload)
@@ -94,7 +87,7 @@ class RequestBuilder:
             self._speculation(statement, profile),
             None,
             self._host(host, query, profile),
-            plan,
+            query_plan,
             _token(statement),
         )
         future._prefetch = profile.prefetch

@@ -46,14 +46,14 @@ from cassandra._session.session import EXECUTE_ASYNC, Session
 from cassandra._session.statements.prepared import PreparedStatement
 
 from .future import ResponseFuture
-from .plans import compiled_for
+from .plans import plan_for
 from .result import ResultSet
 
 if TYPE_CHECKING:
-    from cassandra._core.transport import FastPath, InFlightRequest
+    from cassandra._core.transport import InFlightRequest
     from cassandra._session.profiles import ResolvedProfile
 
-    from .plans import CompiledExecute
+    from .plans import ExecutePlan
 
 WINDOW = 2  # limit of requests sent ahead of the oldest result not yet yielded, as a multiple of the concurrency
 _LOOK = 1.0  # seconds between two checks; the event ends a wait
@@ -105,18 +105,18 @@ class ConcurrentBatch(RequestBatch):
         True to continue. Return the number of the next request, and True if *pairs* has ended. Exceptions of *pairs*
         are raised. :meth:`collect` or :meth:`send` sends the queued requests."""
         statement: Any = None
-        fast_path: FastPath | None = None
+        plan: ExecutePlan | None = None
         end = index + count
         while index < end:
-            submitted, rest = self.submit_from(pairs, end - index, index, statement, fast_path)
+            submitted, rest = self.submit_from(pairs, end - index, index, statement, plan)
             index += submitted
             if not rest:
                 return index, rest is not None
             given, values, error = rest
             if given is not statement:
-                statement, fast_path = given, self._fast_path(given, profile)
+                statement, plan = given, self._plan_for(given, profile)
                 try:
-                    if fast_path is not None and self.launch(fast_path, index, values):
+                    if plan is not None and self.launch(plan, index, values):
                         index += 1
                         continue
                 except Exception as raised:
@@ -126,15 +126,14 @@ class ConcurrentBatch(RequestBatch):
                 break
         return index, False
 
-    def _fast_path(self, statement: Any, profile: ResolvedProfile) -> FastPath | None:
-        """Return the fast path of requests of *statement*; None if they currently need a ResponseFuture each."""
+    def _plan_for(self, statement: Any, profile: ResolvedProfile) -> ExecutePlan | None:
+        """Return the plan of requests of *statement*; None if they currently need a ResponseFuture each."""
         if type(statement) is not PreparedStatement or self.session.cluster.metrics is not None:
             return None
         if self._one_by_one or has_default_ending():
             return None
-        compiled = compiled_for(self.session, statement, profile)
-        fast_path = None if compiled is None else compiled.fast_path(self.session)
-        return fast_path if fast_path is not None and fast_path.direct and fast_path.latency_recorder is None else None
+        plan = plan_for(self.session, statement, profile)
+        return plan if plan is not None and plan.direct and plan.latency_recorder is None else None
 
     def did_not_start(self, index: int, error: BaseException) -> None:
         """Record the *error* of request *index*, which could not be made."""
@@ -185,7 +184,7 @@ class ConcurrentBatch(RequestBatch):
     def _go_on(self, request: InFlightRequest) -> tuple[ResponseFuture, Attempt]:
         """Return the future that takes over *request*, and its attempt; *request* is unchanged until then."""
         future = future_of(request)
-        plan = request.compiled.result_plan
+        plan = request.plan.result_plan
         attempt = Attempt(request.host, request.pool, request.connection, 0, None, 0, plan)
         attempt.stream = request.stream
         self.watch(future, request.index)
@@ -198,7 +197,7 @@ class ConcurrentBatch(RequestBatch):
         I/O thread. Once the stream is given up no response is delivered, so the thread that takes outcomes does not
         access the request."""
         request = self._request(slot)
-        if request is None or not request.compiled.prepared.is_idempotent:
+        if request is None or not request.plan.prepared.is_idempotent:
             return
         if not any(host.is_up and not host.is_suspect for host in self.session._pool_set.pools):
             return
@@ -222,9 +221,9 @@ class ConcurrentBatch(RequestBatch):
 
 def future_of(request: InFlightRequest) -> ResponseFuture:
     """Return a ResponseFuture in the state after *request* as its first attempt."""
-    compiled: CompiledExecute = request.compiled
-    timeout = compiled.profile.request_timeout
-    future = compiled.future(request.session, request.frame, request.token, request.values, timeout)
+    plan: ExecutePlan = request.plan
+    timeout = plan.profile.request_timeout
+    future = plan.future(request.session, request.frame, request.token, request.values, timeout)
     future._start_time = request.started
     future.attempted_hosts.append(request.host)
     future._picked = Target(request.host)

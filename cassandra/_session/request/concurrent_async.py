@@ -33,11 +33,11 @@ from .result import ResultSet
 if TYPE_CHECKING:
     import asyncio
 
-    from cassandra._core.transport import FastPath
     from cassandra._session.profiles import ResolvedProfile
     from cassandra._session.session import Session
 
     from .future import ResponseFuture
+    from .plans import ExecutePlan
     from .result import Outcome
 
 Pairs = Iterable[tuple[Any, Any]] | AsyncIterable[tuple[Any, Any]]
@@ -159,8 +159,8 @@ class _LoopBatch(ConcurrentBatch):
         self.take_outcomes(self._run.results, self._run.fail if self._run.fail_fast else None)
         self._run.wake()
 
-    def _fast_path(self, statement: Any, profile: ResolvedProfile) -> FastPath | None:
-        return super()._fast_path(statement, profile) if self._flies else None
+    def _plan_for(self, statement: Any, profile: ResolvedProfile) -> ExecutePlan | None:
+        return super()._plan_for(statement, profile) if self._flies else None
 
     def watch(self, future: ResponseFuture, index: int) -> None:
         self._run.watch(future, index)

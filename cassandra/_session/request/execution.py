@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 
     from .future import ResponseFuture
     from .observers import TrackedAttempt
-    from .plans import CompiledExecute
+    from .plans import ExecutePlan
 
 log = get_logger("cassandra.cluster")
 
@@ -121,12 +121,12 @@ class Content:
         self.token = token  # routing token
         self.handler = handler  # a user's protocol handler
         self.size: int | None = None  # bytes of the frame encoded last
-        self._made: CompiledExecute | None = None
+        self._made: ExecutePlan | None = None
         self._frame: bytes | None = None
         self._values: Any = None
 
     @classmethod
-    def compiled(cls, made: CompiledExecute, frame: bytes, token: int | None, values: Any) -> Content:
+    def compiled(cls, made: ExecutePlan, frame: bytes, token: int | None, values: Any) -> Content:
         """Return the content of *frame*, which *made* encoded. *values*: the application's values, or the bound
         statement that has them."""
         content = cls(

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from ..session import Session
     from ..statements.prepared import PreparedStatement
-    from .plans import CompiledExecute
+    from .plans import ExecutePlan
 
 
 @public("cassandra.cluster")
@@ -64,7 +64,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
 
     session: Session
     default_timeout: float | None = None
-    _compiled: CompiledExecute | None
+    _execute_plan: ExecutePlan | None
     _execution: Execution
     is_schema_agreed: bool = True
     _coming: PageInfo | None = None  # data of a page that is being ended, while the ending hook is called
@@ -141,8 +141,8 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
     def send_request(self, error_no_hosts: bool = True) -> bool:
         """Send to the next host of the plan that takes the request. Return False if none does (then, with
         *error_no_hosts* and unless another attempt is in flight, the future has failed with :exc:`NoHostAvailable`)."""
-        compiled = self._compiled
-        if compiled is not None and not self.attempted_hosts and compiled.launch(self.session, self):
+        plan = self._execute_plan
+        if plan is not None and not self.attempted_hosts and plan.launch(self.session, self):
             return True
         return self._execution.sending.send(self, self._page, error_no_hosts)
 
@@ -391,8 +391,8 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
     def _asked(self) -> str:
         query: Any = None
         prepared: PreparedStatement | None
-        if self._is_on_fast_path and self._compiled is not None:
-            prepared = self._compiled.prepared
+        if self._is_on_fast_path and self._execute_plan is not None:
+            prepared = self._execute_plan.prepared
         else:
             query, prepared = self._execution.content.shown, self.prepared_statement
         if prepared is not None and (query is None or isinstance(query, BoundStatement)):

@@ -1,12 +1,14 @@
-"""Compiled executions of prepared statements: data that all executions share is computed once.
+"""Execute plans: how the requests of a prepared statement are encoded, routed and read is decided once.
 
-L5. A :class:`CompiledExecute` belongs to one prepared statement, one session's settings and one resolved profile. It is
-kept on the statement, in a cache that is replaced as a whole when a setting of the statement changes; a session's
-*settings_epoch* is an object that is replaced when a setting of the session changes. The compiling thread takes both
-before it reads a setting, so that an object compiled from old settings is never found under new ones. No lock:
-attributes are replaced, and compiling twice is harmless.
+L5. An :class:`ExecutePlan` belongs to one prepared statement, one resolved profile, and one epoch: the settings of a
+session and the state of its cluster. It is immutable, as are the two objects that make the epoch: their owners replace
+them, ``Session._settings_epoch`` with each change of a setting and ``Metadata.state`` with each change of hosts, ring
+or schema. A request loads the plan, compares, and uses it. A plan is published by one assignment in a cache of its
+statement, which is replaced as a whole when a setting of the statement changes. The thread that makes a plan takes
+cache and epoch before it reads a setting, so that a plan of old settings is never found under new ones. No lock: making
+a plan twice is harmless.
 
-Only frequent kinds of requests are compiled. For all others (custom payloads, tracing, a user's protocol handler,
+Only frequent kinds of requests have a plan. For all others (custom payloads, tracing, a user's protocol handler,
 speculative execution …) the result is ``None``, and the request is built from a message.
 """
 
@@ -16,8 +18,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._core.codec import ExecuteTemplate
-from cassandra._core.routing import CompiledCache
-from cassandra._core.transport import FastPath, RequestSource
+from cassandra._core.transport import ExecutePlanBase
 from cassandra._net.features import dialect_of
 from cassandra._routing.policies import NoSpeculativeExecutionPolicy
 from cassandra._routing.policies.router import PickingRouter
@@ -36,7 +37,7 @@ from .retry import NOT_SENT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cassandra._core.routing import Target
+    from cassandra._core.routing import PlanCache, Target
     from cassandra._routing.metadata import ClusterState
     from cassandra._session.profiles import ResolvedProfile
     from cassandra._session.session import Session
@@ -45,45 +46,23 @@ _new_future = ResponseFuture.__new__
 KEPT = 8  # combinations of sessions and profiles per statement; one more empties the cache
 
 
-class CompiledExecute(RequestSource):
+class ExecutePlan(ExecutePlanBase):
     """The parts of an execution of *prepared* that do not depend on the values."""
 
-    __slots__ = (
-        "_cache",
-        "_fast_path",
-        "_message",
-        "_route",
-        "clock",
-        "dialect",
-        "keyspace",
-        "latency_recorder",
-        "picking",
-        "prepared",
-        "profile",
-        "result_plan",
-        "retry_policy",
-        "router",
-        "settings_epoch",
-        "template",
-        "timestamps",
-        "version_block",
-    )
+    __slots__ = ("_message", "_picking", "keyspace", "retry_policy", "router", "version_block")
 
     def __init__(
         self,
         session: Session,
         settings_epoch: object,
-        cache: CompiledCache,
         prepared: PreparedStatement,
         profile: ResolvedProfile,
         with_timestamp: bool = False,
     ) -> None:
-        self._cache = cache
-        self.settings_epoch = settings_epoch
-        self.prepared = prepared
-        self.profile = profile
-        plan, metadata_id = prepared._snapshot
-        version = session.cluster.protocol_version
+        cluster = session.cluster
+        state = cluster.metadata.state
+        result_plan, metadata_id = prepared._snapshot
+        version = cluster.protocol_version
         consistency = prepared.consistency_level
         serial = prepared.serial_consistency_level
         fetch_size = prepared.fetch_size
@@ -95,19 +74,15 @@ class CompiledExecute(RequestSource):
         if isinstance(fetch_size, Sentinel):
             fetch_size = session.default_fetch_size
         with_ids = version >= METADATA_IDS or session._metadata_ids  # the statement may be from another version
-        skip = plan is not None and metadata_id is not None
-        self.result_plan = plan
-        self.timestamps: Any = generator if session.use_client_timestamp else None
-        plain = self.timestamps is not None and type(generator) is MonotonicTimestampGenerator
-        self.clock = generator._clock if plain else None  # called natively
+        skip = result_plan is not None and metadata_id is not None
+        timestamps: Any = generator if session.use_client_timestamp else None
+        is_native = timestamps is not None and type(generator) is MonotonicTimestampGenerator
         specs = prepared._bind_plan.specs
+        table = specs[0][1] if specs else None
         self.keyspace = specs[0][0] if specs else prepared._home
         blocks = session._version_blocks
-        self.version_block = None
-        if blocks:
-            table = specs[0][1] if specs else None
-            self.version_block = version_block_of(session.cluster.metadata._tablets, self.keyspace, table)
-        self.template = ExecuteTemplate(
+        self.version_block = version_block_of(cluster.metadata._tablets, self.keyspace, table) if blocks else None
+        template = ExecuteTemplate(
             prepared._bind_plan,
             version,
             prepared.query_id,
@@ -116,86 +91,65 @@ class CompiledExecute(RequestSource):
             skip_metadata=skip and with_ids,
             page_size=fetch_size or None,
             serial_consistency=serial,
-            with_timestamp=with_timestamp or self.timestamps is not None,
+            with_timestamp=with_timestamp or timestamps is not None,
             version_block=self.version_block,
         )
-        self.dialect = dialect_of(version, with_ids, blocks)
         self._message = (consistency, serial, fetch_size, skip, metadata_id)
         self.retry_policy = prepared.retry_policy or profile.retry_policy
-        self.router = session._router_of(profile.load_balancing_policy or session.cluster.load_balancing_policy)
-        self.picking = self.router if type(self.router) is PickingRouter else None
-        self.latency_recorder = recorder_of(self.router)
-        self._route: tuple[Any, Any, Any] = (None, None, None)
-        self._fast_path: FastPath | None = None
+        self.router = session._router_of(profile.load_balancing_policy or cluster.load_balancing_policy)
+        self._picking = self.router if type(self.router) is PickingRouter else None
+        route = self._new_route(prepared, state, session.keyspace)
+        observed = session._listeners or session._tracking
+        default = _default_of(session, profile)
+        key, source, profile_version = (None, None, 0) if default is None else default
+        super().__init__(
+            prepared=prepared,
+            profile=profile,
+            profiles=None if default is None else cluster.profile_manager.profiles,
+            default_key=key,
+            default_profile=source,
+            default_version=profile_version,
+            settings_epoch=settings_epoch,
+            metadata=cluster.metadata,
+            state=state,
+            metrics=cluster.metrics,
+            direct=route is not None and not (observed or session.is_shutdown or session._draining),
+            kind=ResponseFuture,
+            template=template,
+            clock=generator._clock if is_native else None,
+            timestamps=timestamps,
+            on_ahead=on_ahead_of(timestamps),
+            route=route,
+            dialect=dialect_of(version, with_ids, blocks),
+            timeout=profile.request_timeout,
+            row_factory=profile.row_factory,
+            prefetch=profile.prefetch,
+            result_plan=result_plan,
+            not_sent=NOT_SENT,
+            unset=NOT_SET,
+            own_options=of_call,
+            latency_recorder=recorder_of(self.router),
+        )
 
     @property
     def levels(self) -> tuple[int, int | None]:
         """Consistency and serial consistency."""
         return self._message[:2]
 
-    def route(self, state: ClusterState, keyspace: str | None) -> Callable[[int | None], Target | None] | None:
-        """Return a function from the token of a request to its first target; None if the target does not depend on the
-        token alone."""
-        route: Callable[[int | None], Target | None] | None
-        of, within, route = self._route
-        if of is not state or within != keyspace:
-            route, ring = None, state.topology.ring
-            if self.picking is not None and (ring is None or ring.murmur3):
-                specs = self.prepared._bind_plan.specs
-                table = specs[0][1] if specs else None
-                route = self.picking.route(state, self.keyspace or keyspace, table, self.prepared, self.levels[0])
-            self._route = (state, keyspace, route)
-        return route
+    def route_in(self, state: ClusterState, keyspace: str | None) -> Callable[[int | None], Target | None] | None:
+        """Return a function from the token of a request to its first target in *state*, for a session that uses
+        *keyspace*; None if the target does not depend on the token alone."""
+        return self._new_route(self.prepared, state, keyspace)
 
-    def fast_path(self, session: Session) -> FastPath | None:
-        """Return the fast path of requests to their connections, for the current settings and cluster state; None if
-        each request needs its own plan."""
-        fast_path = self._fast_path
-        if fast_path is None or not fast_path.holds(session):
-            state = session.cluster.metadata.state
-            route = self.route(state, session.keyspace)
-            heard = session._listeners or session._tracking
-            direct = not (heard or session.is_shutdown or session._draining)
-            fast_path = None
-            if route is not None:
-                fast_path = self._new_fast_path(session, state, route, direct)
-            self._fast_path = fast_path
-        self._cache.fast_path = fast_path
-        return fast_path
-
-    def _new_fast_path(self, session: Session, state: ClusterState, route: Any, direct: bool) -> FastPath:
-        profile, cluster = self.profile, session.cluster
-        default = _default_of(session, profile)
-        key, source, version = (None, None, 0) if default is None else default
-        return FastPath(
-            compiled=self,
-            prepared=self.prepared,
-            profile=profile,
-            profiles=None if default is None else cluster.profile_manager.profiles,
-            default_key=key,
-            default_profile=source,
-            default_version=version,
-            settings_epoch=self.settings_epoch,
-            metadata=cluster.metadata,
-            state=state,
-            metrics=cluster.metrics,
-            direct=direct,
-            kind=ResponseFuture,
-            template=self.template,
-            clock=self.clock,
-            timestamps=self.timestamps,
-            on_ahead=on_ahead_of(self.timestamps),
-            route=route,
-            dialect=self.dialect,
-            timeout=profile.request_timeout,
-            row_factory=profile.row_factory,
-            prefetch=profile.prefetch,
-            result_plan=self.result_plan,
-            not_sent=NOT_SENT,
-            unset=NOT_SET,
-            own_options=of_call,
-            latency_recorder=self.latency_recorder,
-        )
+    def _new_route(
+        self, prepared: PreparedStatement, state: ClusterState, keyspace: str | None
+    ) -> Callable[[int | None], Target | None] | None:
+        ring = state.topology.ring
+        if self._picking is None or not (ring is None or ring.murmur3):
+            return None
+        specs = prepared._bind_plan.specs
+        table = specs[0][1] if specs else None
+        return self._picking.route(state, self.keyspace or keyspace, table, prepared, self._message[0])
 
     def message(self, frame: bytes, token: int | None) -> ExecuteMessage:
         """Return the message that is encoded in the envelope *frame*."""
@@ -233,7 +187,7 @@ class CompiledExecute(RequestSource):
         metrics = session.cluster.metrics
         future._begin(session, metrics, timeout, monotonic(), self.profile.row_factory, self.result_plan, token)
         future._prefetch = self.profile.prefetch
-        future._compiled = self
+        future._execute_plan = self
         future._frame = frame
         future._values = values
         if self.latency_recorder is not None:
@@ -247,8 +201,7 @@ class CompiledExecute(RequestSource):
             return False
         if not request._is_on_fast_path:  # a listener has read its message, and may have changed it
             return False
-        fast_path = self.fast_path(session)
-        return fast_path is not None and fast_path.try_launch(request)
+        return self.is_valid(session) and self.try_launch(request)
 
     def execution(self, request: ResponseFuture) -> Execution:
         """Return a new slow path for *request*."""
@@ -268,36 +221,31 @@ def _default_of(session: Session, profile: ResolvedProfile) -> tuple[Any, Any, i
     return (EXEC_PROFILE_DEFAULT, source, version) if same else None
 
 
-def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> CompiledExecute | None:
-    """Return the compiled execution of *query*, a prepared or bound statement, under *profile*; None if it needs the
-    slow path."""
+def plan_for(session: Session, query: Any, profile: ResolvedProfile) -> ExecutePlan | None:
+    """Return the plan of *query*, a prepared or bound statement, under *profile*; None if it needs the slow path."""
     prepared = query if type(query) is PreparedStatement else _prepared_of(query)
     if prepared is None:
         return None
-    cache: CompiledCache = prepared._compiled
-    compiled: CompiledExecute | None = cache.last
+    cache: PlanCache = prepared._plans
+    plan: ExecutePlan | None = cache.last
+    # a copy of a statement shares the cache
+    if plan is not None and plan.prepared is prepared and plan.profile is profile and plan.is_valid(session):
+        return plan
     settings_epoch = session._settings_epoch
-    if (
-        compiled is not None
-        and compiled.prepared is prepared  # not so in a copy that shares the cache
-        and compiled.settings_epoch is settings_epoch
-        and compiled.profile is profile
-    ):
-        return compiled
     key = (id(settings_epoch), id(profile))  # the cache entry keeps both alive
-    compiled = cache.others.get(key)
-    if compiled is None or compiled.prepared is not prepared:
+    plan = cache.others.get(key)
+    if plan is None or plan.prepared is not prepared or not plan.is_valid(session):
         encryption = session._encryption
         if encryption is not None and not encryption.allows(prepared, query is not prepared):
             return None
-        if not _is_on_fast_path(session, prepared, profile):
+        if not _has_plan(session, prepared, profile):
             return None
-        compiled = CompiledExecute(session, settings_epoch, cache, prepared, profile)
+        plan = ExecutePlan(session, settings_epoch, prepared, profile)
         if len(cache.others) >= KEPT:
             cache.others.clear()
-        cache.others[key] = compiled
-    cache.last = compiled
-    return compiled
+        cache.others[key] = plan
+    cache.last = plan
+    return plan
 
 
 def _prepared_of(query: Any) -> PreparedStatement | None:
@@ -321,7 +269,7 @@ def _prepared_of(query: Any) -> PreparedStatement | None:
     return prepared if same else None
 
 
-def _is_on_fast_path(session: Session, prepared: PreparedStatement, profile: ResolvedProfile) -> bool:
+def _has_plan(session: Session, prepared: PreparedStatement, profile: ResolvedProfile) -> bool:
     timeout = profile.request_timeout
     speculates = prepared.is_idempotent and type(profile.speculative_execution_policy) is not (
         NoSpeculativeExecutionPolicy

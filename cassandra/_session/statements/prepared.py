@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.errors import DriverException, UnsupportedOperation
 from cassandra._base.names import protect_value
 from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan, custom_codec
-from cassandra._core.routing import CompiledCache
+from cassandra._core.routing import PlanCache
 from cassandra._routing.schema.cqltype import CqlType, parse_cql_type
 from cassandra._wire.encryption import (
     ColumnResolver,
@@ -85,7 +85,7 @@ class PreparedStatement:
     is_idempotent: bool = False
     column_encryption_policy: ColumnEncryptionPolicy | None = None
 
-    _compiled: CompiledCache
+    _plans: PlanCache
     _session_keyspace: str | None = None  # keyspace of the session at the time of preparing
     _outdated: str | None = None  # description of the difference
     _refused: str | None = None  # the reason why its values cannot be encrypted
@@ -127,7 +127,7 @@ class PreparedStatement:
             self._encrypt_by(resolver(value))
             self._check_encryption()
         super().__setattr__(name, value)
-        super().__setattr__("_compiled", CompiledCache())
+        super().__setattr__("_plans", PlanCache())
 
     @classmethod
     def from_message(
@@ -254,7 +254,7 @@ class PreparedStatement:
         if changed_plan is not plan:
             self._snapshot = (changed_plan, metadata_id)
         set_("_resolver", resolve)
-        set_("_compiled", CompiledCache())
+        set_("_plans", PlanCache())
         self.__dict__["column_encryption_policy"] = None if resolve is None else resolve.policy
 
     def _compare(self, bind_plan: BindPlan | None) -> None:
@@ -299,7 +299,7 @@ class PreparedStatement:
         Missing values are left UNSET on protocol 4 and newer. Raises TypeError naming the parameter for a value that
         does not match its type, ValueError for too many, KeyError for a missing name on protocol 3.
         """
-        place = self._compiled.place
+        place = self._plans.place
         if place is None:
             place = self._place()
         if not place:
@@ -313,7 +313,7 @@ class PreparedStatement:
 
     def _place(self) -> tuple[str, str] | tuple[()]:
         """Return keyspace and table of bound statements without further attributes; empty if they have some."""
-        cache, specs = self._compiled, self._bind_plan.specs
+        cache, specs = self._plans, self._bind_plan.specs
         bare = BoundStatement(self).__dict__.keys() == {"prepared_statement", "keyspace", "table"}
         cache.place = (specs[0][0], specs[0][1]) if bare and specs else ()
         return cache.place
@@ -330,7 +330,7 @@ class PreparedStatement:
     def __copy__(self) -> PreparedStatement:
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
-        made.__dict__["_compiled"] = CompiledCache()
+        made.__dict__["_plans"] = PlanCache()
         if self._registry is not None:
             self._registry.note_copy(made)
         return made
@@ -359,7 +359,7 @@ class PreparedStatement:
 
 #: Attributes that a copy creates anew.
 _MADE = frozenset(
-    ("_bind_plan", "_snapshot", "_compiled", "_resolver", "_refused", "_encrypts", "_encryption_state", "_registry")
+    ("_bind_plan", "_snapshot", "_plans", "_resolver", "_refused", "_encrypts", "_encryption_state", "_registry")
 )
 
 

@@ -24,7 +24,7 @@ from cassandra._core.models import (
     Untouched,
     new_loaded,
 )
-from cassandra._core.routing import CompiledCache, SessionFields
+from cassandra._core.routing import PlanCache, SessionFields
 from cassandra._core.transport import Request
 
 UNMODIFIED = InstanceLayout(["id", "a", "b", "c"], [None] * 4)
@@ -41,7 +41,7 @@ class Connection(ConnectionFields):
 
 class Statement:
     _outdated: str | None = None
-    _compiled: CompiledCache
+    _plans: PlanCache
 
 
 def never(value: Any) -> bool:
@@ -223,7 +223,7 @@ def test_unsent_update_leaves_the_instance_unchanged() -> None:
 def ready() -> tuple[ReadyStatements, Any, Any, dict[str, Any]]:
     """And a connection, a statement that is ready, and settings."""
     statement = Statement()
-    statement._compiled = CompiledCache()
+    statement._plans = PlanCache()
     connection = Connection()
     connection._ready = Session()
     connection._ready.prepared = Statements()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._core.routing import CompiledCache, MetadataFields, PoolSetFields, SessionFields
+from cassandra._core.routing import MetadataFields, PlanCache, PoolSetFields, SessionFields
 from cassandra._net.pool import HostPool
 from cassandra._session.hosts.pools import PoolSet
 from cassandra.cluster import ExecutionProfile, ResultSet, Session
@@ -76,10 +76,10 @@ def test_profile_version_and_resolved_options_follow_changes() -> None:
 
 
 def test_copies_of_a_compiled_cache_are_empty() -> None:
-    cache = CompiledCache()
-    cache.fast_path, cache.others[1, 2] = "lane", "compiled"
+    cache = PlanCache()
+    cache.last, cache.others[1, 2] = "a plan", "another"
     for made in (copy.copy(cache), copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
-        assert made.fast_path is None and made.others == {} and made.last is None and made.place is None
+        assert made.others == {} and made.last is None and made.place is None
 
 
 def test_metadata_begins_with_nothing() -> None:

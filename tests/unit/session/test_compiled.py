@@ -39,7 +39,7 @@ PREPARE, EXECUTE = 9, 10
 
 
 def is_compiled(future: ResponseFuture) -> bool:
-    return future._compiled is not None
+    return future._execute_plan is not None
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -126,7 +126,7 @@ class TestSettings:
         other = ExecutionProfile(load_balancing_policy=lab.profile.load_balancing_policy, row_factory=dict_factory)
         lab.session.cluster.profile_manager.profiles["other"] = other
         made = {
-            id(lab.session.execute_async(select, (1,), execution_profile=profile)._compiled)
+            id(lab.session.execute_async(select, (1,), execution_profile=profile)._execute_plan)
             for profile in (other, "other", lab.profile) * 3
         }
         assert len(made) == 2
@@ -136,7 +136,7 @@ class TestSettings:
         for size in range(50):
             lab.session.default_fetch_size = size
             lab.session.execute_async(select, (1,))
-        assert len(select._compiled.others) <= 8
+        assert len(select._plans.others) <= 8
 
     def test_a_copy_is_another_statement(self) -> None:
         lab, select = routed_lab()
