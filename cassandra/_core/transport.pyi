@@ -91,6 +91,8 @@ class Operation:
         """From now on call ``_on_outcome`` for hot outcomes too; for one that is ready already, on this thread."""
     def _attach(self, queue: CompletionQueue | None) -> None:
         """From now on deliver through *queue*; an outcome that is ready already is queued."""
+    def _nudge(self) -> None:
+        """End a wait. Any thread."""
     def _inject(self, attempt: int, outcome: Frame | Failure) -> None:
         """Deliver an outcome as a channel does. Where the I/O thread would call ``_on_outcome``, this thread does,
         before this method returns; within ``_on_outcome``, after that returned."""
@@ -339,7 +341,7 @@ class InFlightRequest:
 class RequestBatch(Operation):
     """Many requests under one operation. One thread submits and takes outcomes."""
 
-    session: Final[Any]
+    session: Any  # read only
     in_flight: Final[int]
     def _begin(
         self, session: Any, pool_set: Any, result_type: type[Answer], entry_type: type[tuple[Any, ...]]
@@ -550,8 +552,6 @@ class Writes(Operation):
         """Return the numbers of the rows that were taken and whose writes are not closed."""
     def window_sizes(self) -> dict[Any, int] | None:
         """Return the limit of writes in flight of each host; None if it is fixed."""
-    def nudge(self) -> None:
-        """End a wait. Any thread."""
     def abandon(self) -> None:
         """End it without a waiter: outcomes that are still to come are dropped."""
 

@@ -19,30 +19,26 @@ Other threads access ``_silent`` and ``_concluded`` only: they append to them, a
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
 from copy import copy
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
-from cassandra._base.errors import ConnectionException, NoHostAvailable, OperationTimedOut, annotate
+from cassandra._base.errors import ConnectionException, NoHostAvailable, annotate
 from cassandra._base.logs import log_server_warnings
 from cassandra._base.server_errors import ErrorMessage, PreparedQueryNotFound
 from cassandra._core.codec import TimestampClock
 from cassandra._core.routing import Target
-from cassandra._core.transport import AT_END, FULL, LAUNCHED, Attempt, Failure, Frame, Writes
+from cassandra._core.transport import AT_END, FULL, LAUNCHED, Failure, Frame, Writes
 from cassandra._session.request.admission import within_limits
 from cassandra._session.request.execution import NO_POOL, closed_text
-from cassandra._session.request.future import ResponseFuture
+from cassandra._session.request.many import PATIENCE, ManyRequests, Schedule, continue_from, failure_error
 from cassandra._session.request.notes import learn_tablet
 from cassandra._session.request.retry import (
     FIRST_DELAY,
     NOT_SENT,
-    backoff,
-    connection_error,
     decide_repeatable,
-    is_timeout,
     meaning_of,
 )
 from cassandra._session.statements.prepared import BoundStatement
@@ -62,17 +58,16 @@ MOST_OPEN = 4096  # write requests in flight, if the number for each host is ada
 MOST_OF_HOST = 1024
 ENOUGH = 64  # write requests in flight that keep servers busy for COALESCE seconds
 COALESCE = 0.0005
-PATIENCE = 60.0  # seconds after which a row that could not be written has failed
 WHOLE = -1  # instead of the index of a row: the whole write request
 
 
-class Writing(Writes):
+class Writing(ManyRequests, Writes):
     """The rows of one ingest into *target*. *concurrency*: write requests in flight; adaptive if None."""
 
     def __init__(
         self, session: Session, target: IngestTarget, concurrency: int | None, timestamp: int | None, stops: bool
     ) -> None:
-        self._session = session
+        self.session = session
         self._target = target
         self._plan = target.plan
         self._statement = BoundStatement(target.prepared)
@@ -87,7 +82,7 @@ class Writing(Writes):
         self.stopping = False
         self.broken: Exception | None = None  # exception of the source
         self.closed: Exception | None = None  # reason why writing has become impossible, as the end of the session
-        self._due: list[tuple[float, int, int]] = []  # time, write request, index of its row if it is alone
+        self._due: Schedule[tuple[int, int]] = Schedule()  # write request, index of its row if it is alone
         self._ready: deque[int] = deque()
         self._alone: dict[int, _Alone] = {}
         self._pause = 0.0  # end of a pause in which no new rows are sent, as no host took the last one
@@ -111,8 +106,8 @@ class Writing(Writes):
         self.take_outcomes()
         self._look()
         more = False
-        if self._session.is_shutdown or self._session._draining:
-            self._close_down(NoHostAvailable(closed_text(self._session), {}))
+        if self.session.is_shutdown or self.session._draining:
+            self._close_down(NoHostAvailable(closed_text(self.session), {}))
         elif self._target.prepared._outdated is not None:  # the table has changed
             self._close_down(self._target.prepared._outdated_error())
         else:
@@ -163,10 +158,11 @@ class Writing(Writes):
 
     def wait_time(self) -> float | None:
         """Return the seconds until a step is due even without further outcomes; None if none is due then."""
-        moments = [self._due[0][0]] if self._due else []
+        due = self._due.wait_time()
         if self._pause and not self.stopping:
-            moments.append(self._pause)
-        return max(0.0, min(moments) - monotonic()) if moments else None
+            paused = max(0.0, self._pause - monotonic())
+            return paused if due is None else min(due, paused)
+        return due
 
     def end(self, error: Exception) -> None:
         """Stop with *error*, raised by the source; rows already taken are still processed."""
@@ -179,8 +175,7 @@ class Writing(Writes):
         self.stopping = True
         if self.closed is None:
             self.closed = error
-        waiting = [(number, index) for _, number, index in self._due] + [(number, WHOLE) for number in self._ready]
-        self._due.clear()
+        waiting = self._due.clear() + [(number, WHOLE) for number in self._ready]
         self._ready.clear()
         for number, index in waiting:
             if index == WHOLE:
@@ -195,9 +190,8 @@ class Writing(Writes):
         self._drop_due()
 
     def _drop_due(self) -> None:
-        for _, number, _ in self._due:
+        for number, _ in self._due.clear():
             self._alone.pop(number, None)  # one of its rows is not sent again: the write request never ends
-        self._due.clear()
 
     def settle(self) -> bool:
         """Count the outcomes that have arrived since :meth:`interrupt`. Return True if requests are still in flight."""
@@ -220,7 +214,7 @@ class Writing(Writes):
 
     def _follow(self) -> None:
         """Adopt the current state of the cluster."""
-        session, plan = self._session, self._plan
+        session, plan = self.session, self._plan
         state = session.cluster.metadata.state
         if state is self._state:
             return
@@ -253,9 +247,7 @@ class Writing(Writes):
         return True
 
     def _send_again(self) -> None:
-        now = monotonic()
-        while self._due and self._due[0][0] <= now:
-            _, number, index = heapq.heappop(self._due)
+        for number, index in self._due.take_due():
             if index == WHOLE:
                 self._ready.append(number)
             else:
@@ -291,18 +283,12 @@ class Writing(Writes):
         elif sender is None or isinstance(outcome, NOT_SENT):
             self._retry(number, outcome, attempts, age)
         elif isinstance(outcome, Failure):
-            error = self._error_of(outcome, sender)
+            timeout = self._plan.profile.request_timeout
+            error = failure_error(outcome, sender.host, sender.connection, timeout, "a row of an ingest")
             annotate(error, host=sender.host, attempts=attempts, elapsed=age, maybe_executed=outcome.sent)
             self._retry(number, error, attempts, age)
         else:
             self._answered_by(number, outcome, sender, count, attempts, age)
-
-    def _error_of(self, failure: Failure, sender: WriteSender) -> Exception:
-        if not is_timeout(failure):
-            return connection_error(failure, sender.host)
-        timeout = self._plan.profile.request_timeout
-        told = {str(sender.host.endpoint): f"No response to a row of an ingest within {timeout} s"}
-        return OperationTimedOut(told, sender.host, timeout, sender.connection.in_flight)
 
     def _answered_by(
         self, number: int, outcome: Frame, sender: WriteSender, count: int, attempts: int, age: float
@@ -317,7 +303,7 @@ class Writing(Writes):
         log_server_warnings(message.warnings)
         if not isinstance(message, ErrorMessage):
             if message.custom_payload is not None:
-                learn_tablet(self._session, sender.connection.features, self._statement, message.custom_payload)
+                learn_tablet(self.session, sender.connection.features, self._statement, message.custom_payload)
             self._written(number)
         elif isinstance(message, PreparedQueryNotFound):
             self._go_on_alone(number, count, outcome if count == 1 else None, sender)
@@ -336,11 +322,10 @@ class Writing(Writes):
         decision = decide_repeatable(error, attempts)
         if decision.is_congestion:
             self.congested(number)
-        if not decision.again or age > PATIENCE or self._session.is_shutdown or self._session._draining:
+        if not decision.again or age > PATIENCE or self.session.is_shutdown or self.session._draining:
             self._fail(number, decision.error)
             return
-        delay = backoff(attempts)
-        heapq.heappush(self._due, (monotonic() + delay, number, WHOLE))
+        delay = self._due.add((number, WHOLE), attempts)
         if isinstance(error, NoHostAvailable):  # other rows would not find a host either
             self._pause = monotonic() + delay
         elif isinstance(error, NOT_SENT):
@@ -348,7 +333,7 @@ class Writing(Writes):
 
     def _set_target(self, number: int, token: int | None) -> None:
         """Send a write request, which no connection took, to the first host of the plan that takes it."""
-        session, router, keyspace = self._session, self._plan.router, self._target.name.keyspace
+        session, router, keyspace = self.session, self._plan.router, self._target.name.keyspace
         errors: dict[Any, Any] = {}
         first, rest = router.start(self._state, keyspace, token, self._statement)
         if rest is None:
@@ -420,24 +405,15 @@ class Writing(Writes):
         """Make a request that writes one row; send it, or continue it from *outcome*, if that is given."""
         frame, token = self.frame(number, index)
         plan = self._plan
-        future = plan.future(self._session, frame, token, None, plan.profile.request_timeout)
-        future.add_callbacks(self._succeeded, self._failed, (future, number, index), None, (number, index))
+        future = plan.future(self.session, frame, token, None, plan.profile.request_timeout)
+        self.watch(future, number, index)
         if outcome is None or sender is None:
             future._execution.sending.send(future, 0)
             return
-        future.attempted_hosts.append(sender.host)
-        future._picked = Target(sender.host)
-        future.coordinator_host = sender.host
-        future._hand_over(Attempt(sender.host, sender.pool, sender.connection, 0, None, 0, plan.result_plan), outcome)
+        continue_from(future, sender.host, sender.pool, sender.connection, plan.result_plan, outcome)
 
-    def _succeeded(self, _: Any, future: ResponseFuture, number: int, index: int) -> None:
-        future.clear_callbacks()
-        self._concluded.append((number, index, None))
-        self.nudge()
-
-    def _failed(self, error: BaseException, number: int, index: int) -> None:
+    def _continued(self, future: Any, rows: Any, error: BaseException | None, number: int, index: int) -> None:
         self._concluded.append((number, index, error))
-        self.nudge()
 
     def _conclude(self) -> None:
         while self._concluded:
@@ -451,9 +427,9 @@ class Writing(Writes):
                 if getattr(error, "maybe_executed", None):
                     self.doubt(number)
                 decision = decide_repeatable(error, attempts + alone.attempts)
-                going = not (self._session.is_shutdown or self._session._draining)
+                going = not (self.session.is_shutdown or self.session._draining)
                 if decision.again and going and age <= PATIENCE:
-                    heapq.heappush(self._due, (monotonic() + backoff(alone.attempts), number, index))
+                    self._due.add((number, index), alone.attempts)
                     continue
                 self._note(row + index, self._with_doubt(number, decision.error))
                 alone.failed += 1
@@ -461,14 +437,6 @@ class Writing(Writes):
             if not alone.left:
                 del self._alone[number]
                 self.close(number, alone.count - alone.failed)
-
-    # ---- peers that are silent
-
-    def _on_silent(self, number: int) -> None:
-        """Schedule a write request whose peer is silent for another host, if there is one. Runs on the I/O thread."""
-        if any(host.is_up and not host.is_suspect for host in self._session._pool_set.pools):
-            self._silent.append(number)
-            self.nudge()
 
     # ---- reports
 

@@ -35,19 +35,18 @@ from cassandra._base.logs import log_server_warnings
 from cassandra._base.server_errors import PreparedQueryNotFound, ProtocolException
 from cassandra._core.codec import retained_page
 from cassandra._core.routing import Target
-from cassandra._core.transport import NOTHING_ELSE, Attempt, Failure, Frame, HostWindow, Operation
+from cassandra._core.transport import NOTHING_ELSE, Failure, Frame, HostWindow, Operation
 from cassandra._session import aio
 from cassandra._session.request.admission import within_limits
 from cassandra._session.request.execution import NO_POOL, closed_text
 from cassandra._session.request.future import ResponseFuture
+from cassandra._session.request.many import ManyRequests, continue_from, failure_error
 from cassandra._session.request.notes import learn_tablet, version_block_of
 from cassandra._session.request.retry import (
     NOT_SENT,
     RepeatDecision,
-    connection_error,
     decide_repeatable,
     is_repeated_few_times,
-    is_timeout,
 )
 from cassandra._session.statements.prepared import BoundStatement
 from cassandra._session.statements.statement import Statement
@@ -70,12 +69,10 @@ PAGE_BYTES = 1 << 20  # larger ones strain Cassandra, whose heap contains the ro
 GROWTH = 4  # maximum ratio to the first number of rows
 MORE = 1.05  # allowance for ranges with more rows than another range of the same size
 
-PATIENCE = 60.0  # seconds after which a page that could not be read has failed
 TOO_LARGE = (OperationTimedOut, ReadTimeout, ResponseTooLarge)  # a smaller range or page may succeed
 REFUSED = (InvalidRequest, ProtocolException)  # the server may not accept the paging state or the page size
 
 DRAWS = 3  # targets drawn for a page, of which the least busy one gets it
-CLOSED_BY_US = Failure(0, "wake-up without an outcome")
 
 
 # ---- sizes of pages and batches
@@ -297,13 +294,13 @@ def bound_statement(template: PageTemplate, bound: Bound) -> Any:
 # ---- the page fetcher
 
 
-class PageFetcher(Operation):
+class PageFetcher(ManyRequests, Operation):
     """Sends the page requests of one reading and takes their outcomes. *most*: limit of pages in flight to one
     host."""
 
     def __init__(self, session: Session, most: int, timeout: float | None) -> None:
         super().__init__()
-        self._session = session
+        self.session = session
         self._process = process.here()
         self._most = within_limits(session.cluster, most)
         self._timeout = timeout
@@ -328,15 +325,15 @@ class PageFetcher(Operation):
     def check(self) -> None:
         """Raise ConnectionShutdown in a forked child, NoHostAvailable if the session has ended."""
         process.stay(self._process)
-        if self._session.is_shutdown or self._session._draining:
-            raise NoHostAvailable(closed_text(self._session), {})
+        if self.session.is_shutdown or self.session._draining:
+            raise NoHostAvailable(closed_text(self.session), {})
 
     # ---- sending
 
     def target_of(self, template: PageTemplate, token: int | None) -> Target | None:
         """Return the target of a first attempt; None if there is no host. Each call may return another replica, if the
         policy distributes requests over them."""
-        state = self._session.cluster.metadata.state
+        state = self.session.cluster.metadata.state
         if state is not self._state:
             self._state, self._routes = state, {}
         route = self._routes.get(id(template))
@@ -368,7 +365,7 @@ class PageFetcher(Operation):
         return lambda token: router.start(state, keyspace, token, statement_of(template, token), level)[0]
 
     def _router(self, template: PageTemplate) -> Any:
-        session = self._session
+        session = self.session
         return session._router_of(template.profile.load_balancing_policy or session.cluster.load_balancing_policy)
 
     def send(self, request: PageRequest) -> bool | Exception:
@@ -387,7 +384,7 @@ class PageFetcher(Operation):
         last."""
         template, full = request.template, False
         errors: dict[Host, Exception] = {}
-        router, state = self._router(template), self._session.cluster.metadata.state
+        router, state = self._router(template), self.session.cluster.metadata.state
         statement = statement_of(template, request.token)
         where = (state, template.keyspace, request.token, statement)
         first, rest = router.start(*where, template.profile.consistency_level)
@@ -414,7 +411,7 @@ class PageFetcher(Operation):
             window = self.windows[host] = HostWindow(self._most, self._most)
         if not window.has_room:
             return False
-        pool = self._session._pools.get(host)
+        pool = self.session._pools.get(host)
         if pool is None:
             return ConnectionException(NO_POOL, host.endpoint)
         slot = self._slot = (self._slot + 1) % NOTHING_ELSE
@@ -480,10 +477,7 @@ class PageFetcher(Operation):
         """Return the outcome as :meth:`outcomes` yields it; None if *request* continues as a request of its own."""
         assert request.host is not None
         if isinstance(outcome, Failure):
-            if not is_timeout(outcome):
-                return connection_error(outcome, request.host)
-            told = {str(request.host.endpoint): f"No response to a page of a scan within {self._timeout} s"}
-            return OperationTimedOut(told, request.host, self._timeout, request.connection.in_flight)
+            return failure_error(outcome, request.host, request.connection, self._timeout, "a page of a scan")
         try:
             message = request.connection.decode(outcome, request.plan)
         except Exception as broken:
@@ -498,7 +492,7 @@ class PageFetcher(Operation):
             return message
         if message.custom_payload is not None:
             where = statement_of(request.template, request.token)
-            learn_tablet(self._session, request.connection.features, where, message.custom_payload)
+            learn_tablet(self.session, request.connection.features, where, message.custom_payload)
         if message.kind != ResultKind.ROWS or message.page is None:
             return ConnectionException(
                 f"Got no rows in response to a page of a scan: {message!r}", request.host.endpoint
@@ -518,7 +512,7 @@ class PageFetcher(Operation):
 
     def _go_on_alone(self, request: PageRequest, outcome: Frame) -> None:
         """Continue from *outcome*, UNPREPARED, as a request, which prepares the statement again."""
-        template, session = request.template, self._session
+        template, session = request.template, self.session
         message, plan = template.message(request.bound, request.paging_state)
         future: Any = ResponseFuture(
             session,
@@ -534,32 +528,18 @@ class PageFetcher(Operation):
             routing_token=request.token,
         )
         self._alone.add(request)
-        future.add_callbacks(self._succeeded, self._failed, (future, request), None, (request,))
+        self.watch(future, request)
         assert request.host is not None
-        future.attempted_hosts.append(request.host)
-        future._hand_over(Attempt(request.host, request.pool, request.connection, 0, None, 0, request.plan), outcome)
+        continue_from(future, request.host, request.pool, request.connection, request.plan, outcome)
 
-    def _succeeded(self, _: Any, future: Any, request: PageRequest) -> None:
+    def _continued(self, future: Any, rows: Any, error: BaseException | None, request: PageRequest) -> None:
+        if error is not None:
+            self._concluded.append((request, error))
+            return
         plan, paging_state, _, kept = future._outcome[2]
-        future.clear_callbacks()
         self._concluded.append((request, _response_of(request, retained_page(plan, kept), paging_state)))
-        self.nudge()
-
-    def _failed(self, error: BaseException, request: PageRequest) -> None:
-        self._concluded.append((request, error))
-        self.nudge()
 
     # ---- other threads
-
-    def nudge(self) -> None:
-        """End a wait."""
-        self._inject(NOTHING_ELSE, CLOSED_BY_US)
-
-    def _on_silent(self, slot: int) -> None:
-        """Schedule a page whose peer is silent for another host, if there is one. Runs on the I/O thread."""
-        if any(host.is_up and not host.is_suspect for host in self._session._pool_set.pools):
-            self._silent.append(slot)
-            self.nudge()
 
     def _on_outcome(self) -> None:
         """Take outcomes that arrived while no thread waited, on the I/O thread; for a task, all outcomes."""
@@ -571,7 +551,7 @@ class PageFetcher(Operation):
         if self._loop is not None:
             self._wake()
         elif news:
-            self.nudge()  # a thread may have begun to wait meanwhile
+            self._nudge()  # a thread may have begun to wait meanwhile
 
     def _on_forked(self) -> None:
         return

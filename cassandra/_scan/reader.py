@@ -11,7 +11,6 @@ it lost must not look like the end.
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
 from collections.abc import Generator
 from time import monotonic
@@ -20,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from cassandra._base.errors import ConnectionShutdown, DriverException, NoHostAvailable, annotate, tells
 from cassandra._base.objects import public
-from cassandra._session.request.retry import backoff
+from cassandra._session.request.many import PATIENCE, Schedule
 
-from .pages import PATIENCE, REFUSED, PageFetcher, PageRequest
+from .pages import REFUSED, PageFetcher, PageRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,8 +70,7 @@ class PageReader(Generic[Event]):
         self._pool = session.cluster.memory_pool
         self._budget = self._pool.max_bytes // 2
         self._fetcher = PageFetcher(session, parallelism, timeout)
-        self._due: list[tuple[float, int, PageRequest]] = []
-        self._dues = 0
+        self._due: Schedule[PageRequest] = Schedule()
         self._held = 0  # bytes of pages that are here
         self._events: deque[Event] = deque()
         self._broken: Exception | None = None
@@ -148,7 +146,8 @@ class PageReader(Generic[Event]):
         raise error
 
     def _wait_time(self) -> float:
-        return min(LOOK, max(0.0, self._due[0][0] - monotonic())) if self._due else LOOK
+        due = self._due.wait_time()
+        return LOOK if due is None else min(LOOK, due)
 
     def __del__(self) -> None:
         if not self.closed:
@@ -185,15 +184,12 @@ class PageReader(Generic[Event]):
         since = now if request.failed_since is None else request.failed_since
         if not decision.again or now - since >= PATIENCE:
             return False
-        self._dues += 1
-        heapq.heappush(self._due, (now + backoff(request.failures), self._dues, request))
+        self._due.add(request, request.failures)
         return True
 
     def _take_due(self) -> Iterator[PageRequest]:
         """Yield the current page requests that are due, which are not due any more."""
-        now = monotonic() if self._due else 0.0
-        while self._due and self._due[0][0] <= now:
-            request = heapq.heappop(self._due)[2]
+        for request in self._due.take_due():
             if request.owner.request is request:
                 self.retries += 1
                 yield request

@@ -280,6 +280,9 @@ cdef class Operation:
     def _on_silent(self, attempt):
         """Override. The peer is silent. On the I/O thread."""
 
+    def _nudge(self):
+        self._inject(LAST_SLOT, NUDGE)
+
 
 cdef int fill_outcome(Outcome* native, uint32_t attempt, outcome) except -1:
     """Set *native* from *attempt* and a Frame or Failure."""

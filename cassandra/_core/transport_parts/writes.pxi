@@ -477,9 +477,6 @@ cdef class Writes(Operation):
         found.sort()
         return found
 
-    def nudge(self):
-        self._inject(NOTHING_ELSE, Failure(CLOSED, "something else has ended"))
-
     def window_sizes(self):
         if self.windows is None:
             return None

@@ -14,7 +14,7 @@ plain rows or nothing, which is processed natively. A request with another outco
 warnings …) becomes a ResponseFuture, which continues as if it had been one from the beginning, with retries,
 re-preparing and the next page.
 
-Other threads append to ``ended``, and then end the wait by :meth:`ConcurrentBatch.nudge`. If the peer of an in-flight
+Other threads append to ``ended``, and then end the wait by ``Operation._nudge``. If the peer of an in-flight
 request is silent, the I/O thread gives the attempt up, and continues with another host as a ResponseFuture.
 """
 
@@ -29,12 +29,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from cassandra._base import process
 from cassandra._base.errors import DriverException
 from cassandra._base.process import AutoResetEvent
-from cassandra._core.routing import Target
 from cassandra._core.transport import (
-    CLOSED,
-    NOTHING_ELSE,
     Attempt,
-    Failure,
     Request,
     RequestBatch,
     Results,
@@ -46,6 +42,7 @@ from cassandra._session.session import EXECUTE_ASYNC, Session
 from cassandra._session.statements.prepared import PreparedStatement
 
 from .future import ResponseFuture
+from .many import ManyRequests, note_attempt
 from .plans import plan_for
 from .result import ResultSet
 
@@ -58,7 +55,6 @@ if TYPE_CHECKING:
 WINDOW = 2  # limit of requests sent ahead of the oldest result not yet yielded, as a multiple of the concurrency
 _LOOK = 1.0  # seconds between two checks; the event ends a wait
 
-_NUDGE = Failure(CLOSED, "wake-up without an outcome", False, 0.0)
 
 #: ``start(index, statement, values, error)``
 Start = Callable[[int, Any, Any, "Exception | None"], bool]
@@ -77,7 +73,7 @@ ExecutionResult.__module__ = "cassandra.concurrent"
 # ---- batch of compiled requests
 
 
-class ConcurrentBatch(RequestBatch):
+class ConcurrentBatch(ManyRequests, RequestBatch):
     """Sends compiled requests and collects their outcomes. :attr:`ended`: outcomes of requests that became
     ResponseFutures or could not be made."""
 
@@ -163,23 +159,12 @@ class ConcurrentBatch(RequestBatch):
         self._take_outcomes(results, failed, self._go_on, most)
         self._take_ended(results, failed, ResultSet._of)
 
-    def nudge(self) -> None:
-        """End a :meth:`collect` that waits. Any thread."""
-        self._inject(NOTHING_ELSE, _NUDGE)
-
-    def watch(self, future: ResponseFuture, index: int) -> None:
-        """Append the outcome of *future* to ``ended`` when it is there."""
-        future.add_callbacks(self._succeeded, self._failed, (future, index), None, (index,))
-
-    def _succeeded(self, rows: Any, future: ResponseFuture, index: int) -> None:
-        future.clear_callbacks()
+    def _continued(self, future: Any, rows: Any, error: BaseException | None, index: int) -> None:
+        if error is not None:
+            self.ended.append((index, False, error))
+            return
         ours = type(future) is ResponseFuture  # it may be a wrapper
         self.ended.append((index, True, ResultSet._of(future, future._outcome) if ours else ResultSet(future, rows)))
-        self.nudge()
-
-    def _failed(self, error: BaseException, index: int) -> None:
-        self.ended.append((index, False, error))
-        self.nudge()
 
     def _go_on(self, request: InFlightRequest) -> tuple[ResponseFuture, Attempt]:
         """Return the future that takes over *request*, and its attempt; *request* is unchanged until then."""
@@ -199,7 +184,7 @@ class ConcurrentBatch(RequestBatch):
         request = self._request(slot)
         if request is None or not request.plan.prepared.is_idempotent:
             return
-        if not any(host.is_up and not host.is_suspect for host in self.session._pool_set.pools):
+        if not self.has_responsive_host():
             return
         future = future_of(request)
         future._execution.sending.unsure = True  # it was sent
@@ -225,9 +210,7 @@ def future_of(request: InFlightRequest) -> ResponseFuture:
     timeout = plan.profile.request_timeout
     future = plan.future(request.session, request.frame, request.token, request.values, timeout)
     future._start_time = request.started
-    future.attempted_hosts.append(request.host)
-    future._picked = Target(request.host)
-    future.coordinator_host = request.host
+    note_attempt(future, request.host)
     return future
 
 

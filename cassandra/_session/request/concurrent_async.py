@@ -162,8 +162,8 @@ class _LoopBatch(ConcurrentBatch):
     def _plan_for(self, statement: Any, profile: ResolvedProfile) -> ExecutePlan | None:
         return super()._plan_for(statement, profile) if self._flies else None
 
-    def watch(self, future: ResponseFuture, index: int) -> None:
-        self._run.watch(future, index)
+    def watch(self, future: ResponseFuture, *key: Any) -> None:
+        self._run.watch(future, *key)
 
 
 class _AsyncRun:
