@@ -281,7 +281,12 @@ def settle(instance: Instance, blueprint: Blueprint, loaded: Collection[str] | N
             if name not in now:
                 row.append(previous(instance, name, column))
             else:
-                row.append(deepcopy(now[name]) if name in changeable else now[name])
+                value = now[name]
+                if value is None and is_container(column):
+                    value = column.to_python(None)  # a container that was written as null is empty
+                elif name in changeable:
+                    value = deepcopy(value)
+                row.append(value)
         kept = {name: value for name, value in now.items() if name in changeable or name in unknown}
         instance._keep(blueprint.layout_without(unknown), tuple(row), kept, set())
     instance._is_persisted = True

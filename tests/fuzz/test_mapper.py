@@ -198,9 +198,6 @@ class Stored:
     def change(self, key: Key, one: Field, before: Any, value: Any) -> None:
         """A container is written as what it differs by from *before*."""
         kind, stored = one.kind, self.get(key, one)
-        if before is None and kind.shape == "set":  # a null was written: the set is replaced
-            self.put(key, one, value)
-            return
         value, before = kind.normal(value), kind.normal(before)
         if kind.whole or not self._is_value(value):
             self.put(key, one, value)

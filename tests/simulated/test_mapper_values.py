@@ -169,6 +169,31 @@ def test_a_shallow_copy_has_values_of_its_own(thing: Thing) -> None:
     assert (thing.name, thing.get_changed_columns(), other.get_changed_columns()) == ("x", [], ["name"])
 
 
+class Sets(Model):
+    __keyspace__ = "app"
+    id = columns.Integer(primary_key=True)
+    marks = columns.Set(columns.Integer)
+    amounts = columns.Set(columns.Decimal)
+
+
+@pytest.mark.parametrize("name", ["marks", "amounts"])
+@pytest.mark.parametrize("save", [False, True], ids=["update", "save"])
+def test_a_set_that_was_null_grows_beside_elements_of_other_writers(
+    server: SimulatedCluster, way: None, name: str, save: bool
+) -> None:
+    server.execute("CREATE TABLE IF NOT EXISTS app.sets (id int PRIMARY KEY, marks set<int>, amounts set<decimal>)")
+    instance = Sets.create(id=1, **{name: {1}})
+    if save:
+        setattr(instance, name, None)
+        instance.save()
+    else:
+        instance.update(**{name: None})
+    Sets.objects(id=1).update(**{f"{name}__add": {2}})
+    setattr(instance, name, {3})
+    instance.save()
+    assert getattr(Sets.get(id=1), name) == {2, 3}
+
+
 class Word(Model):
     __keyspace__ = "app"
     __table_name__ = "made_again"
