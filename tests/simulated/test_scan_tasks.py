@@ -6,6 +6,7 @@ import functools
 import multiprocessing
 import os
 import pickle
+import ssl
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -236,7 +237,7 @@ def test_tasks_with_cluster_options_that_cannot_be_pickled_need_connect(
 
     with Cluster(simulated.contact_points, port=simulated.port, connect_timeout=50) as cluster:
         session = cluster.connect()
-        monkeypatch.setattr(cluster, option, Own())
+        monkeypatch.setattr(cluster, option, ssl.create_default_context() if option == "ssl_context" else Own())
         for function, refusal in ((None, option), (connected, None)):
             task = session.scan("system.local").tasks(tasks=1, connect=function)[0]
             if refusal is None:
