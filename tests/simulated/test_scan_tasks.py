@@ -6,8 +6,8 @@ import functools
 import multiprocessing
 import os
 import pickle
-import ssl
 import signal
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
