@@ -2,7 +2,7 @@
 
 Delays, orders and samples of the driver come from a generator of its own. So the numbers that a program draws from
 ``random`` after ``random.seed`` do not depend on what driver threads do meanwhile, and clients that all start with the
-same seed do not send at the same moments. A forked child seeds it anew. The public policies draw from ``random``, as
+same seed do not send at the same moments. A forked child reseeds it. The public policies draw from ``random``, as
 those of scylla-driver do.
 """
 

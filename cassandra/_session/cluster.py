@@ -580,7 +580,7 @@ class Cluster(ClusterOptions):
         await self.shutdown_async()
 
 
-DEFAULTS: dict[str, HasDefault] = {**OPTIONS, **attributes_of(Cluster)}
+DEFAULTS: dict[str, HasDefault] = {**OPTIONS, **attributes_of(ClusterOptions), **attributes_of(Cluster)}
 
 
 # ---- connecting a session

@@ -16,7 +16,7 @@ from cassandra._core.memory import MemoryPool
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.options import MAX_FRAME
-from cassandra._net.trust import AllowedAddresses, authenticator_classes
+from cassandra._net.trust import AllowedAddresses
 
 if TYPE_CHECKING:
     import ssl
@@ -222,11 +222,6 @@ def ssl_options(name: str, value: Any) -> Mapping[str, Any] | None:
 def allowed_addresses(name: str, value: Any) -> AllowedAddresses | None:
     """Return the networks and names to which connections are allowed; None for all."""
     return None if value is None else AllowedAddresses(value)
-
-
-def allowed_authenticators(name: str, value: Any) -> tuple[str, ...] | None:
-    """Return the allowed classes of authenticators; None for those of known servers."""
-    return None if value is None else authenticator_classes(value)
 
 
 def query_fallback(name: str, value: Any) -> ControlConnectionQueryFallback:

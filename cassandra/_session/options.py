@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from uuid import UUID, uuid4
 
+from cassandra._base.delegation import Attribute
 from cassandra._base.versions import seconds
 from cassandra._core.memory import MemoryPool
 from cassandra._core.transport import default_pool
@@ -110,7 +111,7 @@ class Option(Generic[T]):
         return other
 
 
-# ---- checks that are written as one word in the table
+# ---- checks
 
 
 def any_value(name: str, value: Any) -> Any:
@@ -133,7 +134,7 @@ def instance_or_none(kind: type) -> Callable[[str, Any], Any]:
     return lambda name, value: None if value is None else config.instance(name, value, kind)
 
 
-# ---- what follows a change
+# ---- observers of changes
 
 
 def _generator_changed(options: ClusterOptions, before: Any) -> None:
@@ -141,11 +142,6 @@ def _generator_changed(options: ClusterOptions, before: Any) -> None:
     for session in options.sessions:
         if session.timestamp_generator is before:
             session.timestamp_generator = options.timestamp_generator
-
-
-def _trust_changed(options: ClusterOptions, before: Any) -> None:
-    options.login.allowed = options.allowed_authenticators
-    options.login.warns = options.security_warnings
 
 
 class ClusterOptions:
@@ -179,10 +175,8 @@ class ClusterOptions:
 
     # trust
     allowed_addresses: Option[Any] = Option(None, config.allowed_addresses, is_required=True)
-    allowed_authenticators: Option[Any] = Option(
-        None, config.allowed_authenticators, is_required=True, changed=_trust_changed
-    )
-    security_warnings: Option[bool] = Option(True, flag, changed=_trust_changed)
+    allowed_authenticators: Attribute[Any] = Attribute("login", LoginPolicy, "allowed", default=None)
+    security_warnings: Attribute[bool] = Attribute("login", LoginPolicy, "warns", default=True)
 
     # requests
     allow_control_connection_query_fallback: Option[ControlConnectionQueryFallback] = Option(
@@ -228,7 +222,7 @@ class ClusterOptions:
     executor_threads: Option[int] = Option(2, config.positive_int)
     memory_pool: Option[MemoryPool] = Option(None, config.memory_pool, make=partial(default_pool, "cluster"))
 
-    # what follows from options
+    # derived from options
     session_id: UUID = made()  # of this object, the same on all its connections
     are_contact_points_given = False
     client_routes: ClientRoutes | None = None
@@ -246,6 +240,9 @@ class ClusterOptions:
             if value is None and option.make is not None:
                 value = option.make()
             setattr(self, name, value)
+        allowed = given["allowed_authenticators"]
+        self.allowed_authenticators = type(self).allowed_authenticators if allowed is None else allowed
+        self.security_warnings = bool(given["security_warnings"])
         self.are_contact_points_given = given["contact_points"] not in (None, NOT_SET)
         if self.metadata_request_timeout is None:
             self.metadata_request_timeout = self.control_connection_timeout

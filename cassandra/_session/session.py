@@ -143,7 +143,7 @@ class Session(SessionFields):
             super().__setattr__("_settings_epoch", object())
 
     def _forget_plans(self) -> None:
-        """Make the plans of prepared statements anew."""
+        """Invalidate the plans of prepared statements."""
         super().__setattr__("_settings_epoch", object())
 
     def __init__(self, cluster: Cluster, hosts: Iterable[Host], keyspace: str | None = None) -> None:
