@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr size_t kBlocksPerSlab = 16;  // at least, up to the largest slab
+constexpr size_t kUnmapBatch = 64;     // slabs whose adjacent mappings are unmapped together
 
 uint32_t load_index(const uint8_t* block) {
     uint32_t index;
@@ -54,7 +56,7 @@ SlabHeap::~SlabHeap() {
             while (Slab* slab = list->first()) {
                 list->remove(slab);
                 budget_.discharge(slab->used * slab->block_bytes);
-                destroy(slab);
+                destroy(&slab, 1);
             }
         }
     }
@@ -104,21 +106,27 @@ void SlabHeap::free(Slab* slab, uint32_t block) {
             idle_ += slab->bytes;
             empty_[__builtin_ctzll(slab->bytes) - kSmallest].push(slab);
         } else {
-            destroy(slab);
+            destroy(&slab, 1);
         }
     }
 }
 
 size_t SlabHeap::trim() {
-    size_t bytes = 0;
+    const size_t bytes = idle_;
+    Slab* batch[kUnmapBatch];
+    size_t count = 0;
     for (SlabList& list : empty_) {
         while (Slab* slab = list.first()) {
             list.remove(slab);
-            bytes += slab->bytes;
-            budget_.use_idle(slab->bytes);
-            destroy(slab);
+            batch[count++] = slab;
+            if (count == kUnmapBatch) {
+                destroy(batch, count);
+                count = 0;
+            }
         }
     }
+    destroy(batch, count);
+    budget_.use_idle(bytes);
     idle_ = 0;
     return bytes;
 }
@@ -136,7 +144,7 @@ Slab* SlabHeap::fresh_slab(uint32_t size_class, size_t block_bytes) {
     if (owned_) {
         slab->owners = static_cast<uint32_t*>(std::malloc(times(slab->blocks, sizeof(uint32_t))));
         if (!slab->owners) {
-            destroy(slab);
+            destroy(&slab, 1);
             return nullptr;
         }
     }
@@ -181,14 +189,25 @@ void SlabHeap::format(Slab* slab, uint32_t size_class, size_t block_bytes) {
     poison(slab->memory, slab->bytes);
 }
 
-void SlabHeap::destroy(Slab* slab) {
-    held_ -= slab->bytes;
-    --slabs_;
-    budget_.gave(slab->bytes);
-    budget_.count_slab(-1);
-    unmap_pages(slab->memory, slab->bytes);
-    std::free(slab->owners);
-    delete slab;
+// The kernel places most mappings next to each other, and each unmapping interrupts the other threads' processors: a
+// run of adjacent slabs is unmapped at once.
+void SlabHeap::destroy(Slab** slabs, size_t count) {
+    std::sort(slabs, slabs + count, [](const Slab* a, const Slab* b) { return a->memory < b->memory; });
+    for (size_t index = 0; index < count;) {
+        uint8_t* const memory = slabs[index]->memory;
+        size_t bytes = 0;
+        for (; index < count && slabs[index]->memory == memory + bytes; ++index) {
+            Slab* slab = slabs[index];
+            bytes += slab->bytes;
+            std::free(slab->owners);
+            delete slab;
+            --slabs_;
+            budget_.count_slab(-1);
+        }
+        held_ -= bytes;
+        budget_.gave(bytes);
+        unmap_pages(memory, bytes);
+    }
 }
 
 Slab* SlabHeap::sparsest(uint32_t size_class) const {

@@ -79,7 +79,7 @@ private:
     Slab* acquire(int shift);
     void format(Slab* slab, uint32_t size_class, size_t block_bytes);
     SlabBlock take(Slab* slab);
-    void destroy(Slab* slab);
+    void destroy(Slab** slabs, size_t count);
 
     Budget& budget_;
     const size_t alignment_;
