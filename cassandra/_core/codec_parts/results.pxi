@@ -18,24 +18,40 @@ cdef enum:
 cdef class _Rare:
     """Fields that most results lack, kept apart so that a result without them stays small."""
 
-    cdef object new_keyspace
-    cdef object query_id
-    cdef object bind_plan
-    cdef object pk_indexes
-    cdef object result_metadata_id
-    cdef object schema_change_event
-    cdef object continuous_paging_seq
-    cdef object continuous_paging_last
-    cdef object trace_id
-    cdef object custom_payload
-    cdef object warnings
-    cdef object column_names
-    cdef object column_types
-    cdef object column_metadata
-    cdef object bind_metadata
+    cdef public object new_keyspace
+    cdef public object query_id
+    cdef public object bind_plan
+    cdef public object pk_indexes
+    cdef public object result_metadata_id
+    cdef public object schema_change_event
+    cdef public object continuous_paging_seq
+    cdef public object continuous_paging_last
+    cdef public object trace_id
+    cdef public object custom_payload
+    cdef public object warnings
+    cdef public object column_names
+    cdef public object column_types
+    cdef public object column_metadata
+    cdef public object bind_metadata
 
 
 cdef _Rare _no_rare = _Rare.__new__(_Rare)  # read, never written
+
+
+@cython.final
+cdef class _RareField:
+    """Descriptor of a field that is kept in _Rare."""
+
+    cdef str _name
+
+    def __cinit__(self, str name):
+        self._name = name
+
+    def __get__(self, Result message, owner):
+        return self if message is None else getattr(message._rare, self._name)
+
+    def __set__(self, Result message not None, value):
+        setattr(message._own(), self._name, value)
 
 
 cdef class Result:
@@ -58,6 +74,19 @@ cdef class Result:
     cdef uint8_t _kind
     cdef public bint is_lwt
     cdef public bint metadata_changed
+
+    new_keyspace = _RareField("new_keyspace")
+    query_id = _RareField("query_id")
+    bind_plan = _RareField("bind_plan")
+    pk_indexes = _RareField("pk_indexes")
+    result_metadata_id = _RareField("result_metadata_id")
+    schema_change_event = _RareField("schema_change_event")
+    continuous_paging_seq = _RareField("continuous_paging_seq")
+    continuous_paging_last = _RareField("continuous_paging_last")
+    trace_id = _RareField("trace_id")
+    custom_payload = _RareField("custom_payload")
+    warnings = _RareField("warnings")
+    column_types = _RareField("column_types")  # the type classes of the columns; None unless set
 
     def __cinit__(self):  # accepts the arguments of __init__ of any subclass
         self._rare = _no_rare
@@ -113,15 +142,6 @@ cdef class Result:
         self._own().column_names = value
 
     @property
-    def column_types(self):
-        """The type classes of the columns; None unless set."""
-        return self._rare.column_types
-
-    @column_types.setter
-    def column_types(self, value):
-        self._own().column_types = value
-
-    @property
     def column_metadata(self):
         """(keyspace, table, name, codec) of each column."""
         if self._rare.column_metadata is None and self.plan is not None:
@@ -142,94 +162,6 @@ cdef class Result:
     @bind_metadata.setter
     def bind_metadata(self, value):
         self._own().bind_metadata = value
-
-    @property
-    def new_keyspace(self):
-        return self._rare.new_keyspace
-
-    @new_keyspace.setter
-    def new_keyspace(self, value):
-        self._own().new_keyspace = value
-
-    @property
-    def query_id(self):
-        return self._rare.query_id
-
-    @query_id.setter
-    def query_id(self, value):
-        self._own().query_id = value
-
-    @property
-    def bind_plan(self):
-        return self._rare.bind_plan
-
-    @bind_plan.setter
-    def bind_plan(self, value):
-        self._own().bind_plan = value
-
-    @property
-    def pk_indexes(self):
-        return self._rare.pk_indexes
-
-    @pk_indexes.setter
-    def pk_indexes(self, value):
-        self._own().pk_indexes = value
-
-    @property
-    def result_metadata_id(self):
-        return self._rare.result_metadata_id
-
-    @result_metadata_id.setter
-    def result_metadata_id(self, value):
-        self._own().result_metadata_id = value
-
-    @property
-    def schema_change_event(self):
-        return self._rare.schema_change_event
-
-    @schema_change_event.setter
-    def schema_change_event(self, value):
-        self._own().schema_change_event = value
-
-    @property
-    def continuous_paging_seq(self):
-        return self._rare.continuous_paging_seq
-
-    @continuous_paging_seq.setter
-    def continuous_paging_seq(self, value):
-        self._own().continuous_paging_seq = value
-
-    @property
-    def continuous_paging_last(self):
-        return self._rare.continuous_paging_last
-
-    @continuous_paging_last.setter
-    def continuous_paging_last(self, value):
-        self._own().continuous_paging_last = value
-
-    @property
-    def trace_id(self):
-        return self._rare.trace_id
-
-    @trace_id.setter
-    def trace_id(self, value):
-        self._own().trace_id = value
-
-    @property
-    def custom_payload(self):
-        return self._rare.custom_payload
-
-    @custom_payload.setter
-    def custom_payload(self, value):
-        self._own().custom_payload = value
-
-    @property
-    def warnings(self):
-        return self._rare.warnings
-
-    @warnings.setter
-    def warnings(self, value):
-        self._own().warnings = value
 
 
 def decode_result(
