@@ -267,10 +267,12 @@ cdef class ReadyStatements:
             return None
         session = (<ConnectionFields>connection)._ready
         prepared = self.prepared_for(session)
-        statement = None if prepared is None else prepared.statements.get(shape)
+        if prepared is None:
+            return None
+        cdef PreparedFields statement = prepared.statements.get(shape)
         if statement is None:
             return None
-        plan = (<PlanCache?>statement._plans).last
+        plan = statement._plans.last
         try:
             future = None if plan is None else request_of(plan, session, statement, values, row_factory)
             if future is None:

@@ -52,3 +52,8 @@ cdef class PlanCache:
 
     def __reduce__(self):
         return PlanCache, ()
+
+
+cdef class PreparedFields:
+    def __cinit__(self):
+        self._plans = PlanCache()
