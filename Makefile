@@ -22,9 +22,11 @@ spread = -n $(1) --dist loadfile
 NATIVE_USERS := $(addprefix tests/unit/,core wire net routing session) tests/property
 # AddressSanitizer's allocator is not fork-safe before GCC 14: a child waits for a lock that another thread held in the parent
 NO_FORKS := --ignore-glob='*/test_fork*.py'
-# seconds for each test of tests/fuzz: FUZZ_SHORT makes ten minutes in all
+# seconds for each test of tests/fuzz, two at a time: FUZZ_SHORT makes five minutes in all
 FUZZ_SHORT := 25
 FUZZ_LONG := 300
+# tests of data tools beside a server that they share
+fuzz = $(PY) -m tests.servers run -- $(PY)
 # $(1): the part of the work that begins now; the summary says how long each took
 begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
@@ -87,12 +89,12 @@ test-integration-long: build server-tools  ## several servers that are stopped a
 	$(call begin,jars)
 	$(PY) -m tests.servers resolve
 	$(call begin,integration-long)
-	$(PY) $(call pytest,integration-long) -m "server and not ecosystem and long" --ignore=tests/fuzz
+	$(PY) $(call pytest,integration-long) $(call spread,2) -m "server and not ecosystem and long" --ignore=tests/fuzz
 
-fuzz: build server-tools  ## ten minutes of differential fuzzing of the data tools; FUZZ_SECONDS=n per test
+fuzz: build server-tools  ## five minutes of differential fuzzing of the data tools; FUZZ_SECONDS=n per test
 	$(PY) -m tests.servers resolve
 	$(call begin,fuzz)
-	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),$(FUZZ_SHORT)) $(PY) $(call pytest,fuzz) tests/fuzz
+	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),$(FUZZ_SHORT)) $(fuzz) $(call pytest,fuzz) $(call spread,2) tests/fuzz
 
 test-ecosystem: build server-tools  ## packages and programs that use a Cassandra driver, unchanged, on a real server
 	$(PY) -m tests.servers resolve
@@ -136,9 +138,9 @@ soak-load: build  ## results, lives, tablets, ten million rows and requests, ten
 soak-signals: build  ## 100,000 interrupts of every public call
 	$(PY) -m tests.signals
 
-soak-fuzz: build server-tools  ## two hours of differential fuzzing
+soak-fuzz: build server-tools  ## an hour of differential fuzzing, two tests at a time
 	$(PY) -m tests.servers resolve
-	FUZZ_SECONDS=$(FUZZ_LONG) $(PY) $(call pytest,soak-fuzz) tests/fuzz
+	FUZZ_SECONDS=$(FUZZ_LONG) $(fuzz) $(call pytest,soak-fuzz) $(call spread,2) tests/fuzz
 
 clean:  ## what the build and the tests made; the virtual environments stay
 	rm -rf build docs/_build .servers cassandra/_core/*.so $(wildcard *.egg-info)
