@@ -45,8 +45,3 @@ cdef class PlanCache:
     cdef public object place
     cdef public object last
     cdef public dict others
-
-
-cdef class PreparedFields:
-    cdef public PlanCache _plans
-    cdef public object _outdated

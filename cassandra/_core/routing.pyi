@@ -339,9 +339,3 @@ class PlanCache:
     place: tuple[str, str] | tuple[()] | None
     last: Any
     others: dict[tuple[int, int], Any]
-
-class PreparedFields:
-    """Base of prepared statements. An instance has an empty cache of its own."""
-
-    _plans: PlanCache
-    _outdated: str | None  # how the parameters differ from those that the server has now

@@ -267,12 +267,10 @@ cdef class ReadyStatements:
             return None
         session = (<ConnectionFields>connection)._ready
         prepared = self.prepared_for(session)
-        if prepared is None:
-            return None
-        cdef PreparedFields statement = prepared.statements.get(shape)
+        statement = None if prepared is None else prepared.statements.get(shape)
         if statement is None:
             return None
-        plan = statement._plans.last
+        plan = (<PlanCache?>statement._plans).last
         try:
             future = None if plan is None else request_of(plan, session, statement, values, row_factory)
             if future is None:

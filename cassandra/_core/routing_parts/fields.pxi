@@ -52,8 +52,3 @@ cdef class PlanCache:
 
     def __reduce__(self):
         return PlanCache, ()
-
-
-cdef class PreparedFields:
-    def __cinit__(self):
-        self._plans = PlanCache()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.errors import DriverException, UnsupportedOperation
 from cassandra._base.names import protect_value
 from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan, custom_codec
-from cassandra._core.routing import PlanCache, PreparedFields
+from cassandra._core.routing import PlanCache
 from cassandra._routing.schema.cqltype import CqlType, parse_cql_type
 from cassandra._wire.encryption import (
     ColumnResolver,
@@ -64,7 +64,7 @@ def routing_key_indexes(specs: Specs, metadata: Metadata | None) -> tuple[int, .
     return None if not indexes or None in indexes else tuple(i for i in indexes if i is not None)
 
 
-class PreparedStatement(PreparedFields):
+class PreparedStatement:
     """A statement prepared by the server; made by :meth:`Session.prepare`, immutable except for the result metadata.
 
     Settable attributes apply to every statement bound from it: ``consistency_level``, ``serial_consistency_level``,
@@ -85,7 +85,9 @@ class PreparedStatement(PreparedFields):
     is_idempotent: bool = False
     column_encryption_policy: ColumnEncryptionPolicy | None = None
 
+    _plans: PlanCache
     _session_keyspace: str | None = None  # keyspace of the session at the time of preparing
+    _outdated: str | None = None  # description of the difference
     _refused: str | None = None  # the reason why its values cannot be encrypted
     _encrypts: bool = False  # True if some of its values are encrypted
     _encryption_state: object = None  # state of the cluster's policy when it was compiled
@@ -328,7 +330,7 @@ class PreparedStatement(PreparedFields):
     def __copy__(self) -> PreparedStatement:
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
-        made._outdated = self._outdated
+        made.__dict__["_plans"] = PlanCache()
         if self._registry is not None:
             self._registry.note_copy(made)
         return made
@@ -336,7 +338,6 @@ class PreparedStatement(PreparedFields):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle text, metadata and attributes that were set. A column encryption policy is pickled, too, or raises."""
         set_later = {name: value for name, value in self.__dict__.items() if name not in _MADE}
-        set_later["_outdated"] = self._outdated
         plan, metadata_id = self._snapshot
         made_of = (columns_of(self._bind_plan.specs), self._bind_plan.pk_indexes)
         return (
@@ -358,7 +359,7 @@ class PreparedStatement(PreparedFields):
 
 #: Attributes that a copy creates anew.
 _MADE = frozenset(
-    ("_bind_plan", "_snapshot", "_resolver", "_refused", "_encrypts", "_encryption_state", "_registry")
+    ("_bind_plan", "_snapshot", "_plans", "_resolver", "_refused", "_encrypts", "_encryption_state", "_registry")
 )
 
 
