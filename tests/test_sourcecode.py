@@ -314,7 +314,7 @@ def test_every_extension_has_a_stub() -> None:
 
 
 def test_changelog_starts_with_this_version() -> None:
-    version = re.search(r'RELEASE = "(.+?)"', (PACKAGE / "_base" / "version.py").read_text())
+    version = re.search(r'__version__ = "(.+?)"', (PACKAGE / "_base" / "version.py").read_text())
     section = re.search(r"^(\d\S*).*\n-{3,}", (ROOT / "CHANGELOG.rst").read_text(), re.MULTILINE)
     assert version and section and section[1] == version[1]
 
