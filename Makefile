@@ -57,10 +57,11 @@ test-all: RESULTS := build/results/all
 test-all: fresh-results build test-native-sanitized test-unit-long sanitize $(addprefix unit-,$(ENDS)) test-integration-long fuzz  ## what make test leaves out: long tests, sanitizers, other Pythons, several servers
 	@$(PY) -m tests.summary $(RESULTS)
 
-lint: build  ## style, types and security rules
+lint: build  ## style, types, security rules, and the workflows of CI
 	$(call begin,lint)
 	.venv/bin/ruff check .
 	.venv/bin/mypy
+	.venv/bin/zizmor --offline --quiet .github
 	$(PY) $(call pytest,lint) -q tests/test_security_lint.py
 
 test-unit: build  ## what needs no server, on the main Python
