@@ -507,7 +507,8 @@ TEST(large_compressed_segments) {
     std::mt19937 random(14);
     for (const bool strict : {false, true}) {
         ArenaOwner arena(4 << 20, strict);
-        for (const size_t size : std::vector<size_t>{0, 100, 16000, 16384, 60000, 131000, 131062, 131063, 400000, 524284}) {
+        const std::vector<size_t> sizes{0, 100, 16000, 16384, 60000, 131000, 131062, 131063, 400000, 524284};
+        for (const size_t size : sizes) {
             std::string body;
             while (body.size() < size) body += std::string(1 + random() % 300, static_cast<char>(random()));
             body.resize(size);

@@ -51,8 +51,8 @@ void encode_compressed_segment(const uint8_t* payload, size_t size, size_t plain
 // A segment that lies in one chunk is checked and then split. The parts of one that straddles chunks go to the splitter
 // as they arrive, so that no byte is copied more than once, and the rest of a large body not at all (direct()); the
 // frames are held back until the checksum was verified, and errors of the splitter are reported only if the checksum is
-// right. A compressed segment that straddles chunks is assembled first. A segment is decompressed into the memory of the
-// body that it continues, or, with whole envelopes, into a block in which large bodies stay.
+// right. A compressed segment that straddles chunks is assembled first. A segment is decompressed into the memory of
+// the body that it continues, or, with whole envelopes, into a block in which large bodies stay.
 class SegmentDecoder {
 public:
     // Decompresses *size* bytes into the *plain_size* bytes at *plain*. Returns a fault or none.
