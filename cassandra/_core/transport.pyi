@@ -8,9 +8,9 @@ without an observer. Every method here may be called from any thread unless stat
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from ssl import MemoryBIO, SSLError, SSLObject
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol, overload
 
-from typing_extensions import Self
+from typing_extensions import Buffer, Self
 
 from cassandra._core.memory import MemoryPool
 
@@ -642,6 +642,18 @@ class ChannelHandler(Protocol):
     def on_closed(self, channel: Channel, error: BaseException | None) -> None:
         """Exactly once per channel, also when it never connected. *error* is None after ``close()`` by the driver."""
 
+class Decompressor:
+    """A function that decompresses a block of a known length. *in_place*: it gets (block, memory, length), writes at
+    most *length* bytes into the memory and returns their number; otherwise it gets (block, length) and returns bytes.
+    Block and memory are valid during the call. It is a function in C, which runs no signal handlers."""
+
+    @overload
+    def __init__(self, function: Callable[[Any, int], bytes], in_place: Literal[False] = False) -> None: ...
+    @overload
+    def __init__(self, function: Callable[[Any, Any, int], int], in_place: Literal[True]) -> None: ...
+    def __call__(self, data: Buffer, length: int) -> bytes:
+        """Return the decompressed block, which may be shorter than *length* bytes."""
+
 class ByteFilter(Protocol):
     """A transformation of the raw byte stream (TLS). Called under one lock per channel, with the GIL."""
 
@@ -687,10 +699,11 @@ class Channel:
         """Give up on a request without an outcome (cancellation). Return False if it was answered already: the stream
         may belong to another request then, so the operation and attempt it was submitted with are compared."""
     def enable_segments(
-        self, compress: Callable[[bytes], bytes] | None = None, decompress: Callable[[bytes, int], bytes] | None = None
+        self, compress: Callable[[memoryview], Buffer] | None = None, decompress: Decompressor | None = None
     ) -> None:
         """Protocol v5: from here on both directions are segments (CRC24 header, CRC32 payload). Call it for the
-        response that ended the legacy part of the handshake, on the I/O thread. *decompress* gets (payload, length)."""
+        response that ended the legacy part of the handshake, on the I/O thread. The memory that *compress* gets is
+        valid during the call."""
     def set_protocol(self, version: int, max_frame: int = 0x7FFFFFFF, compression: str | None = None) -> None:
         """Responses must carry *version*; bodies longer than *max_frame* bytes are skipped. *compression* ("lz4" or
         "snappy", v3/v4 bodies) allows hot outcomes in compressed responses; without it those are all cold. Only on the

@@ -11,10 +11,11 @@ import struct
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from cassandra._base.errors import ProtocolError, ResponseTooLarge
+from cassandra._base.errors import DependencyException, ProtocolError, ResponseTooLarge
 from cassandra._base.logs import printable
+from cassandra._core.transport import Decompressor
 
 from .options import MAX_FRAME
 
@@ -33,7 +34,34 @@ def _optional(name: str) -> Any:
         return None
 
 
-_lz4 = _optional("lz4.block")  # imported eagerly: nearly every connection uses it
+class _Blocks(NamedTuple):
+    """The functions of a library for LZ4 blocks that do not contain their length."""
+
+    compress: Callable[[Any], Any]  # returns an object with the buffer protocol
+    decompress: Decompressor
+    error: type[Exception]
+
+
+def _cramjam_blocks() -> _Blocks | None:
+    """Return the functions of cramjam 2.14 or newer. Calls of older releases cost microseconds more. The pure Rust
+    backend is not used: it decompresses a block beyond the given memory before it reports an error."""
+    cramjam = _optional("cramjam")
+    if getattr(cramjam, "backend", None) != "c":
+        return None
+    functions = cramjam.lz4
+    compress = partial(functions.compress_block, store_size=False)
+    return _Blocks(compress, Decompressor(functions.decompress_block_into, True), cramjam.DecompressionError)
+
+
+def _python_lz4_blocks() -> _Blocks | None:
+    block = _optional("lz4.block")
+    if block is None:
+        return None
+    return _Blocks(partial(block.compress, store_size=False), Decompressor(block.decompress), block.LZ4BlockError)
+
+
+#: Imported eagerly: nearly every connection uses it. cramjam decompresses into memory that is there already.
+_lz4 = _cramjam_blocks() or _python_lz4_blocks()
 
 
 @cache
@@ -43,8 +71,8 @@ def _snappy() -> Any:
 
 
 class Compression:
-    """One algorithm in both forms. The segment form of ``decompress`` takes payload and length. Segments are encoded
-    and decoded on the thread that runs the reactor: these two are functions in C, which run no signal handlers."""
+    """One algorithm in both forms. Segments are encoded and decoded on the thread that runs the reactor: their two
+    functions are in C, and run no signal handlers."""
 
     __slots__ = ("compress", "decompress", "name", "segment_compress", "segment_decompress")
 
@@ -53,8 +81,8 @@ class Compression:
         name: str,
         compress: Compress,
         decompress: Decompress,
-        segment_compress: Compress | None,
-        segment_decompress: Callable[[Any, int], bytes] | None,
+        segment_compress: Callable[[Any], Any] | None,
+        segment_decompress: Decompressor | None,
     ) -> None:
         self.name = name
         self.compress = compress
@@ -63,9 +91,15 @@ class Compression:
         self.segment_decompress = segment_decompress
 
 
+def _blocks() -> _Blocks:
+    if _lz4 is None:
+        raise DependencyException("LZ4 needs one of the packages cramjam and lz4")
+    return _lz4
+
+
 def lz4_compress(data: Any) -> bytes:
     """Compress a body: the uncompressed length (4 bytes, big-endian), then an LZ4 block."""
-    return struct.pack(">I", len(data)) + bytes(_lz4.compress(data, store_size=False))
+    return b"".join((struct.pack(">I", len(data)), _blocks().compress(data)))
 
 
 def lz4_decompress(data: Any, limit: int = MAX_FRAME) -> bytes:
@@ -81,9 +115,10 @@ def lz4_block_decompress(data: Any, length: int, limit: int = MAX_FRAME) -> byte
     _check_length(length, len(data), _LZ4_MAX_RATIO, limit)
     if length == 0:
         return b""
+    blocks = _blocks()
     try:
-        plain: bytes = _lz4.decompress(data, uncompressed_size=length)
-    except _lz4.LZ4BlockError as error:
+        plain = blocks.decompress(data, length)
+    except blocks.error as error:
         raise ProtocolError(f"LZ4 block is damaged: {error}") from error
     if len(plain) != length:
         raise ProtocolError(f"LZ4 block has {len(plain)} bytes, not {length}")
@@ -126,28 +161,21 @@ def _check_length(length: int, compressed: int, ratio: int, limit: int) -> None:
         raise ResponseTooLarge(text, length, limit)
 
 
-#: All algorithms, the preferred first.
-_KNOWN = {
-    "lz4": Compression(
-        "lz4",
-        lz4_compress,
-        lz4_decompress,
-        _lz4 and partial(_lz4.compress, store_size=False),
-        _lz4 and _lz4.decompress,
-    ),
-    "snappy": Compression("snappy", snappy_compress, snappy_decompress, None, None),
-}
+_NAMES = ("lz4", "snappy")  # the preferred first
 
 
 def installed(name: str) -> Compression | None:
-    """Return the algorithm *name*, None if its package is not installed."""
-    package = _lz4 if name == "lz4" else _snappy() if name == "snappy" else None
-    return None if package is None else _KNOWN[name]
+    """Return the algorithm *name*, None if none of its packages is installed."""
+    if name == "lz4" and _lz4 is not None:
+        return Compression(name, lz4_compress, lz4_decompress, _lz4.compress, _lz4.decompress)
+    if name == "snappy" and _snappy() is not None:
+        return Compression(name, snappy_compress, snappy_decompress, None, None)
+    return None
 
 
 def available() -> OrderedDict[str, Compression]:
     """Return the installed algorithms, the preferred first."""
-    return OrderedDict((name, algorithm) for name in _KNOWN if (algorithm := installed(name)) is not None)
+    return OrderedDict((name, algorithm) for name in _NAMES if (algorithm := installed(name)) is not None)
 
 
 def functions() -> OrderedDict[str, tuple[Compress, Decompress]]:
@@ -163,16 +191,14 @@ def choose(wanted: bool | str, announced: list[str], version: int, endpoint: Any
     if not wanted:
         return None
     remote = {name.lower() for name in announced}
-    usable = [
-        name for name, known in _KNOWN.items() if name in remote and (version < 5 or known.segment_compress is not None)
-    ]
+    usable = [name for name in _NAMES if name in remote and (version < 5 or name == "lz4")]
     if wanted is True:
         return next((algorithm for name in usable if (algorithm := installed(name)) is not None), None)
     algorithm = installed(str(wanted))
     if algorithm is None:
         raise ProtocolError(
             f"compression {wanted!r} is not available: install one of its packages "
-            f"(lz4, or cramjam for snappy); available here: {list(available())}"
+            f"(cramjam, or lz4 for lz4); available here: {list(available())}"
         )
     if wanted not in remote:
         raise ProtocolError(

@@ -11,6 +11,7 @@ from cassandra import AuthenticationFailed
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import NoHostAvailable, Session
 from cassandra.testing import SimulatedCluster
+from tests.lz4_libraries import LIBRARIES
 from tests.servers.certificates import Certificates
 from tests.simulated.conftest import Connect
 
@@ -30,9 +31,14 @@ def test_hosts_and_schema(simulated: SimulatedCluster, session: Session) -> None
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
-@pytest.mark.parametrize("compression", [False, "lz4", "snappy"])
-def test_protocols(no_leaks: None, connect: Connect, version: int, compression: str | bool) -> None:
-    if version == 5 and compression == "snappy":
+@pytest.mark.parametrize("compression", [False, *LIBRARIES, "snappy"])
+def test_protocols(
+    no_leaks: None, connect: Connect, version: int, compression: str | bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if compression in LIBRARIES:
+        monkeypatch.setattr("cassandra._net.compression._lz4", LIBRARIES[str(compression)])
+        compression = "lz4"
+    elif version == 5 and compression == "snappy":
         compression = "lz4"  # protocol 5 has nothing else
     with SimulatedCluster(1, 1, protocol_versions=(3, 4, 5)) as simulated:
         session = connect(simulated, protocol_version=version, compression=compression)

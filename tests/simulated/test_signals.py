@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 
 from cassandra._base.errors import ConnectionException, ConnectionShutdown
+from cassandra._net import compression
 from cassandra.cluster import Cluster, NoHostAvailable, PreparedStatement, Session
 from cassandra.testing import SimulatedCluster
+from tests.lz4_libraries import LIBRARIES
 from tests.patience import PATIENCE
 from tests.servers.certificates import Certificates
 from tests.simulated.conftest import Connect
@@ -34,11 +36,21 @@ class Alarm(Exception):
     """What a handler raises."""
 
 
-@pytest.fixture(params=[ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3, None], ids=["TLS 1.2", "TLS 1.3", "LZ4"])
-def session(request: pytest.FixtureRequest, no_leaks: None, connect: Connect, tmp_path: Path) -> Iterator[Session]:
+@pytest.fixture(
+    params=[ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3, *LIBRARIES], ids=["TLS 1.2", "TLS 1.3", *LIBRARIES]
+)
+def session(
+    request: pytest.FixtureRequest,
+    no_leaks: None,
+    connect: Connect,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Session]:
     server: dict[str, Any] = {"protocol_versions": (5,)}
     options: dict[str, Any] = {"protocol_version": 5, "compression": "lz4"}
-    if request.param is not None:
+    if request.param in LIBRARIES:
+        monkeypatch.setattr(compression, "_lz4", LIBRARIES[request.param])
+    else:
         certificates = Certificates.generate(tmp_path, ["127.0.0.1"])
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.maximum_version = request.param

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from cassandra._base import locks
+from cassandra._net import compression
+from tests.lz4_libraries import LIBRARIES
 from tests.patience import eventually
 
 
@@ -22,6 +24,22 @@ def as_driver_thread() -> Iterator[None]:
     locks.enter_driver_thread()
     yield
     locks.enter_driver_thread(locks.CALLER)
+
+
+@pytest.fixture(params=LIBRARIES)
+def lz4_library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of the library that the driver uses for LZ4 in this test."""
+    monkeypatch.setattr(compression, "_lz4", LIBRARIES[request.param])
+    return str(request.param)
+
+
+@pytest.fixture(params=[False, *LIBRARIES])
+def compression_option(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool | str:
+    """A value of the option *compression*: False, and "lz4" with each library."""
+    if request.param is False:
+        return False
+    monkeypatch.setattr(compression, "_lz4", LIBRARIES[request.param])
+    return "lz4"
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -16,6 +16,9 @@ cdef inline Submitted submit_bytes(
     return submitted
 
 
+cdef class Decompressor
+
+
 cdef class Channel:
     """One connection: socket, frame splitter, stream ids, coalesced writes. Made by Reactor.connect."""
 
@@ -26,7 +29,7 @@ cdef class Channel:
     cdef object byte_filter
     cdef object on_quiet
     cdef object compressor
-    cdef object decompressor
+    cdef Decompressor decompressor
 
     def __init__(self):
         raise TypeError("channels are made by Reactor.connect")
@@ -75,7 +78,7 @@ cdef class Channel:
         Py_DECREF(operation)  # the stream's reference; the caller has another one
         return True
 
-    def enable_segments(self, compress=None, decompress=None):
+    def enable_segments(self, compress=None, Decompressor decompress=None):
         self.check_reactor_thread()
         if (compress is None) != (decompress is None):
             raise ValueError("compress and decompress must be given together")

@@ -9,6 +9,11 @@
 cdef extern from "Python.h" nogil:
     unsigned long PyThread_get_thread_ident()
 
+cdef extern from "Python.h":
+    object PyMemoryView_FromMemory(char* data, Py_ssize_t size, int flags)
+    const int PyBUF_READ
+    const int PyBUF_WRITE
+
 cdef unsigned long main_thread = _real_threading.main_thread().ident  # not a greenlet's
 cdef list interruptions = []
 
@@ -60,8 +65,12 @@ cdef bytes bytes_at(const uint8_t* data, size_t size):
 
 
 cdef int append_bytes(Buffer& buffer, object data) except -1:
-    cdef bytes checked = data
-    append(buffer, PyBytes_AS_STRING(checked), <size_t> PyBytes_GET_SIZE(checked))
+    cdef Py_buffer view
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        append(buffer, <const char*> view.buf, <size_t> view.len)
+    finally:
+        PyBuffer_Release(&view)
     return 0
 
 
@@ -151,20 +160,56 @@ cdef Reason* filter_settle(void* target, Buffer& plain, Buffer& wire) noexcept:
 
 cdef Reason* compress(void* target, const uint8_t* data, size_t size, Buffer& out) noexcept:
     try:
-        append_bytes(out, uninterrupted(<object> target, (bytes_at(data, size),)))
+        append_bytes(out, uninterrupted(<object> target, (readable(data, size),)))
     except BaseException as exception:
         return caught(exception)
     return NULL
 
 
 cdef Reason* decompress(
-    void* target, const uint8_t* data, size_t size, size_t plain_size, Buffer& out
+    void* target, const uint8_t* data, size_t size, uint8_t* plain, size_t plain_size, size_t* written
 ) noexcept:
     try:
-        append_bytes(out, uninterrupted(<object> target, (bytes_at(data, size), plain_size)))
+        written[0] = (<Decompressor> target).fill(readable(data, size), plain, plain_size)
     except BaseException as exception:
         return caught(exception)
     return NULL
+
+
+# The views that functions get are valid during the call: no function may keep one.
+cdef object readable(const uint8_t* data, size_t size):
+    return PyMemoryView_FromMemory(<char*> data, <Py_ssize_t> size, PyBUF_READ)
+
+
+cdef object writable(uint8_t* data, size_t size):
+    return PyMemoryView_FromMemory(<char*> data, <Py_ssize_t> size, PyBUF_WRITE)
+
+
+cdef class Decompressor:
+    """A function that decompresses a block of a known length; see transport.pyi."""
+
+    cdef object function
+    cdef bint in_place
+
+    def __init__(self, function not None, bint in_place=False):
+        self.function = function
+        self.in_place = in_place
+
+    def __call__(self, data not None, Py_ssize_t length):
+        if not self.in_place:
+            return self.function(data, length)
+        plain = PyBytes_FromStringAndSize(NULL, length)
+        cdef Py_ssize_t size = self.function(data, writable(<uint8_t*> PyBytes_AS_STRING(plain), length), length)
+        return plain if size == length else plain[:size]
+
+    cdef size_t fill(self, object data, uint8_t* plain, size_t size) except? 0:
+        """Decompress a segment into the *size* bytes at *plain*. Return the decompressed size, which may differ."""
+        cdef bytes made
+        if self.in_place:
+            return uninterrupted(self.function, (data, writable(plain, size), size))
+        made = uninterrupted(self.function, (data, size))
+        memcpy(plain, PyBytes_AS_STRING(made), min(<size_t> PyBytes_GET_SIZE(made), size))
+        return <size_t> PyBytes_GET_SIZE(made)
 
 
 # ---- TLS by Python's OpenSSL: an ssl.SSLObject between two ssl.MemoryBIO, as a byte filter
@@ -184,10 +229,6 @@ cdef Reason* decompress(
 #
 # A handler may also use the driver. Then it completes the interrupted call (settle), and changes *turns*: the call sees
 # this and returns without touching any state. On other threads there are no handlers, and a record is read at once.
-
-cdef extern from "Python.h":
-    object PyMemoryView_FromMemory(char* data, Py_ssize_t size, int flags)
-    const int PyBUF_READ
 
 cdef size_t RECORD_HEADER = 5
 cdef size_t MOST_OF_RECORD = (1 << 14) + 2048  # RFC 5246, 6.2.3
@@ -274,7 +315,7 @@ cdef class TlsRecords:
 
     cdef int put(self, const uint8_t* data, size_t size, Buffer& wire) except -1:
         cdef uint32_t turn = self.turns
-        self.output = PyMemoryView_FromMemory(<char*> data, <Py_ssize_t> size, PyBUF_READ)
+        self.output = readable(data, size)
         self.write()
         if self.turns == turn:
             self.flush(wire)
@@ -315,7 +356,7 @@ cdef class TlsRecords:
 
     cdef int give(self, const uint8_t* data, size_t size) except -1:
         if size > 0:
-            self.incoming.write(PyMemoryView_FromMemory(<char*> data, <Py_ssize_t> size, PyBUF_READ))
+            self.incoming.write(readable(data, size))
 
     cdef size_t missing(self) noexcept:
         """Return the missing bytes of the partial record: those of its header, then those of the rest."""

@@ -202,7 +202,7 @@ cdef extern from "transport/runtime.h" namespace "fastcql":
         Reason* (*filter_settle)(void* filter, Buffer& plain, Buffer& wire) noexcept
         Reason* (*compress)(void* compressor, const uint8_t* data, size_t size, Buffer& out) noexcept
         Reason* (*decompress)(
-            void* decompressor, const uint8_t* data, size_t size, size_t plain_size, Buffer& out
+            void* decompressor, const uint8_t* data, size_t size, uint8_t* plain, size_t plain_size, size_t* written
         ) noexcept
 
 cdef extern from "transport/limits.h" namespace "fastcql" nogil:

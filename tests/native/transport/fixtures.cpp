@@ -1,5 +1,7 @@
 #include "fixtures.h"
 
+#include <algorithm>
+
 namespace fixtures {
 
 void dispatch(Operation* operation) {
@@ -137,10 +139,14 @@ Runtime make_runtime() {
         wire.insert(wire.end(), bye.begin(), bye.end());
     };
     table.filter_established = [](void* target) { return static_cast<FlipFilter*>(target)->established; };
-    table.decompress = [](void*, const uint8_t* data, size_t size, size_t, Buffer& out) -> Reason* {
+    table.decompress = [](void*, const uint8_t* data, size_t size, uint8_t* plain, size_t plain_size,
+                          size_t* written) -> Reason* {
         // Run lengths: (count, byte)*.
         if (size % 2 != 0) return broken("odd");
+        Buffer out;
         for (size_t i = 0; i < size; i += 2) out.insert(out.end(), data[i], data[i + 1]);
+        std::copy_n(out.begin(), std::min(out.size(), plain_size), plain);
+        *written = out.size();
         return nullptr;
     };
     return table;

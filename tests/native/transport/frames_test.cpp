@@ -15,8 +15,8 @@ namespace {
 struct ArenaOwner {
     memory::Pool* pool;
     Arena* arena;
-    explicit ArenaOwner(size_t size = 64 << 20)
-        : pool(new memory::Pool({size, 1 << 20, 64, false})), arena(pool->open_arena()) {}
+    explicit ArenaOwner(size_t size = 64 << 20, bool strict = false)
+        : pool(new memory::Pool({size, 1 << 20, 64, strict})), arena(pool->open_arena()) {}
     ~ArenaOwner() {
         arena->close();
         pool->release();
@@ -455,15 +455,8 @@ TEST(frames_of_a_segment_wait_for_its_checksum) {
     }
 }
 
-TEST(compressed_segments) {
-    ArenaOwner arena;
-    const auto decompress = [](void*, const uint8_t* data, size_t size, size_t plain_size,
-                               Buffer& out) -> Fault {
-        out.clear();
-        for (size_t i = 0; i + 1 < size; i += 2) out.insert(out.end(), data[i], data[i + 1]);
-        return out.size() == plain_size ? Fault{} : Fault::protocol("size");
-    };
-    const std::string text = envelope(std::string(1000, 'z'), 3, kResult, 0x85);
+// Run lengths: (count, byte)*.
+std::string run_lengths(const std::string& text) {
     std::string packed;
     for (size_t i = 0; i < text.size();) {
         size_t run = 1;
@@ -472,13 +465,30 @@ TEST(compressed_segments) {
         packed.push_back(text[i]);
         i += run;
     }
+    return packed;
+}
+
+Fault from_run_lengths(void*, const uint8_t* data, size_t size, uint8_t* plain, size_t plain_size) {
+    for (size_t i = 0; i + 1 < size; i += 2) {
+        if (data[i] > plain_size) return Fault::protocol("size");
+        std::fill_n(plain, data[i], data[i + 1]);
+        plain += data[i];
+        plain_size -= data[i];
+    }
+    return plain_size == 0 ? Fault{} : Fault::protocol("size");
+}
+
+TEST(compressed_segments) {
+    ArenaOwner arena;
+    const std::string text = envelope(std::string(1000, 'z'), 3, kResult, 0x85);
+    const std::string packed = run_lengths(text);
     Buffer wire;
     encode_compressed_segment(bytes(packed), packed.size(), text.size(), true, wire);
     encode_compressed_segment(bytes(text), text.size(), 0, true, wire);  // as it is
     std::mt19937 random(8);
     for (int round = 0; round < 10; ++round) {
         Buffer scratch;
-        SegmentDecoder decoder(decompress);
+        SegmentDecoder decoder(from_run_lengths);
         Splitter splitter;
         std::vector<Frame> frames;
         const Fault fault = feed_in_pieces(std::string(wire.begin(), wire.end()), random, 100, *arena,
@@ -491,6 +501,66 @@ TEST(compressed_segments) {
     }
 }
 
+// Bodies of any size and place: large ones stay in the block of their segment, and the middle of a body of several
+// segments is decompressed where it stays.
+TEST(large_compressed_segments) {
+    std::mt19937 random(14);
+    for (const bool strict : {false, true}) {
+        ArenaOwner arena(4 << 20, strict);
+        const std::vector<size_t> sizes{0, 100, 16000, 16384, 60000, 131000, 131062, 131063, 400000, 524284};
+        for (const size_t size : sizes) {
+            std::string body;
+            while (body.size() < size) body += std::string(1 + random() % 300, static_cast<char>(random()));
+            body.resize(size);
+            const std::string stream = envelope("before", 1, kResult, 0x85) + envelope(body, 2, kResult, 0x85) +
+                                       envelope("after", 3, kResult, 0x85);
+            Buffer wire;
+            for_each_payload(bytes(stream), stream.size(), [&](const uint8_t* payload, size_t length, bool whole) {
+                const std::string packed = run_lengths(std::string(payload, payload + length));
+                if (packed.size() < length) {
+                    encode_compressed_segment(bytes(packed), packed.size(), length, whole, wire);
+                } else {
+                    encode_compressed_segment(payload, length, 0, whole, wire);
+                }
+            });
+            Buffer scratch;
+            SegmentDecoder decoder(from_run_lengths);
+            Splitter splitter;
+            std::vector<Frame> frames;
+            const Fault fault =
+                feed_in_pieces(std::string(wire.begin(), wire.end()), random, 50000, *arena,
+                               [&](const uint8_t* data, size_t part, Block* owner) {
+                                   return decoder.feed(data, part, owner, *arena, splitter, frames, scratch, &decoder);
+                               });
+            CHECK(!fault && frames.size() == 3 && splitter.idle());
+            CHECK(body_of(frames[0]) == "before" && body_of(frames[1]) == body && body_of(frames[2]) == "after");
+            const bool one = size + 2 * kHeaderSize + 15 < kMaxPayload && size >= Splitter::kInPlace;
+            CHECK(!one || frames[1].body != frames[1].block->data());
+            frames.clear();
+            CHECK((*arena).usage().bytes == 0);
+        }
+    }
+}
+
+// A segment that cannot be decompressed, in the middle of a large body: a fault, and no frame.
+TEST(a_damaged_segment_of_a_large_body) {
+    ArenaOwner arena;
+    const std::string stream = envelope(std::string(300000, 'x'), 1, kResult, 0x85);
+    Buffer wire;
+    size_t count = 0;
+    for_each_payload(bytes(stream), stream.size(), [&](const uint8_t* payload, size_t length, bool whole) {
+        const std::string packed = run_lengths(std::string(payload, payload + length));
+        encode_compressed_segment(bytes(packed), packed.size() - (++count == 2 ? 2 : 0), length, whole, wire);
+    });
+    Buffer scratch;
+    SegmentDecoder decoder(from_run_lengths);
+    Splitter splitter;
+    std::vector<Frame> frames;
+    const Fault fault =
+        decoder.feed(wire.data(), wire.size(), nullptr, *arena, splitter, frames, scratch, &decoder);
+    CHECK(count == 3 && fault.kind == Fault::Kind::Protocol && frames.empty());
+}
+
 // Without a runtime it stops where there is something to decompress, whole or in pieces, and goes on with one.
 TEST(compressed_segments_wait_for_the_runtime) {
     ArenaOwner arena;
@@ -500,8 +570,8 @@ TEST(compressed_segments_wait_for_the_runtime) {
     const size_t plain_size = wire.size();
     encode_compressed_segment(bytes(text), text.size(), text.size(), true, wire);
     encode_compressed_segment(bytes(text), text.size(), 0, true, wire);
-    const auto copy = [](void*, const uint8_t* data, size_t size, size_t, Buffer& out) -> Fault {
-        out.assign(data, data + size);
+    const auto copy = [](void*, const uint8_t* data, size_t size, uint8_t* plain, size_t) -> Fault {
+        std::copy_n(data, size, plain);
         return {};
     };
     for (size_t cut = 0; cut <= wire.size(); ++cut) {
@@ -529,7 +599,7 @@ TEST(envelopes_keep_to_self_contained_segments) {
     Buffer wire;
     encode_compressed_segment(bytes(half), half.size(), 0, true, wire);
     Buffer scratch;
-    SegmentDecoder decoder([](void*, const uint8_t*, size_t, size_t, Buffer&) -> Fault { return {}; });
+    SegmentDecoder decoder([](void*, const uint8_t*, size_t, uint8_t*, size_t) -> Fault { return {}; });
     Splitter splitter;
     std::vector<Frame> frames;
     const Fault fault =

@@ -250,7 +250,7 @@ def test_blocking_on_the_io_thread_is_refused(net: Net) -> None:
     assert outcome.wait() is True
 
 
-def test_only_long_bodies_are_compressed(net: Net) -> None:
+def test_only_long_bodies_are_compressed(net: Net, lz4_library: str) -> None:
     seen: list[int] = []
 
     def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
@@ -265,7 +265,7 @@ def test_only_long_bodies_are_compressed(net: Net) -> None:
     assert connection.channel.bytes_sent - before < 2_000
 
 
-def test_custom_handlers(net: Net) -> None:
+def test_custom_handlers(net: Net, lz4_library: str) -> None:
     class Handler(ProtocolHandler):
         seen: list[Any] = []
 

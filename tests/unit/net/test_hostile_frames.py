@@ -36,7 +36,7 @@ def bomb(opcode: int, size: int = SIZE) -> bytes:
 
 
 @pytest.mark.parametrize("opcode", [wire.READY, wire.AUTHENTICATE, wire.ERROR])
-def test_before_log_in(opcode: int, reactor: Reactor) -> None:
+def test_before_log_in(opcode: int, reactor: Reactor, lz4_library: str) -> None:
     data = bomb(opcode)
 
     def script(connection: ScriptedConnection, request: Envelope) -> bool:
@@ -58,7 +58,7 @@ def test_before_log_in(opcode: int, reactor: Reactor) -> None:
     assert peak < 10 << 20
 
 
-def test_after_log_in_a_large_answer_is_read(reactor: Reactor) -> None:
+def test_after_log_in_a_large_answer_is_read(reactor: Reactor, lz4_library: str) -> None:
     """Zeros compress well, and a server may send them."""
 
     def script(connection: ScriptedConnection, request: Envelope) -> bool:
@@ -72,4 +72,34 @@ def test_after_log_in_a_large_answer_is_read(reactor: Reactor) -> None:
         connection = connect(reactor, server, protocol_version=4, compression="lz4")
         message = connection.request(QueryMessage("SELECT", 1), PATIENCE)
         assert message.parsed_rows == [(bytes(2_000_000),)]
+        connection.close()
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_contents_beyond_their_length_take_no_memory(version: int, reactor: Reactor, lz4_library: str) -> None:
+    """The length of a response is 1000 bytes, that of its contents 30 million."""
+    block = lz4.block.compress(bytes(30_000_000), store_size=False)
+    if version == 5:
+        block = block[:100_000]  # of a segment: 25 million bytes, the last sequence is incomplete
+
+    def script(connection: ScriptedConnection, request: Envelope) -> bool:
+        if request.opcode != wire.QUERY:
+            return False
+        if version == 5:
+            segments = wire.Segments(lambda data: block, lambda data, length: data)
+            connection.send_raw(segments.pack(Envelope(0x85, 0, request.stream, wire.RESULT, bytes(100_500)).pack()))
+        else:
+            body = (1000).to_bytes(4, "big") + block
+            connection.send_raw(Envelope(0x84, wire.COMPRESSED, request.stream, wire.RESULT, body).pack())
+        return True
+
+    with ScriptedServer(script) as server:
+        connection = connect(reactor, server, protocol_version=version, compression="lz4")
+        tracemalloc.start()
+        try:
+            with pytest.raises((errors.ProtocolError, errors.ConnectionException), match=r"LZ4 block|decompress"):
+                connection.request(QueryMessage("SELECT", 1), PATIENCE)
+            assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        finally:
+            tracemalloc.stop()
         connection.close()

@@ -354,18 +354,17 @@ bool Channel::enable_segments(bool compressed) {
     if (decoder_ || !splitter_.idle() || !queue_.empty()) return false;
     SegmentDecoder::Decompress decompress = nullptr;
     if (compressed) {
-        decompress = [](void* context, const uint8_t* data, size_t size, size_t plain_size,
-                        Buffer& out) -> Fault {
+        decompress = [](void* context, const uint8_t* data, size_t size, uint8_t* plain, size_t plain_size) -> Fault {
             auto* channel = static_cast<Channel*>(context);
-            out.clear();
             const Runtime& runtime = channel->reactor_->runtime();
-            if (auto reason =
-                    Ref<Reason>::adopt(runtime.decompress(channel->decompressor, data, size, plain_size, out))) {
+            size_t written = 0;
+            if (auto reason = Ref<Reason>::adopt(
+                    runtime.decompress(channel->decompressor, data, size, plain, plain_size, &written))) {
                 return Fault::protocol("a segment cannot be decompressed: " + reason->message);
             }
-            if (out.size() == plain_size) return {};
-            return Fault::protocol("a segment decompresses to " + std::to_string(out.size()) +
-                                   " bytes, its header says " + std::to_string(plain_size));
+            if (written == plain_size) return {};
+            return Fault::protocol("a segment decompresses to " + std::to_string(written) + " bytes, its header says " +
+                                   std::to_string(plain_size));
         };
     }
     decoder_ = std::make_unique<SegmentDecoder>(decompress);

@@ -41,8 +41,7 @@ struct Runtime {
     void (*closed)(Channel& channel, Reason& reason);
     void (*quiet)(Channel& channel);  // no bytes arrive although requests wait
 
-    // Byte filters (channel.filter), compressors and decompressors. Output is appended, and is valid also if a reason
-    // is returned.
+    // Byte filters (channel.filter), and compressors. Output is appended, and is valid also if a reason is returned.
     Reason* (*filter_start)(void* filter, Buffer& wire);
     Reason* (*filter_receive)(void* filter, const uint8_t* data, size_t size, Buffer& plain, Buffer& wire);
     Reason* (*filter_send)(void* filter, const uint8_t* data, size_t size, Buffer& wire);
@@ -55,8 +54,9 @@ struct Runtime {
     bool (*filter_lends)(void* filter);
     Reason* (*filter_settle)(void* filter, Buffer& plain, Buffer& wire);
     Reason* (*compress)(void* compressor, const uint8_t* data, size_t size, Buffer& out);
-    Reason* (*decompress)(void* decompressor, const uint8_t* data, size_t size, size_t plain_size,
-                          Buffer& out);
+    // Into the *plain_size* bytes at *plain*; *written* is the decompressed size, which may differ.
+    Reason* (*decompress)(void* decompressor, const uint8_t* data, size_t size, uint8_t* plain, size_t plain_size,
+                          size_t* written);
 };
 
 }  // namespace fastcql

@@ -81,14 +81,25 @@ Fault SegmentDecoder::parse(const uint8_t* data, SegmentHeader* header) const {
 Fault SegmentDecoder::unpack(const SegmentHeader& header, const uint8_t* payload, Block* owner, Arena& arena,
                              Splitter& splitter, std::vector<Frame>& frames, Buffer& scratch, void* context) {
     if (Fault fault = checked(payload + header.size, segment_crc32(payload, header.size))) return fault;
-    size_t size = header.size;
-    if (header.plain_size > 0) {
-        if (Fault fault = decompress_(context, payload, size, header.plain_size, scratch)) return fault;
-        payload = scratch.data();
-        size = header.plain_size;
-        owner = nullptr;
-    }
     if (header.self_contained && !splitter.idle()) return in_the_middle();
+    size_t size = header.size;
+    BlockRef block;
+    if (header.plain_size > 0) {
+        size = header.plain_size;
+        size_t room = 0;
+        uint8_t* const body = splitter.direct_any(&room);
+        if (body && size <= room) {
+            if (Fault fault = decompress_(context, payload, header.size, body, size)) return fault;
+            splitter.direct_filled(size, frames);
+            return {};
+        }
+        if (header.self_contained && size >= Splitter::kInPlace) block = BlockRef::adopt(arena.allocate(size));
+        if (!block && scratch.size() < size) scratch.resize(size);
+        uint8_t* const plain = block ? block->data() : scratch.data();
+        if (Fault fault = decompress_(context, payload, header.size, plain, size)) return fault;
+        payload = plain;
+        owner = block.get();
+    }
     if (Fault fault = splitter.feed(payload, size, owner, arena, frames)) return fault;
     return header.self_contained && !splitter.idle() ? unfinished() : Fault{};
 }

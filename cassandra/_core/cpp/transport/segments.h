@@ -51,20 +51,20 @@ void encode_compressed_segment(const uint8_t* payload, size_t size, size_t plain
 // A segment that lies in one chunk is checked and then split. The parts of one that straddles chunks go to the splitter
 // as they arrive, so that no byte is copied more than once, and the rest of a large body not at all (direct()); the
 // frames are held back until the checksum was verified, and errors of the splitter are reported only if the checksum is
-// right. A compressed segment that straddles chunks is assembled first.
+// right. A compressed segment that straddles chunks is assembled first. A segment is decompressed into the memory of
+// the body that it continues, or, with whole envelopes, into a block in which large bodies stay.
 class SegmentDecoder {
 public:
-    // Decompresses *size* bytes into *out* (resized to *plain_size*). Returns a fault or none.
-    using Decompress = Fault (*)(void* context, const uint8_t* data, size_t size, size_t plain_size,
-                                 Buffer& out);
+    // Decompresses *size* bytes into the *plain_size* bytes at *plain*. Returns a fault or none.
+    using Decompress = Fault (*)(void* context, const uint8_t* data, size_t size, uint8_t* plain, size_t plain_size);
 
     explicit SegmentDecoder(Decompress decompress) : decompress_(decompress) {}
 
     // Bytes to come of the segment in progress.
     size_t missing() const { return left_; }
 
-    // As Splitter::feed; *context* is for the decompressor, *scratch* for its output. Without a context it stops before
-    // a complete compressed segment. *used*: number of bytes taken; all if there is no compression.
+    // As Splitter::feed; *context* is for the decompressor, *scratch* for small output. Without a context it stops
+    // before a complete compressed segment. *used*: number of bytes taken; all if there is no compression.
     Fault feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter,
                std::vector<Frame>& frames, Buffer& scratch, void* context, size_t* used = nullptr);
     // True if a compressed segment that straddled chunks is complete; feed() with a context continues.
