@@ -11,6 +11,11 @@
 
 #include "transport/segments.h"
 
+// FASTCQL_PORTABLE: on Linux, the calls of all POSIX systems in place of its own. FASTCQL_KQUEUE: the kqueue poller too.
+#if defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || defined(__DragonFly__)
+#define FASTCQL_KQUEUE 1
+#endif
+
 namespace fastcql {
 
 using Nanos = int64_t;
@@ -54,7 +59,9 @@ private:
     std::atomic<uint32_t> word_{0};  // 0 free, 1 held, 2 held and a thread may sleep
 };
 
-// A descriptor that makes a poller return: eventfd if available, else a pipe. Many signals are one wake-up.
+// A descriptor that makes a poller return: eventfd on Linux, else a pipe. Many signals are one wake-up. A kqueue could be
+// woken without a descriptor (EVFILT_USER), but event loops wait for this one too (CompletionQueue), and one mechanism
+// serves both on every system.
 class WakeDescriptor {
 public:
     WakeDescriptor() = default;
@@ -76,10 +83,11 @@ private:
 // Changes in every forked child, so that objects can detect that their thread stayed in the parent.
 uint32_t fork_generation() noexcept;
 
-// ---- readiness of descriptors: epoll on Linux, poll(2) everywhere
+// ---- readiness of descriptors: epoll on Linux, kqueue on macOS and the BSDs, poll(2) everywhere
 
 enum Readiness : uint32_t { kReadable = 1, kWritable = 2, kBroken = 4 };
 
+// A descriptor may have two events in one wait, one for each interest.
 struct ReadyEvent {
     void* data;
     uint32_t ready;
@@ -101,7 +109,17 @@ public:
     virtual bool wait(Nanos deadline, std::vector<ReadyEvent>& events) = 0;
 };
 
-// *backend* is "epoll", "poll" or "auto"; null if the system does not support it (errno: EINVAL) or refuses.
+// The pollers of this system, the default first.
+inline constexpr const char* kPollers[] = {
+#ifdef __linux__
+    "epoll",
+#endif
+#ifdef FASTCQL_KQUEUE
+    "kqueue",
+#endif
+    "poll"};
+
+// *backend* is one of them or "auto"; null if it is not (errno: EINVAL), or if the system refuses.
 std::unique_ptr<Poller> make_poller(const char* backend);
 
 // Milliseconds to wait from now until *deadline*, rounded up so that a timer is never early; -1: for ever.
