@@ -10,14 +10,17 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/un.h>
+#include <thread>
 #include <unistd.h>
 #include <unordered_map>
 
+#include "base/system.h"
 #include "transport/sys.h"
 
 #ifdef __linux__
+#include <linux/sockios.h>
 #include <sys/epoll.h>
 #endif
 #ifdef FASTCQL_KQUEUE
@@ -349,6 +352,34 @@ int finish_connect(int fd) {
     return 0;
 }
 
+bool has_input(int fd) noexcept {
+    uint8_t byte;
+    return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+int unsent_bytes([[maybe_unused]] int fd) noexcept {
+    int queued = 0;
+#if defined(SIOCOUTQ)
+    if (::ioctl(fd, SIOCOUTQ, &queued) != 0) return 0;
+#elif defined(FIONWRITE)
+    if (::ioctl(fd, FIONWRITE, &queued) != 0) return 0;
+#elif defined(SO_NWRITE)
+    socklen_t size = sizeof queued;
+    if (getsockopt(fd, SOL_SOCKET, SO_NWRITE, &queued, &size) != 0) return 0;
+#endif
+    return queued;
+}
+
+bool socket_address(int fd, bool peer, SocketAddress* address) noexcept {
+    address->length = sizeof address->storage;
+    auto* storage = reinterpret_cast<sockaddr*>(&address->storage);
+    return (peer ? getpeername(fd, storage, &address->length) : getsockname(fd, storage, &address->length)) == 0;
+}
+
+void end_output(int fd) noexcept { ::shutdown(fd, SHUT_WR); }
+void end_connection(int fd) noexcept { ::shutdown(fd, SHUT_RDWR); }
+void close_socket(int fd) noexcept { ::close(fd); }
+
 }  // namespace fastcql
 
 // ---- parking of threads, wake-up descriptors, forks
@@ -437,7 +468,7 @@ void renew_lots() {
     unlock_lots();
     for (Lot& lot : lots) lot.make_condition();
 }
-const int lots_hook = pthread_atfork(lock_lots, unlock_lots, renew_lots);
+const bool lots_hook = (system::at_fork(lock_lots, unlock_lots, renew_lots), true);
 
 }  // namespace
 
@@ -476,7 +507,7 @@ void SmallLock::lock_slow() {
             word_.compare_exchange_weak(free, 1, std::memory_order_acquire)) {
             return;
         }
-        sched_yield();
+        std::this_thread::yield();
     }
     while (word_.exchange(2, std::memory_order_acquire) != 0) park(word_, 2, kNever);
 }
@@ -521,8 +552,8 @@ void WakeDescriptor::drain() {
 namespace {
 
 std::atomic<uint32_t> generation{0};
-const int fork_hook =
-    pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+const bool fork_hook =
+    (system::at_fork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); }), true);
 
 }  // namespace
 

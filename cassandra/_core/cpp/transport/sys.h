@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
 #include <vector>
 
 #include "transport/segments.h"
@@ -165,5 +167,35 @@ struct ConnectStep {
 ConnectStep start_connect(const ConnectSpec& spec);
 // After the socket became writable: 0 or errno.
 int finish_connect(int fd);
+
+// ---- bytes of sockets: counts, or -1 and errno
+
+#ifdef MSG_NOSIGNAL
+constexpr int kSendFlags = MSG_NOSIGNAL;
+#else
+constexpr int kSendFlags = 0;  // the sockets have SO_NOSIGPIPE
+#endif
+
+inline ssize_t send_bytes(int fd, const uint8_t* data, size_t size) noexcept {
+    return ::send(fd, data, size, kSendFlags);
+}
+
+inline ssize_t receive_bytes(int fd, uint8_t* data, size_t size) noexcept { return ::recv(fd, data, size, 0); }
+
+// Fills *first*, then *second*.
+inline ssize_t receive_bytes(int fd, uint8_t* first, size_t first_size, uint8_t* second, size_t second_size) noexcept {
+    const iovec parts[2] = {{first, first_size}, {second, second_size}};
+    return ::readv(fd, parts, 2);
+}
+
+// False if a read would return nothing now: no byte, no end and no error.
+bool has_input(int fd) noexcept;
+// Bytes that the peer's system has yet to take; 0 if unknown.
+int unsent_bytes(int fd) noexcept;
+bool socket_address(int fd, bool peer, SocketAddress* address) noexcept;
+void end_output(int fd) noexcept;
+// Ends the connection, also for forked children with a copy of the descriptor.
+void end_connection(int fd) noexcept;
+void close_socket(int fd) noexcept;
 
 }  // namespace fastcql
