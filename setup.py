@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -69,6 +70,14 @@ if COVERAGE:
     link_args += ["--coverage"]
 if sys.platform.startswith("linux"):
     link_args += ["-pthread"]
+
+
+def refuse_other_platforms() -> None:
+    """End with one sentence where the compiler would with many errors."""
+    if sys.platform == "win32":
+        sys.exit("fastcql cannot be built on Windows: docs/contributing.rst, Other platforms, lists what is missing.")
+    if sys.byteorder != "little" or sys.maxsize < 2**63 - 1:
+        sys.exit(f"fastcql needs a 64-bit little-endian machine, such as x86-64 or ARM64, not {platform.machine()}.")
 
 
 def cython_sources(name: str) -> list[Path]:
@@ -124,6 +133,7 @@ def join(source: Path) -> None:
 
 class Build(build_ext):
     def build_extensions(self) -> None:
+        refuse_other_platforms()
         self.check_extensions_list(self.extensions)
         stale = [one for one in self.extensions if self._is_stale(one)]
         flags = repr((compile_args, GENERATED_ARGS, macros, sys.version_info[:2])).encode()

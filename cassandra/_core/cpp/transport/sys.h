@@ -13,7 +13,7 @@
 
 #include "transport/segments.h"
 
-// FASTCQL_PORTABLE: on Linux, the calls of all POSIX systems in place of its own. FASTCQL_KQUEUE: the kqueue poller too.
+// FASTCQL_PORTABLE: the calls of all POSIX systems in place of Linux's own. FASTCQL_KQUEUE: there is a kqueue.
 #if defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || defined(__DragonFly__)
 #define FASTCQL_KQUEUE 1
 #endif
@@ -61,9 +61,9 @@ private:
     std::atomic<uint32_t> word_{0};  // 0 free, 1 held, 2 held and a thread may sleep
 };
 
-// A descriptor that makes a poller return: eventfd on Linux, else a pipe. Many signals are one wake-up. A kqueue could be
-// woken without a descriptor (EVFILT_USER), but event loops wait for this one too (CompletionQueue), and one mechanism
-// serves both on every system.
+// A descriptor that makes a poller return: eventfd on Linux, else a pipe. Many signals are one wake-up. A kqueue could
+// be woken without a descriptor (EVFILT_USER), but a CompletionQueue needs one for event loops anyway, and not every
+// system has that filter.
 class WakeDescriptor {
 public:
     WakeDescriptor() = default;
