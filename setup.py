@@ -19,6 +19,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,14 @@ if sys.platform.startswith("linux"):
     link_args += ["-pthread"]
 
 
+def refuse_other_platforms() -> None:
+    """End with one sentence where the compiler would with many errors."""
+    if sys.platform == "win32":
+        sys.exit("fastcql cannot be built on Windows: docs/contributing.rst, Other platforms, lists what is missing.")
+    if sys.byteorder != "little" or sys.maxsize < 2**63 - 1:
+        sys.exit(f"fastcql needs a 64-bit little-endian machine, such as x86-64 or ARM64, not {platform.machine()}.")
+
+
 def cython_sources(name: str) -> list[Path]:
     declared = [*sorted(CORE.glob("*.pxd")), *sorted(CORE.glob("cpython/*.pxd"))]
     return [CORE / f"{name}.pyx", *sorted(CORE.glob(f"{name}_parts/*.pxi")), *declared]
@@ -136,6 +145,7 @@ def join(source: Path) -> None:
 
 class Build(build_ext):
     def build_extensions(self) -> None:
+        refuse_other_platforms()
         self.check_extensions_list(self.extensions)
         stale = [one for one in self.extensions if self._is_stale(one)]
         compiler = self.compiler.compiler_so_cxx[0]

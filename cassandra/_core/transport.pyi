@@ -754,7 +754,7 @@ class Timer:
     def cancel(self) -> None: ...
 
 class Reactor:
-    """One I/O thread, its poller (``epoll`` or ``poll``), timers and arena of a memory pool."""
+    """One I/O thread, its poller (``epoll``, ``kqueue`` or ``poll``), timers and arena of a memory pool."""
 
     def __init__(
         self,

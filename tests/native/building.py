@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,8 +20,10 @@ TESTS = ROOT / "tests" / "native"
 BUILD = ROOT / "build" / "native"
 
 FLAGS = ["-std=c++17", "-g", "-O1", "-DCQL_DEBUG", "-Wall", "-Wextra", "-Werror", f"-I{CORE}", f"-I{TESTS}"]
+if sys.platform == "linux":
+    FLAGS += ["-DFASTCQL_KQUEUE", f"-I{TESTS / 'kqueue'}"]  # the poller of macOS and the BSDs, over a kqueue of our own
 VARIANTS = {
-    "plain": ["-DFASTCQL_NO_FUTEX"],  # what other POSIX systems use to park threads
+    "plain": ["-DFASTCQL_PORTABLE"],  # the calls of all POSIX systems: parking of threads, pipes, sockets
     "asan": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"],
     "tsan": ["-fsanitize=thread"],
 }

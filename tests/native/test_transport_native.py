@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ PROGRAMS = sorted((TESTS / "transport").glob("*_test.cpp"))
 
 @functools.cache
 def core(variant: str) -> list[Path]:
-    """The core and the fixtures, compiled."""
+    """The core and the fixtures, compiled, and on Linux a kqueue."""
     sources = sorted([*CORE.glob("memory/*.cpp"), *CORE.glob("transport/*.cpp")])
-    return compile_objects([*sources, TESTS / "transport" / "fixtures.cpp"], variant)
+    kqueue = [TESTS / "kqueue" / "kqueue.cpp"] if sys.platform == "linux" else []
+    return compile_objects([*sources, TESTS / "transport" / "fixtures.cpp", *kqueue], variant)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)

@@ -1,6 +1,6 @@
 # Reactor and Timer.
 
-from libc.errno cimport errno
+from libc.errno cimport EINVAL, errno
 
 import socket as _socket
 from os import strerror
@@ -32,7 +32,7 @@ cdef class Timer:
 
 
 cdef class Reactor:
-    """One I/O thread, its poller (``epoll`` or ``poll``), timers and arena of a memory pool."""
+    """One I/O thread, its poller (``epoll``, ``kqueue`` or ``poll``), timers and arena of a memory pool."""
 
     cdef CReactor* core
     cdef readonly object pool
@@ -44,8 +44,6 @@ cdef class Reactor:
                 "the interpreter exits, and the driver has stopped: no connection can be opened any more. An exit "
                 "function that needs a connection must be registered after the import of cassandra.cluster"
             )
-        if backend not in ("auto", "epoll", "poll"):
-            raise ValueError(f"unknown reactor backend: {backend!r}; expected 'auto', 'epoll' or 'poll'")
         if pool is None:
             pool = default_pool(name)
         native_pool = pool._native
@@ -57,6 +55,11 @@ cdef class Reactor:
         cdef Ref[CReactor] core = CReactor.create(python_runtime, backend.encode(), name.encode(), native[0], deadline_after(0, starvation_warning))
         if core.get() == NULL:
             code = errno
+            if code == EINVAL:
+                raise ValueError(
+                    f"invalid reactor backend: {backend!r}; expected 'auto' or one that this system has of 'epoll', "
+                    "'kqueue' and 'poll'"
+                )
             text = f"the reactor with backend {backend!r} cannot be started"
             raise OSError(code, f"{text}: {strerror(code)}") if code else OSError(text)
         self.core = core.detach()

@@ -7,7 +7,7 @@
 using namespace fixtures;
 
 TEST(answers_find_their_requests) {
-    for (const char* backend : kBackends) {
+    for (const char* backend : kPollers) {
         Server server(echo);
         Events events;
         {
@@ -200,7 +200,7 @@ TEST(a_paused_peer_is_no_error_and_loses_nothing) {
         while (!go) testing::pause_ms(1);
         echo(fd);
     });
-    for (const char* backend : kBackends) {
+    for (const char* backend : kPollers) {
         go = false;
         Events events;
         Client client(backend);

@@ -22,12 +22,6 @@ namespace fixtures {
 
 using namespace fastcql;
 
-inline const char* const kBackends[] = {
-#ifdef __linux__
-    "epoll",
-#endif
-    "poll"};
-
 // The runtime lock. Held by a test thread wherever Python code would hold the GIL; taken again by one that has it.
 // Given up altogether, like the GIL, by the handler of a signal that waits for something.
 class RuntimeMutex {

@@ -45,7 +45,7 @@ bool answered(Request& request) {
 // No thread flushes or waits after the submit, on a reactor that sleeps without limit.
 TEST(queued_requests_are_sent_without_a_flush) {
     Server server(echo);
-    for (const char* backend : kBackends) {
+    for (const char* backend : kPollers) {
         Events events;
         Client client(backend);
         auto channel = client.connected(server.port(), events);
@@ -89,7 +89,7 @@ TEST(queued_requests_are_sent_together) {
 // The I/O thread releases ownership to a caller that asked for it, and that then neither sends nor waits.
 TEST(queued_requests_are_sent_while_there_is_no_owner) {
     Server server(echo);
-    for (const char* backend : kBackends) {
+    for (const char* backend : kPollers) {
         Events events;
         Client client(backend);
         auto channel = client.connected(server.port(), events);

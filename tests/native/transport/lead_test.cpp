@@ -9,7 +9,7 @@ using namespace leading;
 
 TEST(a_caller_gets_its_own_answer) {
     Server server(echo);
-    for (const char* backend : kBackends) {
+    for (const char* backend : kPollers) {
         Events events;
         Client client(backend);
         auto channel = client.connected(server.port(), events);
@@ -41,7 +41,7 @@ TEST(the_leader_leaves_and_others_are_served) {
     Server server(holding);
     for (int round = 0; round < 20; ++round) {
         Events events;
-        Client client(kBackends[static_cast<size_t>(round) % std::size(kBackends)]);
+        Client client(kPollers[static_cast<size_t>(round) % std::size(kPollers)]);
         auto channel = client.connected(server.port(), events);
         Leader leader(client, *channel, "lose", (1 + round % 5) * kMillisecond);
         std::vector<std::thread> followers;
@@ -97,7 +97,7 @@ TEST(callbacks_are_called_after_the_leader_left) {
 
 TEST(the_io_thread_polls_again_when_no_caller_polls) {
     Server server(holding);
-    for (const char* backend : kBackends) {
+    for (const char* backend : kPollers) {
         Events events;
         Client client(backend);
         auto channel = client.connected(server.port(), events);
@@ -158,7 +158,7 @@ TEST(a_leader_whose_channel_closes) {
     for (int round = 0; round < 10; ++round) {
         auto server = std::make_unique<Server>(holding);
         Events events;
-        Client client(kBackends[static_cast<size_t>(round) % std::size(kBackends)]);
+        Client client(kPollers[static_cast<size_t>(round) % std::size(kPollers)]);
         auto channel = client.connected(server->port(), events);
         Leader leader(client, *channel, "lose");
         if (round % 3 == 0) {
@@ -281,7 +281,7 @@ TEST(only_a_lone_caller_is_wanted) {
 // themselves.
 TEST(a_caller_that_takes_answers_repeatedly_is_left_to_poll) {
     Server server(echo);
-    for (const char* backend : kBackends) {
+    for (const char* backend : kPollers) {
         Events events;
         Client client(backend);
         auto channel = client.connected(server.port(), events);
@@ -316,7 +316,7 @@ TEST(leaders_and_followers_at_random) {
     for (int round = 0; round < 8 || (polled < kEnough && round < 200); ++round) {
         const bool few = round >= 2;
         Events events[2];
-        Client client(kBackends[static_cast<size_t>(round) % std::size(kBackends)]);
+        Client client(kPollers[static_cast<size_t>(round) % std::size(kPollers)]);
         const Ref<Channel> channels[2] = {client.connected(server.port(), events[0]),
                                           client.connected(server.port(), events[1])};
         const std::thread::id io = io_thread(client);

@@ -131,7 +131,7 @@ TEST(close_in_the_middle) {
     for (int round = 0; round < 30; ++round) {
         Server server(echo);
         Events events;
-        Client client(kBackends[static_cast<size_t>(round) % std::size(kBackends)]);
+        Client client(kPollers[static_cast<size_t>(round) % std::size(kPollers)]);
         auto channel = client.connected(server.port(), events);
         std::atomic<int> accepted{0};
         std::vector<std::thread> threads;
@@ -246,7 +246,7 @@ TEST(stop_ends_although_callbacks_go_on) {
 TEST(stop_while_others_close_what_callbacks_open) {
     Server server(echo);
     for (int round = 0; round < 200; ++round) {
-        Client client(kBackends[static_cast<size_t>(round) % std::size(kBackends)]);
+        Client client(kPollers[static_cast<size_t>(round) % std::size(kPollers)]);
         std::mutex mutex;
         std::vector<Ref<Channel>> opened;
         std::vector<std::unique_ptr<Events>> all;

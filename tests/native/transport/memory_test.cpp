@@ -31,7 +31,7 @@ bool right(Request& request, size_t size) {
 }  // namespace
 
 TEST(a_strict_pool_holds_the_server_back) {
-    for (const char* backend : kBackends) {
+    for (const char* backend : kPollers) {
         Server server(answer_lengths);
         Events events;
         Pooled pooled(2 * kMiB, true);

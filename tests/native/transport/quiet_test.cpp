@@ -40,7 +40,7 @@ public:
 }  // namespace
 
 TEST(a_silent_peer_is_told_of_once) {
-    for (const char* backend : kBackends) {
+    for (const char* backend : kPollers) {
         Slow slow;
         Events events;
         Client client(backend);

@@ -9,6 +9,11 @@
 #include <cstdlib>
 #include <cstring>
 
+// Integers of the wire and of arrays are read in this byte order, and sizes are not checked against fewer bits.
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || __SIZEOF_POINTER__ != 8
+#error "fastcql needs a 64-bit little-endian machine, such as x86-64 or ARM64."
+#endif
+
 namespace fastcql {
 
 inline constexpr size_t times(size_t a, size_t b) {
@@ -29,23 +34,19 @@ inline constexpr size_t rounded_up(size_t size, size_t step) {
 
 // ---- big- and little-endian loads and stores, and the buffer to which every encoder appends
 
-// Only the functions here depend on the byte order of this machine.
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ || __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-constexpr bool kLittleEndian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-
-inline uint16_t big16(uint16_t v) { return kLittleEndian ? __builtin_bswap16(v) : v; }
-inline uint32_t big32(uint32_t v) { return kLittleEndian ? __builtin_bswap32(v) : v; }
-inline uint64_t big64(uint64_t v) { return kLittleEndian ? __builtin_bswap64(v) : v; }
+inline uint16_t big16(uint16_t v) { return __builtin_bswap16(v); }
+inline uint32_t big32(uint32_t v) { return __builtin_bswap32(v); }
+inline uint64_t big64(uint64_t v) { return __builtin_bswap64(v); }
 
 inline uint32_t load_little32(const uint8_t* p) {
     uint32_t v;
     std::memcpy(&v, p, sizeof v);
-    return kLittleEndian ? v : __builtin_bswap32(v);
+    return v;
 }
 inline uint64_t load_little64(const uint8_t* p) {
     uint64_t v;
     std::memcpy(&v, p, sizeof v);
-    return kLittleEndian ? v : __builtin_bswap64(v);
+    return v;
 }
 
 inline uint16_t load16(const uint8_t* p) noexcept {

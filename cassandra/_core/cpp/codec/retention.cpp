@@ -1,20 +1,13 @@
 #include "codec/retention.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <time.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <thread>
 
-#ifdef __GLIBC__
-#include <gnu/libc-version.h>
-#include <malloc.h>
-#endif
+#include "base/system.h"
 
 namespace fastcql::retention {
 
@@ -32,13 +25,13 @@ constexpr size_t kArenas = kMost >> 18;  // the arenas of Python 3.9 had 256 KiB
 constexpr size_t kThreadStack = 128 << 10;
 constexpr int kRestingTrim = 64 << 20, kMmap = 32 << 20, kPad = 128 << 10;  // maxima of glibc's own; its default
 
+std::mutex& mutex = *new std::mutex;  // lives as long as the process: the thread uses it
+
 class Guard {
 public:
-    Guard() { pthread_mutex_lock(&mutex); }
-    ~Guard() { pthread_mutex_unlock(&mutex); }
-    static pthread_mutex_t mutex;
+    Guard() { mutex.lock(); }
+    ~Guard() { mutex.unlock(); }
 };
-pthread_mutex_t Guard::mutex = PTHREAD_MUTEX_INITIALIZER;
 
 // Guarded by the mutex.
 bool prepared = false, running = false, sets_malloc = false, wrapped = false;
@@ -56,17 +49,7 @@ size_t arena_count = 0, cold = 0;  // the lowest *cold* arenas have no memory
 size_t arena_bytes = 0;
 
 double now() noexcept {
-    timespec at{};
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return static_cast<double>(at.tv_sec) + static_cast<double>(at.tv_nsec) * 1e-9;
-}
-
-#ifdef __GLIBC__
-bool is_glibc_malloc() noexcept {  // not a preloaded or linked allocator
-    Dl_info libc{}, used{};
-    void* const symbol = dlsym(RTLD_DEFAULT, "malloc");
-    void* const version = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
-    return symbol && version && dladdr(symbol, &used) && dladdr(version, &libc) && used.dli_fbase == libc.dli_fbase;
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 bool is_set_by_environment() noexcept {
@@ -80,18 +63,17 @@ bool is_set_by_environment() noexcept {
 }
 
 void keep_large_blocks() noexcept {
-    if (sets_malloc) mallopt(M_MMAP_THRESHOLD, kMmap);
+    if (sets_malloc) system::set_malloc_mmap_threshold(kMmap);
 }
 
 void set_malloc(size_t trim) noexcept {
     if (!sets_malloc) return;
     // A heap of a thread has 64 MiB: without a larger pad glibc unmaps those behind the first when they are empty.
-    mallopt(M_TOP_PAD, trim > kLeast ? static_cast<int>(kLeast) + kPad : kPad);
-    mallopt(M_TRIM_THRESHOLD, static_cast<int>(trim));
+    system::set_malloc_trimming(trim > kLeast ? static_cast<int>(kLeast) + kPad : kPad, static_cast<int>(trim));
 }
 
 void trim_malloc(size_t bytes) noexcept {
-    if (sets_malloc) malloc_trim(bytes);
+    if (sets_malloc) system::trim_malloc(bytes);
 }
 
 void add_anchor() noexcept {
@@ -109,21 +91,11 @@ void give_malloc_back() noexcept {
         if (!sets_malloc) return;
         std::memcpy(freed, anchors, sizeof(freed));
         std::memset(anchors, 0, sizeof(anchors));
-        mallopt(M_TOP_PAD, kPad);
-        mallopt(M_TRIM_THRESHOLD, 0);
+        system::set_malloc_trimming(kPad, 0);
     }
     for (void* anchor : freed) std::free(anchor);
-    malloc_trim(0);
+    system::trim_malloc(0);
 }
-#else
-bool is_glibc_malloc() noexcept { return false; }
-bool is_set_by_environment() noexcept { return false; }
-void keep_large_blocks() noexcept {}
-void set_malloc(size_t) noexcept {}
-void trim_malloc(size_t) noexcept {}
-void add_anchor() noexcept {}
-void give_malloc_back() noexcept {}
-#endif
 
 void set_target(size_t bytes) noexcept {
     kept = bytes;
@@ -146,7 +118,7 @@ void cool(size_t bytes) noexcept {
         const Guard guard;
         const size_t most = arena_bytes ? bytes / arena_bytes : 0;
         if (cold + most >= arena_count) return;
-        madvise(arenas[cold++], arena_bytes, MADV_DONTNEED);
+        system::discard_pages(arenas[cold++], arena_bytes);
     }
 }
 
@@ -205,17 +177,13 @@ void rest() noexcept {
 }
 
 void* watch(void*) noexcept {
-    timespec nap{};
+    std::chrono::duration<double> nap{};
     {
         const Guard guard;
-        const double seconds = period / kTicks;
-        nap.tv_sec = static_cast<time_t>(seconds);
-        nap.tv_nsec = static_cast<long>((seconds - static_cast<double>(nap.tv_sec)) * 1e9);
+        nap = std::chrono::duration<double>(period / kTicks);
     }
     while (true) {
-        timespec left = nap;
-        while (nanosleep(&left, &left) != 0 && errno == EINTR) {
-        }
+        std::this_thread::sleep_for(nap);
         size_t lowered = 0;
         if (!adjust(lowered)) break;
         if (lowered) {
@@ -230,22 +198,14 @@ void* watch(void*) noexcept {
 }
 
 bool start_thread() noexcept {
-    pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes) != 0) return false;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, kThreadStack);
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // it handles no signals
     pthread_t thread;
-    const bool started = pthread_create(&thread, &attributes, watch, nullptr) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    pthread_attr_destroy(&attributes);
-    return started;
+    if (system::start_thread(&thread, watch, nullptr, kThreadStack) != 0) return false;
+    system::detach_thread(thread);
+    return true;
 }
 
-void before_fork() { pthread_mutex_lock(&Guard::mutex); }
-void in_parent() { pthread_mutex_unlock(&Guard::mutex); }
+void before_fork() { mutex.lock(); }
+void in_parent() { mutex.unlock(); }
 void in_child() {
     if (running) {
         running = false;
@@ -254,7 +214,7 @@ void in_child() {
         mark.store(0, std::memory_order_relaxed);  // the next page begins a thread: there is memory to give back
         epoch.store(0, std::memory_order_relaxed);
     }
-    pthread_mutex_unlock(&Guard::mutex);
+    mutex.unlock();
 }
 
 void prepare() noexcept {
@@ -265,8 +225,8 @@ void prepare() noexcept {
         const double seconds = std::strtod(given, &end);
         if (end != given && seconds >= 0 && seconds <= 86400) period = seconds;
     }
-    sets_malloc = period > 0 && is_glibc_malloc() && !is_set_by_environment();
-    if (period > 0) pthread_atfork(before_fork, in_parent, in_child);
+    sets_malloc = period > 0 && system::has_malloc_settings() && !is_set_by_environment();
+    if (period > 0) system::at_fork(before_fork, in_parent, in_child);
     else mark.store(UINT64_MAX, std::memory_order_relaxed);
 }
 

@@ -1,10 +1,8 @@
 // Text on the wire: ASCII detection, UTF-8 from code points, IP addresses, small integers as digits.
 #pragma once
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-
 #include "base/bytes.h"
+#include "base/portable.h"
 
 namespace fastcql {
 

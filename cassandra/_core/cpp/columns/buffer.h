@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/portable.h"
 #include "memory/frames.h"
 
 namespace fastcql::columns {
@@ -264,8 +265,8 @@ public:
         constexpr size_t kAligned = 64;
         if (size > SIZE_MAX / 2) return false;
         const size_t rounded = rounded_up(size, kAligned);
-        void* memory = nullptr;
-        if (posix_memalign(&memory, kAligned, rounded) != 0) return false;
+        void* memory = allocate_aligned(kAligned, rounded);
+        if (!memory) return false;
         block = {static_cast<uint8_t*>(memory), rounded, nullptr};
         return true;
     }
@@ -274,11 +275,11 @@ public:
         if (size <= block.capacity) return true;
         if (!take_block(size, larger)) return false;
         if (used) std::memcpy(larger.data, block.data, used);
-        std::free(block.data);
+        free_aligned(block.data);
         block = larger;
         return true;
     }
-    void give_block(const memory::ColumnBlock& block) override { std::free(block.data); }
+    void give_block(const memory::ColumnBlock& block) override { free_aligned(block.data); }
     void hold() noexcept override {}
     void let_go() noexcept override {}
 

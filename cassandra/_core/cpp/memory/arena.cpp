@@ -293,7 +293,7 @@ void PoolArena::take_back(FrameBlock* block) {
             pool_.budget().discharge(bytes);
             break;
         case FrameBlock::Source::Plain:
-            std::free(block);
+            free_aligned(block);
             pool_.count_overflow(-static_cast<int64_t>(bytes));
             break;
     }

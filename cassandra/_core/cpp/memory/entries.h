@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <sched.h>
+#include <thread>
 #include <vector>
 
 #include "base/bytes.h"
@@ -153,7 +153,7 @@ public:
 private:
     void wait() {
         for (int spins = 0; taken_.load(std::memory_order_relaxed); ++spins) {
-            if (spins > 64) sched_yield();  // the holder may share our core
+            if (spins > 64) std::this_thread::yield();  // the holder may share our core
         }
     }
 

@@ -14,6 +14,7 @@
 #include <new>
 
 #include "base/bytes.h"
+#include "base/portable.h"
 
 namespace fastcql::memory {
 
@@ -68,8 +69,8 @@ struct alignas(64) FrameBlock {
 
     // A block without an arena, with one reference; null without memory.
     static FrameBlock* make(size_t size) {
-        void* memory = nullptr;
-        if (posix_memalign(&memory, alignof(FrameBlock), plus(sizeof(FrameBlock), size)) != 0) return nullptr;
+        void* memory = allocate_aligned(alignof(FrameBlock), plus(sizeof(FrameBlock), size));
+        if (!memory) return nullptr;
         auto* block = new (memory) FrameBlock;
         block->capacity = size;
         return block;
@@ -138,7 +139,7 @@ inline void FrameBlock::release() {
     if (arena) {
         arena->take_back(this);
     } else {
-        std::free(this);
+        free_aligned(this);
     }
 }
 

@@ -3,9 +3,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <pthread.h>
 
 #include "memory/pool.h"
+#include "base/portable.h"
+#include "base/system.h"
 #include "memory/arena.h"
 #include "memory/entries.h"
 
@@ -21,7 +22,7 @@ struct PoolRegistry {
         return *registry;
     }
     static PoolRegistry* make() {
-        pthread_atfork(before_fork, in_parent, in_child);
+        system::at_fork(before_fork, in_parent, in_child);
         return new PoolRegistry;  // lives as long as the process: fork handlers cannot be taken back
     }
     static void before_fork() {
@@ -319,8 +320,8 @@ bool Pool::take_block(size_t size, ColumnBlock& block) {
     }
     if (size > SIZE_MAX / 2) return false;
     const size_t rounded = rounded_up(size, kAlignment);
-    void* memory = nullptr;
-    if (posix_memalign(&memory, kAlignment, rounded) != 0) return false;
+    void* memory = allocate_aligned(kAlignment, rounded);
+    if (!memory) return false;
     count_overflow(static_cast<int64_t>(rounded));
     block.data = static_cast<uint8_t*>(memory);
     block.capacity = rounded;
@@ -348,7 +349,7 @@ void Pool::give_block(const ColumnBlock& block) {
         abandon(static_cast<Entry*>(block.handle));
     } else {
         count_overflow(-static_cast<int64_t>(block.capacity));
-        std::free(block.data);
+        free_aligned(block.data);
     }
 }
 

@@ -1,12 +1,10 @@
 #include "memory/ranges.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <new>
 
+#include "base/system.h"
 #include "memory/entries.h"
-#include "memory/slabs.h"
 
 namespace fastcql::memory {
 
@@ -20,18 +18,8 @@ constexpr size_t kMaxReserve = size_t{16} << 30;     // above it only the reques
 
 size_t room_for(size_t bytes) { return bytes <= kMaxReserve / kRoom ? rounded_up(bytes * kRoom, kHuge) : bytes; }
 
-void* reserve(size_t bytes) {
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-#ifdef MAP_NORESERVE
-    flags |= MAP_NORESERVE;
-#endif
-    return mmap(nullptr, bytes, PROT_NONE, flags, -1, 0);
-}
-
-void advise_huge([[maybe_unused]] uint8_t* memory, [[maybe_unused]] size_t bytes) {
-#ifdef MADV_HUGEPAGE
-    if (bytes >= kHugeWorth) madvise(memory, bytes, MADV_HUGEPAGE);  // advice: a refusal changes nothing
-#endif
+void advise_huge(uint8_t* memory, size_t bytes) {
+    if (bytes >= kHugeWorth) system::advise_huge_pages(memory, bytes);
 }
 
 }  // namespace
@@ -56,11 +44,10 @@ Range* Ranges::begin(size_t size, size_t first) {
     Range* range = new (std::nothrow) Range{};
     if (!range) return nullptr;
     range->reserved = rounded_up(size, kHuge);
-    void* memory = reserve(range->reserved);
-    if (memory != MAP_FAILED) {
-        range->data = static_cast<uint8_t*>(memory);
+    range->data = system::reserve_pages(range->reserved);
+    if (range->data) {
         if (commit(range, bytes)) return range;
-        munmap(memory, range->reserved);
+        system::unmap_pages(range->data, range->reserved);
     }
     delete range;
     return nullptr;
@@ -89,15 +76,14 @@ Range* Ranges::create(size_t bytes) {
     Range* range = new (std::nothrow) Range{};
     if (!range) return nullptr;
     const size_t roomy = room_for(bytes);
-    void* memory = reserve(roomy);
-    if (memory != MAP_FAILED) {
-        range->data = static_cast<uint8_t*>(memory);
+    range->data = system::reserve_pages(roomy);
+    if (range->data) {
         range->reserved = roomy;
         if (commit(range, bytes)) return range;
-        munmap(memory, roomy);
+        system::unmap_pages(range->data, roomy);
     }
     // Address space is limited here: map only the requested size.
-    range->data = map_pages(bytes);
+    range->data = system::map_pages(bytes);
     if (!range->data) {
         delete range;
         return nullptr;
@@ -110,51 +96,45 @@ Range* Ranges::create(size_t bytes) {
 bool Ranges::commit(Range* range, size_t bytes) {
     uint8_t* cold = range->data + range->committed;
     const size_t more = bytes - range->committed;
-    if (mprotect(cold, more, PROT_READ | PROT_WRITE) != 0) return false;
+    if (!system::commit_pages(cold, more)) return false;
     advise_huge(more >= kHugeWorth ? range->data : cold, more >= kHugeWorth ? bytes : more);
     range->committed = bytes;
     budget_.took(more);
     return true;
 }
 
-bool Ranges::grow(Range* range, size_t size, [[maybe_unused]] bool may_move) {
+bool Ranges::grow(Range* range, size_t size, bool may_move) {
     const size_t bytes = capacity(size);
     if (bytes <= range->committed) return true;
     if (bytes <= range->reserved && commit(range, bytes)) return true;
-#ifdef __linux__
-    if (may_move && move(range, bytes)) return true;
-    if (may_move && range->reserved == range->committed) {
-        void* moved = mremap(range->data, range->reserved, bytes, MREMAP_MAYMOVE);
-        if (moved == MAP_FAILED) return false;
-        budget_.took(bytes - range->committed);
-        range->data = static_cast<uint8_t*>(moved);
-        range->reserved = range->committed = bytes;
-        return true;
-    }
-#endif
-    return false;
+    if (!may_move || !system::kMovesPages) return false;
+    if (move(range, bytes)) return true;
+    if (range->reserved != range->committed) return false;
+    uint8_t* moved = system::move_pages(range->data, range->reserved, bytes, nullptr);
+    if (!moved) return false;
+    budget_.took(bytes - range->committed);
+    range->data = moved;
+    range->reserved = range->committed = bytes;
+    return true;
 }
 
-#ifdef __linux__
 // Move to more address space: the system moves the pages, which costs much less than new pages and a copy. Both
 // addresses have the same offset in a huge page, so that huge pages stay whole.
 bool Ranges::move(Range* range, size_t bytes) {
     if (bytes > kMaxReserve / kRoom) return false;
     const size_t roomy = room_for(bytes);
-    void* memory = reserve(roomy + kHuge);
-    if (memory == MAP_FAILED) return false;
-    auto* space = static_cast<uint8_t*>(memory);
+    uint8_t* space = system::reserve_pages(roomy + kHuge);
+    if (!space) return false;
     const auto head = (reinterpret_cast<uintptr_t>(range->data) - reinterpret_cast<uintptr_t>(space)) % kHuge;
     uint8_t* to = space + head;
-    if (head) munmap(space, head);
-    munmap(to + roomy, kHuge - head);
+    if (head) system::unmap_pages(space, head);
+    system::unmap_pages(to + roomy, kHuge - head);
     const size_t kept = range->committed;
-    if (mprotect(to + kept, bytes - kept, PROT_READ | PROT_WRITE) != 0 ||
-        mremap(range->data, kept, kept, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
-        munmap(to, roomy);
+    if (!system::commit_pages(to + kept, bytes - kept) || !system::move_pages(range->data, kept, kept, to)) {
+        system::unmap_pages(to, roomy);
         return false;
     }
-    if (range->reserved > kept) munmap(range->data + kept, range->reserved - kept);
+    if (range->reserved > kept) system::unmap_pages(range->data + kept, range->reserved - kept);
     range->data = to;
     range->reserved = roomy;
     range->committed = bytes;
@@ -162,7 +142,6 @@ bool Ranges::move(Range* range, size_t bytes) {
     budget_.took(bytes - kept);
     return true;
 }
-#endif
 
 void Ranges::give(Range* range) {
     if (budget_.keep_idle(range->committed)) {
@@ -186,7 +165,7 @@ size_t Ranges::trim() {
 
 void Ranges::destroy(Range* range) {
     budget_.gave(range->committed);
-    munmap(range->data, range->reserved);
+    system::unmap_pages(range->data, range->reserved);
     delete range;
 }
 

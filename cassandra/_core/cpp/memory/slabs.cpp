@@ -1,7 +1,5 @@
 #include "memory/slabs.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +7,7 @@
 #include <new>
 
 #include "base/bytes.h"
+#include "base/system.h"
 #include "memory/entries.h"
 
 namespace fastcql::memory {
@@ -25,17 +24,12 @@ uint32_t load_index(const uint8_t* block) {
     return index;
 }
 
-}  // namespace
-
-uint8_t* map_pages(size_t bytes) {
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? nullptr : static_cast<uint8_t*>(memory);
-}
-
-void unmap_pages(uint8_t* memory, size_t bytes) {
+void unmap(uint8_t* memory, size_t bytes) {
     unpoison(memory, bytes);
-    munmap(memory, bytes);
+    system::unmap_pages(memory, bytes);
 }
+
+}  // namespace
 
 void SlabList::push(Slab* slab) {
     slab->previous = nullptr;
@@ -164,11 +158,11 @@ Slab* SlabHeap::acquire(int shift) {
     }
     const size_t bytes = size_t{1} << shift;
     if (budget_.would_exceed(bytes)) trim();
-    uint8_t* memory = map_pages(bytes);
+    uint8_t* memory = system::map_pages(bytes);
     if (!memory) return nullptr;
     Slab* slab = new (std::nothrow) Slab{};
     if (!slab) {
-        unmap_pages(memory, bytes);
+        system::unmap_pages(memory, bytes);
         return nullptr;
     }
     slab->memory = memory;
@@ -206,7 +200,7 @@ void SlabHeap::destroy(Slab** slabs, size_t count) {
         }
         held_ -= bytes;
         budget_.gave(bytes);
-        unmap_pages(memory, bytes);
+        unmap(memory, bytes);
     }
 }
 

@@ -93,7 +93,5 @@ private:
 };
 
 // Pages from the system, zeroed; null if there are none.
-uint8_t* map_pages(size_t bytes);
-void unmap_pages(uint8_t* memory, size_t bytes);
 
 }  // namespace fastcql::memory

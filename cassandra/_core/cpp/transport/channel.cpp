@@ -4,15 +4,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <sys/socket.h>
-#include <unistd.h>
 #include <utility>
 
 #include "transport/reactor.h"
-
-#ifndef MSG_NOSIGNAL
-#define MSG_NOSIGNAL 0
-#endif
 
 namespace fastcql {
 
@@ -23,7 +17,7 @@ Channel::Channel(Reactor& reactor, const ConnectSpec& spec)
 }
 
 Channel::~Channel() {
-    if (fd_ >= 0) ::close(fd_);
+    if (fd_ >= 0) close_socket(fd_);
 }
 
 void Channel::start(const ConnectStep& step) {
@@ -254,14 +248,14 @@ void Channel::close_descriptor() {
     close_fd_wanted_ = writing_;
     if (writing_ || fd_ < 0) return;
     const int fd = std::exchange(fd_, -1);  // first: a child that is forked here must not close another's number
-    ::shutdown(fd, SHUT_RDWR);  // a forked child may have the descriptor too, which would keep it open
-    ::close(fd);
+    end_connection(fd);
+    close_socket(fd);
 }
 
 // The connection itself, and its entry in the parent's poller, stay unchanged.
 void Channel::close_copy() noexcept {
     const int fd = std::exchange(fd_, -1);
-    if (fd >= 0) ::close(fd);
+    if (fd >= 0) close_socket(fd);
 }
 
 // Inside the runtime lock: sends the peer the end of the stream, if the socket takes it at once and no thread is
@@ -276,11 +270,11 @@ void Channel::end_filter() {
     }
     reactor_->runtime().filter_end(filter, wire_);
     if (write_error_ == 0 && wire_sent_ < wire_.size() && fd_ >= 0)
-        static_cast<void>(::send(fd_, wire_.data() + wire_sent_, wire_.size() - wire_sent_, MSG_NOSIGNAL));
+        static_cast<void>(send_bytes(fd_, wire_.data() + wire_sent_, wire_.size() - wire_sent_));
     if (fd_ >= 0) {
-        ::shutdown(fd_, SHUT_WR);
+        end_output(fd_);
         uint8_t sink[4096];
-        for (int round = 0; round < kDrainRounds && ::recv(fd_, sink, sizeof sink, 0) > 0; ++round) {
+        for (int round = 0; round < kDrainRounds && receive_bytes(fd_, sink, sizeof sink) > 0; ++round) {
         }
     }
     Buffer().swap(wire_);
@@ -303,10 +297,7 @@ bool Channel::socket_name(bool peer, SocketAddress* address) noexcept {
         errno = EBADF;
         return false;
     }
-    address->length = sizeof address->storage;
-    auto* storage = reinterpret_cast<sockaddr*>(&address->storage);
-    return (peer ? getpeername(fd_, storage, &address->length)
-                 : getsockname(fd_, storage, &address->length)) == 0;
+    return socket_address(fd_, peer, address);
 }
 
 void Channel::on_scan(Nanos now) {

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <sys/uio.h>
 #include <utility>
 
 #include "transport/inbound.h"
@@ -175,8 +174,8 @@ bool Channel::receive() {
             fail(Reason::Kind::System, "receive", ENOMEM);
             return false;
         }
-        const iovec parts[2] = {{direct, direct_size}, {room.data, room.size}};
-        const ssize_t result = direct ? ::readv(fd_, parts, 2) : ::recv(fd_, room.data, room.size, 0);
+        const ssize_t result = direct ? receive_bytes(fd_, direct, direct_size, room.data, room.size)
+                                      : receive_bytes(fd_, room.data, room.size);
         if (result <= 0) {
             end_of_receiving(result);
             return false;
@@ -223,7 +222,7 @@ bool Channel::receive_held() {
         fail(Reason::Kind::System, "receive", ENOMEM);
         return false;
     }
-    const ssize_t result = ::recv(fd_, room.data, room.size, 0);
+    const ssize_t result = receive_bytes(fd_, room.data, room.size);
     if (result <= 0) {
         end_of_receiving(result);
         return false;

@@ -2,16 +2,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <new>
-#include <sys/socket.h>
 #include <utility>
 
 #include "transport/outbound.h"
 #include "transport/channel.h"
 #include "transport/reactor.h"
-
-#ifndef MSG_NOSIGNAL
-#define MSG_NOSIGNAL 0
-#endif
 
 namespace fastcql {
 
@@ -109,8 +104,7 @@ void Channel::pump(Lock& lock, int batches, RuntimeLock runtime) {
         if (fresh && reactor_->foreign()) return;
         if (lease_ != lease) return lock.lock();
         const ssize_t sent =
-            failed || wire_.empty() ? 0
-                                    : ::send(fd, wire_.data() + wire_sent_, wire_.size() - wire_sent_, MSG_NOSIGNAL);
+            failed || wire_.empty() ? 0 : send_bytes(fd, wire_.data() + wire_sent_, wire_.size() - wire_sent_);
         const int error = errno;
         lock.lock();
         if (failed) {

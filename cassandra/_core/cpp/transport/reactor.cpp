@@ -1,10 +1,8 @@
 // Reactor: creation, its thread, commands from other threads, stopping, and one turn of the loop. See reactor.h.
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <unistd.h>
 #include <utility>
 
 #include "transport/reactor.h"
@@ -46,25 +44,18 @@ Ref<Reactor> Reactor::create(const Runtime& runtime, const char* backend, const 
 }
 
 Reactor::~Reactor() {
-    if (started_ && !joined_) pthread_detach(thread_);
+    if (started_ && !joined_) system::detach_thread(thread_);
 }
 
 bool Reactor::start() {
     if (!wake_.open() || !poller_->add(wake_.fd(), kReadable, nullptr)) return false;
-    // Signals are for the runtime's threads: a handler must interrupt their waits, not this thread's.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     retain();  // the thread's
     counters.reactors.fetch_add(1, std::memory_order_relaxed);
-    const int error = pthread_create(
-        &thread_, nullptr,
-        [](void* self) -> void* {
-            static_cast<Reactor*>(self)->main();
-            return nullptr;
-        },
-        this);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    const auto run = [](void* self) -> void* {
+        static_cast<Reactor*>(self)->main();
+        return nullptr;
+    };
+    const int error = system::start_thread(&thread_, run, this);
     if (error != 0) {
         counters.reactors.fetch_sub(1, std::memory_order_relaxed);
         release();
@@ -76,9 +67,7 @@ bool Reactor::start() {
 }
 
 void Reactor::main() {
-#ifdef __linux__
-    pthread_setname_np(pthread_self(), name_.substr(0, 15).c_str());
-#endif
+    system::name_thread(name_.c_str());
     for (;;) {
         run_turn();
         if (foreign()) return;  // a callback has forked, and returned in the child
@@ -135,7 +124,7 @@ bool Reactor::open(const Ref<Channel>& channel, const ConnectSpec& spec) {
     Command command{Command::Kind::Open, channel, nullptr, nullptr, start_connect(spec)};
     const int fd = command.step.fd;
     if (post(std::move(command))) return true;
-    if (fd >= 0) ::close(fd);
+    if (fd >= 0) close_socket(fd);
     return false;
 }
 
@@ -202,7 +191,7 @@ bool Reactor::stop(Nanos timeout) noexcept {
     }
     std::lock_guard<std::mutex> guard(join_mutex_);
     if (!joined_) {
-        pthread_join(thread_, nullptr);
+        system::join_thread(thread_);
         joined_ = true;
     }
     return true;

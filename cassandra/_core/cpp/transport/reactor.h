@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <pthread.h>
 #include <string>
 #include <vector>
 
+#include "base/system.h"
 #include "transport/channel.h"
 #include "transport/counters.h"
 #include "transport/inbound.h"

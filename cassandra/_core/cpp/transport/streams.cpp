@@ -12,17 +12,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <new>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <utility>
 
 #include "transport/channel.h"
 #include "transport/reactor.h"
-
-#ifdef __linux__
-#include <linux/sockios.h>
-#endif
-
 
 namespace fastcql {
 
@@ -64,19 +57,14 @@ Nanos Channel::quiet_at(Nanos now) {
 // at all. A peer that takes an upload is not silent either.
 bool Channel::is_quiet() {
     if (!stash_.empty()) return false;
-    uint8_t byte;
-    const ssize_t found = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (found >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) return false;
+    if (has_input(fd_)) return false;
     const uint64_t taken = uploaded();
     return taken == 0 || std::exchange(taken_, taken) == taken;
 }
 
 uint64_t Channel::uploaded() noexcept {
-    int queued = 0;
-#ifdef SIOCOUTQ
     Lock lock(mutex_);
-    if (fd_ < 0 || ::ioctl(fd_, SIOCOUTQ, &queued) != 0) return 0;
-#endif
+    const int queued = fd_ < 0 ? 0 : unsent_bytes(fd_);
     if (queued < kUpload) return 0;
     return bytes_sent() - static_cast<uint64_t>(queued);
 }

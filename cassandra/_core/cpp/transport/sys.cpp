@@ -10,15 +10,21 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/un.h>
+#include <thread>
 #include <unistd.h>
 #include <unordered_map>
 
+#include "base/system.h"
 #include "transport/sys.h"
 
 #ifdef __linux__
+#include <linux/sockios.h>
 #include <sys/epoll.h>
+#endif
+#ifdef FASTCQL_KQUEUE
+#include <sys/event.h>
 #endif
 
 namespace fastcql {
@@ -31,6 +37,13 @@ int wait_milliseconds(Nanos deadline) {
 }
 
 namespace {
+
+timespec timespec_of(Nanos time) {
+    timespec result;
+    result.tv_sec = static_cast<time_t>(time / kSecond);
+    result.tv_nsec = static_cast<long>(time % kSecond);
+    return result;
+}
 
 #ifdef __linux__
 
@@ -75,6 +88,73 @@ private:
     }
 
     const int fd_;
+};
+
+#endif
+
+#ifdef FASTCQL_KQUEUE
+
+// Reading and writing are two filters of a descriptor, and two events. A queue belongs to one process: a child of a
+// fork does not have the descriptor, and its number may be another's there.
+class KqueuePoller final : public Poller {
+public:
+    KqueuePoller() : fd_(kqueue()), generation_(fork_generation()) {
+        if (fd_ >= 0) fcntl(fd_, F_SETFD, FD_CLOEXEC);
+    }
+    ~KqueuePoller() override {
+        if (fd_ >= 0 && generation_ == fork_generation()) ::close(fd_);
+    }
+    bool valid() const { return fd_ >= 0; }
+    const char* name() const override { return "kqueue"; }
+
+    bool add(int fd, uint32_t interest, void* data) override { return change(fd, interest, data); }
+    void modify(int fd, uint32_t interest, void* data) override { change(fd, interest, data); }
+    void remove(int fd) override { change(fd, 0, nullptr); }
+
+    bool wait(Nanos deadline, std::vector<ReadyEvent>& events) override {
+        constexpr Nanos kLongest = 1000 * 1000 * kSecond;  // systems refuse long waits as invalid
+        events.clear();
+        timespec span;
+        timespec* limit = nullptr;
+        if (deadline != kNever) {
+            span = timespec_of(std::clamp(deadline - monotonic_now(), Nanos{0}, kLongest));
+            limit = &span;
+        }
+        struct kevent ready[kBatch];
+        const int count = kevent(fd_, nullptr, 0, ready, static_cast<int>(kBatch), limit);
+        for (int i = 0; i < count; ++i) {
+            // The end of the input alone is not a broken connection: the peer may still read.
+            const bool reading = ready[i].filter == EVFILT_READ;
+            const bool broken = (ready[i].flags & EV_EOF) != 0 && (!reading || ready[i].fflags != 0);
+            const uint32_t flags = (reading ? kReadable : kWritable) | (broken ? kBroken : 0U);
+            events.push_back({ready[i].udata, flags});
+        }
+        return count >= 0;
+    }
+
+private:
+    // Adds the filters of *interest*, removes the others. Each change has its own result; removing a filter that is not
+    // there fails without effect.
+    bool change(int fd, uint32_t interest, void* data) {
+        constexpr uint32_t kBits[2] = {kReadable, kWritable};
+        struct kevent changes[2];
+        for (int i = 0; i < 2; ++i) {
+            const int action = interest & kBits[i] ? EV_ADD : EV_DELETE;
+            EV_SET(&changes[i], static_cast<uintptr_t>(fd), kBits[i] == kReadable ? EVFILT_READ : EVFILT_WRITE,
+                   action | EV_RECEIPT, 0, 0, data);
+        }
+        const timespec at_once{};
+        if (kevent(fd_, changes, 2, changes, 2, &at_once) < 0) return false;
+        for (int i = 0; i < 2; ++i) {
+            if (!(interest & kBits[i]) || changes[i].data == 0) continue;
+            errno = static_cast<int>(changes[i].data);
+            return false;
+        }
+        return true;
+    }
+
+    const int fd_;
+    const uint32_t generation_;
 };
 
 #endif
@@ -145,6 +225,13 @@ std::unique_ptr<Poller> make_poller(const char* backend) {
         return poller;
     }
 #endif
+#ifdef FASTCQL_KQUEUE
+    if (any || std::strcmp(backend, "kqueue") == 0) {
+        auto poller = std::make_unique<KqueuePoller>();
+        if (!poller->valid()) return nullptr;
+        return poller;
+    }
+#endif
     if (any || std::strcmp(backend, "poll") == 0) return std::make_unique<PollPoller>();
     errno = EINVAL;
     return nullptr;
@@ -154,19 +241,25 @@ std::unique_ptr<Poller> make_poller(const char* backend) {
 
 namespace {
 
+#if !defined(__linux__) || defined(FASTCQL_PORTABLE)
+void set_flags(int fd) {
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+#endif
+
 int new_socket(int family) {
-#ifdef SOCK_NONBLOCK
-    return ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+#if defined(SOCK_NONBLOCK) && !defined(FASTCQL_PORTABLE)
+    const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 #else
     const int fd = ::socket(family, SOCK_STREAM, 0);
-    if (fd >= 0) {
-        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-        fcntl(fd, F_SETFD, FD_CLOEXEC);
-        const int on = 1;
-        setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
-    }
-    return fd;
+    if (fd >= 0) set_flags(fd);
 #endif
+#ifdef SO_NOSIGPIPE
+    const int on = 1;
+    if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+#endif
+    return fd;
 }
 
 }  // namespace
@@ -259,31 +352,46 @@ int finish_connect(int fd) {
     return 0;
 }
 
+bool has_input(int fd) noexcept {
+    uint8_t byte;
+    return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+int unsent_bytes([[maybe_unused]] int fd) noexcept {
+    int queued = 0;
+#if defined(SIOCOUTQ)
+    if (::ioctl(fd, SIOCOUTQ, &queued) != 0) return 0;
+#elif defined(FIONWRITE)
+    if (::ioctl(fd, FIONWRITE, &queued) != 0) return 0;
+#elif defined(SO_NWRITE)
+    socklen_t size = sizeof queued;
+    if (getsockopt(fd, SOL_SOCKET, SO_NWRITE, &queued, &size) != 0) return 0;
+#endif
+    return queued;
+}
+
+bool socket_address(int fd, bool peer, SocketAddress* address) noexcept {
+    address->length = sizeof address->storage;
+    auto* storage = reinterpret_cast<sockaddr*>(&address->storage);
+    return (peer ? getpeername(fd, storage, &address->length) : getsockname(fd, storage, &address->length)) == 0;
+}
+
+void end_output(int fd) noexcept { ::shutdown(fd, SHUT_WR); }
+void end_connection(int fd) noexcept { ::shutdown(fd, SHUT_RDWR); }
+void close_socket(int fd) noexcept { ::close(fd); }
+
 }  // namespace fastcql
 
 // ---- parking of threads, wake-up descriptors, forks
 
-#if defined(__linux__) && !defined(FASTCQL_NO_FUTEX)
+#if defined(__linux__) && !defined(FASTCQL_PORTABLE)
 #define FASTCQL_FUTEX 1
 #include <linux/futex.h>
-#include <sys/syscall.h>
-#endif
-#ifdef __linux__
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #endif
 
 namespace fastcql {
-
-namespace {
-
-timespec timespec_of(Nanos time) {
-    timespec result;
-    result.tv_sec = static_cast<time_t>(time / kSecond);
-    result.tv_nsec = static_cast<long>(time % kSecond);
-    return result;
-}
-
-}  // namespace
 
 #ifdef FASTCQL_FUTEX
 
@@ -321,7 +429,9 @@ struct Lot {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t condition;
 
-    Lot() {
+    Lot() { make_condition(); }
+
+    void make_condition() {
         pthread_condattr_t attributes;
         pthread_condattr_init(&attributes);
 #ifndef __APPLE__  // it has a relative wait instead
@@ -347,9 +457,23 @@ Lot lots[64];
 
 Lot& lot_of(const void* word) { return lots[(reinterpret_cast<uintptr_t>(word) >> 4) % 64]; }
 
+// No thread is in a lot while the process forks; in the child nothing sleeps there any more.
+void lock_lots() {
+    for (Lot& lot : lots) pthread_mutex_lock(&lot.mutex);
+}
+void unlock_lots() {
+    for (Lot& lot : lots) pthread_mutex_unlock(&lot.mutex);
+}
+void renew_lots() {
+    unlock_lots();
+    for (Lot& lot : lots) lot.make_condition();
+}
+const bool lots_hook = (system::at_fork(lock_lots, unlock_lots, renew_lots), true);
+
 }  // namespace
 
 Parked park(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout) {
+    static_cast<void>(lots_hook);
     Lot& lot = lot_of(&word);
     const bool sliced = timeout > kSlice;
     const Nanos nap = sliced ? kSlice : (timeout < 0 ? 0 : timeout);
@@ -383,22 +507,19 @@ void SmallLock::lock_slow() {
             word_.compare_exchange_weak(free, 1, std::memory_order_acquire)) {
             return;
         }
-        sched_yield();
+        std::this_thread::yield();
     }
     while (word_.exchange(2, std::memory_order_acquire) != 0) park(word_, 2, kNever);
 }
 
 bool WakeDescriptor::open() {
-#ifdef __linux__
+#ifdef FASTCQL_FUTEX
     read_fd_ = write_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     return read_fd_ >= 0;
 #else
     int fds[2];
     if (pipe(fds) != 0) return false;
-    for (int fd : fds) {
-        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-        fcntl(fd, F_SETFD, FD_CLOEXEC);
-    }
+    for (const int fd : fds) set_flags(fd);
     read_fd_ = fds[0];
     write_fd_ = fds[1];
     return true;
@@ -431,8 +552,8 @@ void WakeDescriptor::drain() {
 namespace {
 
 std::atomic<uint32_t> generation{0};
-const int fork_hook =
-    pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+const bool fork_hook =
+    (system::at_fork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); }), true);
 
 }  // namespace
 

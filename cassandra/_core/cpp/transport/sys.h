@@ -7,9 +7,16 @@
 #include <memory>
 #include <string>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
 #include <vector>
 
 #include "transport/segments.h"
+
+// FASTCQL_PORTABLE: the calls of all POSIX systems in place of Linux's own. FASTCQL_KQUEUE: there is a kqueue.
+#if defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || defined(__DragonFly__)
+#define FASTCQL_KQUEUE 1
+#endif
 
 namespace fastcql {
 
@@ -54,7 +61,9 @@ private:
     std::atomic<uint32_t> word_{0};  // 0 free, 1 held, 2 held and a thread may sleep
 };
 
-// A descriptor that makes a poller return: eventfd if available, else a pipe. Many signals are one wake-up.
+// A descriptor that makes a poller return: eventfd on Linux, else a pipe. Many signals are one wake-up. A kqueue could
+// be woken without a descriptor (EVFILT_USER), but a CompletionQueue needs one for event loops anyway, and not every
+// system has that filter.
 class WakeDescriptor {
 public:
     WakeDescriptor() = default;
@@ -76,10 +85,11 @@ private:
 // Changes in every forked child, so that objects can detect that their thread stayed in the parent.
 uint32_t fork_generation() noexcept;
 
-// ---- readiness of descriptors: epoll on Linux, poll(2) everywhere
+// ---- readiness of descriptors: epoll on Linux, kqueue on macOS and the BSDs, poll(2) everywhere
 
 enum Readiness : uint32_t { kReadable = 1, kWritable = 2, kBroken = 4 };
 
+// A descriptor may have two events in one wait, one for each interest.
 struct ReadyEvent {
     void* data;
     uint32_t ready;
@@ -101,7 +111,17 @@ public:
     virtual bool wait(Nanos deadline, std::vector<ReadyEvent>& events) = 0;
 };
 
-// *backend* is "epoll", "poll" or "auto"; null if the system does not support it (errno: EINVAL) or refuses.
+// The pollers of this system, the default first.
+inline constexpr const char* kPollers[] = {
+#ifdef __linux__
+    "epoll",
+#endif
+#ifdef FASTCQL_KQUEUE
+    "kqueue",
+#endif
+    "poll"};
+
+// *backend* is one of them or "auto"; null if it is not (errno: EINVAL), or if the system refuses.
 std::unique_ptr<Poller> make_poller(const char* backend);
 
 // Milliseconds to wait from now until *deadline*, rounded up so that a timer is never early; -1: for ever.
@@ -147,5 +167,35 @@ struct ConnectStep {
 ConnectStep start_connect(const ConnectSpec& spec);
 // After the socket became writable: 0 or errno.
 int finish_connect(int fd);
+
+// ---- bytes of sockets: counts, or -1 and errno
+
+#ifdef MSG_NOSIGNAL
+constexpr int kSendFlags = MSG_NOSIGNAL;
+#else
+constexpr int kSendFlags = 0;  // the sockets have SO_NOSIGPIPE
+#endif
+
+inline ssize_t send_bytes(int fd, const uint8_t* data, size_t size) noexcept {
+    return ::send(fd, data, size, kSendFlags);
+}
+
+inline ssize_t receive_bytes(int fd, uint8_t* data, size_t size) noexcept { return ::recv(fd, data, size, 0); }
+
+// Fills *first*, then *second*.
+inline ssize_t receive_bytes(int fd, uint8_t* first, size_t first_size, uint8_t* second, size_t second_size) noexcept {
+    const iovec parts[2] = {{first, first_size}, {second, second_size}};
+    return ::readv(fd, parts, 2);
+}
+
+// False if a read would return nothing now: no byte, no end and no error.
+bool has_input(int fd) noexcept;
+// Bytes that the peer's system has yet to take; 0 if unknown.
+int unsent_bytes(int fd) noexcept;
+bool socket_address(int fd, bool peer, SocketAddress* address) noexcept;
+void end_output(int fd) noexcept;
+// Ends the connection, also for forked children with a copy of the descriptor.
+void end_connection(int fd) noexcept;
+void close_socket(int fd) noexcept;
 
 }  // namespace fastcql
