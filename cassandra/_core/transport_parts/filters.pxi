@@ -9,6 +9,16 @@
 cdef extern from "Python.h" nogil:
     unsigned long PyThread_get_thread_ident()
 
+cdef extern from *:
+    """
+    #ifdef Py_GIL_DISABLED
+    #define FASTCQL_FREE_THREADED 1
+    #else
+    #define FASTCQL_FREE_THREADED 0
+    #endif
+    """
+    const bint FREE_THREADED "FASTCQL_FREE_THREADED"
+
 cdef unsigned long main_thread = _real_threading.main_thread().ident  # not a greenlet's
 cdef list interruptions = []
 
@@ -134,8 +144,9 @@ cdef cbool filter_established(void* target) noexcept:
 
 
 cdef cbool filter_lends(void* target) noexcept:
+    # Without the GIL another thread could use the records while a handler runs.
     records = <object> target
-    return isinstance(records, TlsRecords) and (<TlsRecords> records).direct
+    return not FREE_THREADED and isinstance(records, TlsRecords) and (<TlsRecords> records).direct
 
 
 cdef Reason* filter_settle(void* target, Buffer& plain, Buffer& wire) noexcept:
