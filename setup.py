@@ -20,6 +20,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -37,6 +38,7 @@ SANITIZE = os.environ.get("FASTCQL_SANITIZE", "")
 COVERAGE = os.environ.get("FASTCQL_COVERAGE") == "1"
 DIRECTIVES = {
     "auto_pickle": "False",
+    "freethreading_compatible": "True",  # docs/architecture.rst, "Without the GIL"
     "language_level": "3",
     "boundscheck": "False",
     "wraparound": "False",
@@ -69,6 +71,8 @@ if COVERAGE:
     link_args += ["--coverage"]
 if sys.platform.startswith("linux"):
     link_args += ["-pthread"]
+if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    macros += [("FASTCQL_FREE_THREADED", "1")]
 
 
 def cython_sources(name: str) -> list[Path]:
@@ -126,7 +130,7 @@ class Build(build_ext):
     def build_extensions(self) -> None:
         self.check_extensions_list(self.extensions)
         stale = [one for one in self.extensions if self._is_stale(one)]
-        flags = repr((compile_args, GENERATED_ARGS, macros, sys.version_info[:2])).encode()
+        flags = repr((compile_args, GENERATED_ARGS, macros, sysconfig.get_config_var("SOABI"))).encode()
         folder = Path(self.build_temp) / hashlib.sha256(flags).hexdigest()[:8]
         jobs = [(source, one) for one in stale for source in one.sources]
         jobs.sort(key=lambda job: job[0] != job[1].sources[0])  # what Cython makes is the longest

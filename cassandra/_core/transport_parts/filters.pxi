@@ -9,15 +9,8 @@
 cdef extern from "Python.h" nogil:
     unsigned long PyThread_get_thread_ident()
 
-cdef extern from *:
-    """
-    #ifdef Py_GIL_DISABLED
-    #define FASTCQL_FREE_THREADED 1
-    #else
-    #define FASTCQL_FREE_THREADED 0
-    #endif
-    """
-    const bint FREE_THREADED "FASTCQL_FREE_THREADED"
+cdef extern from "base/threads.h" namespace "fastcql" nogil:
+    const bint FREE_THREADED "kFreeThreaded"
 
 cdef unsigned long main_thread = _real_threading.main_thread().ident  # not a greenlet's
 cdef list interruptions = []

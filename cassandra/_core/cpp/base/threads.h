@@ -1,0 +1,25 @@
+// Without the GIL, threads run this code at the same time. With it each call is atomic, and nothing here costs anything.
+#pragma once
+
+#include <mutex>
+#include <type_traits>
+
+#ifndef FASTCQL_FREE_THREADED
+#define FASTCQL_FREE_THREADED 0
+#endif
+
+namespace fastcql {
+
+constexpr bool kFreeThreaded = FASTCQL_FREE_THREADED;
+
+struct NoMutex {
+    void lock() noexcept {}
+    void unlock() noexcept {}
+};
+
+// A mutex for state that the GIL protects otherwise. It is held for short steps: a thread that waits for it is attached
+// to the interpreter, which it would keep from stopping all threads. So no call into Python is made with it.
+using GilMutex = std::conditional_t<kFreeThreaded, std::mutex, NoMutex>;
+using GilLock = std::lock_guard<GilMutex>;
+
+}  // namespace fastcql
