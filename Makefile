@@ -1,12 +1,14 @@
 # Everything a developer or CI runs. `make demo` and `make test` need nothing but make and a Python 3.10 or newer:
 # they install what is missing (as root on Debian and Ubuntu) or say what to install.
 
-PYENV_ROOT ?= $(HOME)/.pyenv
-find-python = $(firstword $(wildcard $(PYENV_ROOT)/versions/$(1).*/bin/python) $(shell command -v python$(1)))
+find-python = $(shell .ci/pythons --installed $(1))
 
 PYTHON ?= $(or $(call find-python,3.11),python3)
-OTHER_VERSIONS := 3.10 3.12 3.13 3.14 3.15
-OTHERS := $(foreach version,$(OTHER_VERSIONS),$(if $(call find-python,$(version)),$(version)))
+OTHER_VERSIONS := 3.10 3.12 3.13 3.13t
+# Not every machine can have these: `make test-versions` names those on which nothing ran.
+NEWEST_VERSIONS := 3.14 3.14t 3.15 3.15t
+VERSIONS := $(OTHER_VERSIONS) $(NEWEST_VERSIONS)
+OTHERS = $(foreach version,$(filter-out %t,$(VERSIONS)),$(if $(call find-python,$(version)),$(version)))
 # a failure on a version between these is rare: `make test-versions` finds it
 ENDS := $(sort $(firstword $(OTHERS)) $(lastword $(OTHERS)))
 
@@ -35,7 +37,7 @@ begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 .PHONY: build demo demo-scylla test test-all lint test-native test-native-sanitized test-unit test-unit-long \
 	test-versions test-integration test-integration-long test-ecosystem test-distributed docs bench drill \
 	soak soak-load soak-signals soak-fuzz fuzz sanitize clean help \
-	build-tools server-tools fresh-results $(addprefix unit-,$(OTHER_VERSIONS))
+	build-tools server-tools fresh-results $(addprefix unit-,$(VERSIONS)) $(addprefix try-,$(NEWEST_VERSIONS))
 
 build: .venv/ready  ## the driver, in place, for .venv
 	$(call begin,build)
@@ -57,10 +59,11 @@ test-all: RESULTS := build/results/all
 test-all: fresh-results build test-native-sanitized test-unit-long sanitize $(addprefix unit-,$(ENDS)) test-integration-long fuzz  ## what make test leaves out: long tests, sanitizers, other Pythons, several servers
 	@$(PY) -m tests.summary $(RESULTS)
 
-lint: build  ## style, types and security rules
+lint: build  ## style, types, security rules, and the workflows of CI
 	$(call begin,lint)
 	.venv/bin/ruff check .
 	.venv/bin/mypy
+	.venv/bin/zizmor --offline --quiet .github
 	$(PY) $(call pytest,lint) -q tests/test_security_lint.py
 
 test-unit: build  ## what needs no server, on the main Python
@@ -104,9 +107,16 @@ test-distributed: build .venv-distributed/ready server-tools  ## scans on a Dask
 	$(PY) -m tests.servers resolve
 	nice .venv-distributed/bin/python $(call pytest,distributed) tests/distributed
 
-test-versions: $(addprefix unit-,$(OTHERS))  ## unit tests on all other Pythons that are here, not the oldest and the newest only
+test-versions: $(addprefix unit-,$(OTHER_VERSIONS)) $(addprefix try-,$(NEWEST_VERSIONS))  ## unit tests on all other Pythons; builds those that are not installed
 
-$(addprefix unit-,$(OTHER_VERSIONS)): unit-%: .venv-%/ready
+$(addprefix try-,$(NEWEST_VERSIONS)): try-%:
+	@.ci/pythons $* >/dev/null; case $$? in \
+	0) $(MAKE) --no-print-directory unit-$* ;; \
+	3) echo "NOT RUN: unit tests on Python $*" >&2 ;; \
+	*) exit 1 ;; \
+	esac
+
+$(addprefix unit-,$(VERSIONS)): unit-%: .venv-%/ready
 	$(call begin,unit-$*)
 	.venv-$*/bin/python setup.py --quiet build_ext --inplace
 	.venv-$*/bin/python $(call pytest,unit-$*) $(call spread,4) -m "not server" tests/unit
@@ -166,9 +176,9 @@ server-tools:
 	$(call make-venv,$(PYTHON),.venv-distributed,distributed)
 
 .venv-%/ready: pyproject.toml | build-tools
-	$(call make-venv,$(call find-python,$*),.venv-$*,test)
+	$(call make-venv,python=$$(.ci/pythons $*) && $$python,.venv-$*,$(if $(filter %t,$*),test-free-threaded,test))
 
-# $(1): interpreter, $(2): folder, $(3): dependency group of pyproject.toml
+# $(1): command of the interpreter, $(2): folder, $(3): dependency group of pyproject.toml
 define make-venv
 $(call begin,$(2))
 $(1) -m venv $(2)

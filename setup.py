@@ -16,17 +16,23 @@ Switches, all environment variables:
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import Cython
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
+from setuptools.errors import PlatformError
 from setuptools.modified import newer_group
 
 CORE = Path("cassandra/_core")
@@ -47,6 +53,12 @@ DIRECTIVES = {
     "embedsignature": "True",
     "embedsignature.format": "clinic",  # inspect.signature() works
 }
+NO_COMPILER = (
+    "the C++ compiler {!r} is missing, and pip builds fastcql from source where it finds no wheel for the Python and "
+    "the system (there are wheels of CPython 3.10 to 3.15 for Linux on x86-64 and aarch64, with glibc 2.28 or musl 1.2 "
+    "or newer, which a current pip finds): install g++ and python3-dev (Debian, Ubuntu, Alpine), gcc-c++ and "
+    "python3-devel (Fedora), or the Xcode command line tools (macOS)"
+)
 ONLY = [name for name in os.environ.get("FASTCQL_ONLY", "").split(",") if name]
 
 # For what Cython writes: calls and branches, of which -O3 makes 12 % more code and no more than 1 % less work, see
@@ -130,6 +142,9 @@ class Build(build_ext):
     def build_extensions(self) -> None:
         self.check_extensions_list(self.extensions)
         stale = [one for one in self.extensions if self._is_stale(one)]
+        compiler = self.compiler.compiler_so_cxx[0]
+        if stale and not shutil.which(compiler):
+            raise PlatformError(NO_COMPILER.format(compiler))
         flags = repr((compile_args, GENERATED_ARGS, macros, sysconfig.get_config_var("SOABI"))).encode()
         folder = Path(self.build_temp) / hashlib.sha256(flags).hexdigest()[:8]
         jobs = [(source, one) for one in stale for source in one.sources]
@@ -180,8 +195,37 @@ class Build(build_ext):
         return [path for path in super().get_source_files() if not path.startswith(str(GENERATED))]
 
 
+class Sdist(sdist):
+    """Writes an archive whose bytes depend on the content of the files and SOURCE_DATE_EPOCH only."""
+
+    def make_archive(
+        self,
+        base_name: str,
+        format: str,
+        root_dir: str | None = None,
+        base_dir: str | None = None,
+        owner: str | None = None,
+        group: str | None = None,
+    ) -> str:
+        epoch = int(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
+
+        def uniform(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+            entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = epoch, 0, 0, "", ""
+            entry.mode = 0o755 if entry.mode & 0o100 else 0o644
+            return entry
+
+        made = f"{base_name}.tar.gz"
+        with (
+            Path(made).open("wb") as file,
+            gzip.GzipFile("", "wb", fileobj=file, mtime=epoch) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+        ):
+            archive.add(base_dir, filter=uniform)  # in the order of names
+        return made
+
+
 if __name__ == "__main__":
     setup(
         ext_modules=[extension(name) for name in NAMES if not ONLY or name in ONLY],
-        cmdclass={"build_ext": Build},
+        cmdclass={"build_ext": Build, "sdist": Sdist},
     )

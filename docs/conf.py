@@ -14,7 +14,7 @@ sys.path.insert(0, str(_ROOT))
 project = "fastcql"
 author = "the fastcql developers"
 project_copyright = "the fastcql developers"
-release = re.findall(r'RELEASE = "(.+?)"', _VERSION.read_text())[0]
+release = re.findall(r'__version__ = "(.+?)"', _VERSION.read_text())[0]
 version = release
 
 extensions = ["sphinx.ext.autodoc"]

@@ -2,6 +2,5 @@
 
 import re
 
-RELEASE = "4.0.0a1"
-__version_info__ = tuple(int(part) for part in re.findall(r"\d+", RELEASE)[:3])
-__version__ = ".".join(map(str, __version_info__))  # numbers only: programs compare its parts
+__version__ = "4.0.0a1"  # the release, as the package index has it
+__version_info__ = tuple(int(part) for part in re.findall(r"\d+", __version__)[:3])  # for programs that compare

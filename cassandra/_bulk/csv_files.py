@@ -236,7 +236,7 @@ class CsvFile:
         try:
             text.decode("utf8")
         except UnicodeDecodeError as error:
-            shown = raw_text(text[max(error.start - 40, 0) : error.start + 40], self._dialect.encoding)
+            shown = raw_text(_excerpt(text, error.start), self._dialect.encoding)
             return f"it is not {self._dialect.encoding}: {shown!a}"
         count = self._scanner.count(text)
         if count == len(self.names):
@@ -292,6 +292,21 @@ def _is_empty(text: bytes) -> bool:
 def _rows(text: bytes, records: Iterable[Record]) -> list[Record]:
     """Return *records* without empty lines."""
     return [record for record in records if not _is_empty(text[record.begin : record.end])]
+
+
+def _excerpt(text: bytes, at: int, size: int = 40) -> bytes:
+    """Return about *size* bytes before and after *at*, without parts of characters."""
+    begin, end = max(at - size, 0), min(at + size, len(text))
+    while begin < at and _continues(text, begin):
+        begin += 1
+    while end < len(text) and end < at + size + 3 and _continues(text, end):
+        end += 1
+    return text[begin:end]
+
+
+def _continues(text: bytes, at: int) -> bool:
+    """True if the byte at *at* is not the first one of a character (in UTF-8)."""
+    return text[at] & 0xC0 == 0x80
 
 
 def _is_utf8(text: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""``python -m cassandra.bulk``: arguments to commands, errors to exit codes (L6)."""
+"""``python -m cassandra.bulk`` and ``fastcql-bulk``: arguments to commands, errors to exit codes (L6)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from cassandra._base.errors import DriverException, NoHostAvailable
 from cassandra._base.objects import public
@@ -15,6 +16,7 @@ from .connecting import Context, CqlshFiles
 from .console import BROKEN, INTERRUPTED, USAGE, Interrupts, UsageError, fail
 from .writer import OFTEN
 
+MODULE = "python -m cassandra.bulk"
 DESCRIPTION = """Unload tables to files, load files, copy tables between clusters, and show differences."""
 ENDS = """exit codes: 0 all done; 1 rows differ, have failed or could not be read; 2 invalid usage;
 3 the command failed; 130 interrupted (Ctrl-C, SIGTERM). --resume continues an interrupted command."""
@@ -33,7 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     .. versionadded:: 4.0
     """
-    parser = make_parser()
+    return _main(arguments, make_parser())
+
+
+def _main(arguments: Sequence[str] | None, parser: argparse.ArgumentParser) -> int:
     try:
         given = parser.parse_args(arguments)
     except SystemExit as end:
@@ -49,9 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def program() -> int:
-    """Run :func:`main` as the entry point of a process."""
+    """Run :func:`main` as the entry point of a process: of the module, or of the installed ``fastcql-bulk``."""
     sys.meta_path.insert(0, _NoPandas)
-    return main()
+    started = Path(sys.argv[0])
+    return _main(None, make_parser(MODULE if started.suffix == ".py" else started.name))
 
 
 class _NoPandas:
@@ -61,7 +67,7 @@ class _NoPandas:
     @classmethod
     def find_spec(cls, name: str, *_: object) -> None:
         if name == "pandas":
-            raise ModuleNotFoundError("python -m cassandra.bulk does not use pandas", name=name)
+            raise ModuleNotFoundError("cassandra.bulk does not use pandas", name=name)
 
 
 def _say(program: str, what: object, code: int) -> int:
@@ -99,10 +105,8 @@ def _command(name: str) -> Command:
     return diff
 
 
-def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        "python -m cassandra.bulk", description=DESCRIPTION, epilog=ENDS, allow_abbrev=False
-    )
+def make_parser(name: str = MODULE) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(name, description=DESCRIPTION, epilog=ENDS, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def add(name: str, text: str) -> argparse.ArgumentParser:

@@ -31,7 +31,7 @@ from cassandra._base.logs import printable
 from cassandra._base.names import escape_name
 from cassandra._base.objects import public
 from cassandra._base.server_errors import BadCredentials, ErrorMessage, ProtocolException
-from cassandra._base.version import RELEASE
+from cassandra._base.version import __version__
 from cassandra._wire.messages.requests import (
     AuthChallengeMessage,
     AuthenticateMessage,
@@ -52,7 +52,7 @@ from .options import DEFAULT_CQL_VERSION, ConnectionOptions
 from .trust import MAX_CHALLENGES
 
 DRIVER_NAME = "fastcql"
-DRIVER_VERSION = RELEASE
+DRIVER_VERSION = __version__
 
 Steps = Generator[Any, Any, "Negotiated"]
 

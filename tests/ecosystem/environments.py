@@ -31,14 +31,10 @@ class CommandFailed(Exception):
 
 
 def interpreter(version: str) -> Path:
-    """The Python of *version*, such as 3.12, found where the Makefile finds it; ours for ``""``."""
+    """The Python of *version*, such as 3.12, as the Makefile uses it; ours for ``""``."""
     if not version:
         return Path(sys.executable)
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    found: list[Path | str | None] = [*pyenv.glob(f"versions/{version}.*/bin/python"), shutil.which(f"python{version}")]
-    if not found[0]:
-        raise CommandFailed(f"There is no Python {version} here, which a package needs; install it with pyenv")
-    return Path(found[0])
+    return Path(run([ROOT / ".ci/pythons", version], timeout=INSTALL_TIMEOUT).strip())
 
 
 def wheel(version: str = "") -> Path:

@@ -588,6 +588,7 @@ def with_metrics(scene: Scene) -> Parts:
 def replaced_connections(scene: Scene) -> Parts:
     """Connections are lost, and opened again, while requests are made."""
     scene.loses_connections = True
+    lost = [connection for pool in scene.session.get_pools() for connection in pool.get_connections()]
     scene.server.disconnect()
 
     def run() -> None:
@@ -602,6 +603,8 @@ def replaced_connections(scene: Scene) -> Parts:
                 time.sleep(0.005)
 
     def check(ended: bool) -> None:
+        # Until the I/O thread has read their ends, requests are sent on lost connections, and fail with them.
+        eventually(lambda: all(connection.is_closed for connection in lost), "a lost connection is used")
         eventually(lambda: all(state["open_count"] for state in scene.session.get_pool_state().values()), "no pool")
 
     return run, check

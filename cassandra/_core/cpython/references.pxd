@@ -2,6 +2,10 @@
 
 from cpython.object cimport PyObject
 
+cdef extern from "base/epochs.h" namespace "fastcql" nogil:
+    cdef cppclass EpochReader "fastcql::Epochs::Reader":
+        EpochReader()
+
 cdef extern from "cpython/references.h" namespace "fastcql":
     object load_reference(PyObject** field)
     void store_reference(PyObject** field, object value)

@@ -6,6 +6,7 @@ import datetime as dt
 import logging
 from itertools import pairwise
 
+import packaging.version
 import pytest
 
 from cassandra import __version__, __version_info__
@@ -51,7 +52,10 @@ def test_odd_versions(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_version_of_the_driver() -> None:
-    assert tuple(int(part) for part in __version__.split(".")) == __version_info__ and len(__version_info__) == 3
+    """The version is that of the package index; its parts are three numbers, which programs compare."""
+    parsed = packaging.version.parse(__version__)
+    assert str(parsed) == __version__
+    assert __version_info__ == parsed.release and len(__version_info__) == 3
 
 
 def test_timeouts_in_queries() -> None:

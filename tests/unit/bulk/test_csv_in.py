@@ -138,6 +138,16 @@ def test_bytes_that_an_encoding_does_not_have(path: Path, encoding: str) -> None
     assert written.read_bytes().removeprefix(b"\xff\xfe") == bad + comma + end
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-32-le"])
+@pytest.mark.parametrize("before", range(20, 24))
+def test_an_excerpt_of_a_row_has_whole_characters(path: Path, encoding: str, before: int) -> None:
+    bad = {"utf-16-le": b"\x00\xdc", "utf-32-le": b"\x00\xdc\x00\x00"}[encoding]
+    text = "é" * 40, "x" * before + "漢" * 30
+    found = read(path, bad.join(one.encode(encoding) for one in (*text, ",y\n")), dialect=Dialect(encoding=encoding))
+    assert found.values == {}
+    assert found.wrong[0].startswith(f"it is not {encoding}: '\\xe9")
+
+
 @pytest.mark.usefixtures("block")
 def test_null_with_the_escape(path: Path) -> None:
     data = b'1,\\N\n2,\\\\N\n3,"\\\\N"\n4,N\n5,"\\N"\n\\N,\\N\n"a\n\\N","b,\\N,"\n'

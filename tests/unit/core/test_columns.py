@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-import duckdb
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -36,6 +34,8 @@ from cassandra._core.codec import (
 from cassandra._core.columns import ColumnBuilder, ColumnPlan, decode
 from cassandra._core.memory import MemoryPool
 from cassandra._core.transport import Frame
+from tests.packages import duckdb
+from tests.packages import polars as pl
 from tests.unit.core.codec_frames import (
     ASCII,
     BIGINT,

@@ -10,10 +10,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID as Uuid
 
-import duckdb
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -42,6 +40,8 @@ from cassandra._core.columns import (
     stream,
 )
 from cassandra._core.memory import MemoryPool
+from tests.packages import duckdb
+from tests.packages import polars as pl
 from tests.unit.core.codec_frames import (
     ASCII,
     BIGINT,

@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -31,6 +30,7 @@ from cassandra._core.columns import (
     uuid_place,
 )
 from cassandra._core.memory import MemoryPool
+from tests.packages import polars as pl
 from tests.unit.core.codec_frames import BIGINT, DECIMAL, DOUBLE, NO_METADATA, TEXT, encoded, rows_body
 from tests.unit.core.codec_frames import decode as decode_body
 from tests.unit.core.column_pages import COLUMNS, decoded, everything

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
 from cassandra._core.columns import Mask
+from tests.packages import polars as pl
 
 T, F, N = True, False, None
 VALUES = [T, F, N, T, N, F, T]

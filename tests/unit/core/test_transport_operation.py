@@ -16,7 +16,6 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-import cramjam
 import lz4.block
 import pytest
 
@@ -24,6 +23,7 @@ from cassandra._core.transport import CANCELLED, CLOSED, CompletionQueue, Failur
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection, ScriptedServer
 from tests.fakes.wire import Envelope
+from tests.packages import cramjam
 from tests.patience import ever_longer
 from tests.unit.core.transport_client import (
     TIMEOUT,

@@ -7,7 +7,6 @@ import random
 import struct
 import tracemalloc
 
-import cramjam
 import lz4.block
 import pytest
 
@@ -15,6 +14,7 @@ from cassandra._base.errors import ProtocolError
 from cassandra._net import compression
 from cassandra._net.compression import Compression, available, choose
 from cassandra.connection import locally_supported_compressions
+from tests.packages import cramjam
 
 SAMPLES = [b"", b"a", b"hello " * 100, bytes(100_000), random.Random(1).randbytes(50_000)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
+from tests.packages import require
 from tests.unit.session import forking
 
 GEVENT = """
@@ -71,6 +72,7 @@ PREAMBLES = {"gevent": GEVENT + COMMON, "eventlet": EVENTLET + COMMON}
 
 
 def start(library: str, servers: forking.Servers, script: str) -> subprocess.Popen[str]:
+    require(library)
     return forking.start(servers, script, PREAMBLES[library])
 
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
-import uvloop
 
 from cassandra._core.transport import debug_counters
 from cassandra.cluster import ResponseFuture, ResultSet
+from tests.packages import uvloop
 from tests.patience import PATIENCE, eventually
 from tests.unit.session.harness import Lab, error, rows
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import uvloop
 
+from tests.packages import uvloop
 from tests.unit.session.harness import Lab, rows
 
 QUERY = "SELECT n FROM tbl"

@@ -9,9 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-import duckdb
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -22,6 +20,8 @@ from cassandra.cluster import ResultSet
 from cassandra.columns import ArrowBatches, ArrowStream, SchemaChanged
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.query import dict_factory, tuple_factory
+from tests.packages import duckdb
+from tests.packages import polars as pl
 from tests.patience import eventually
 from tests.unit.frames import pandas_frames
 from tests.unit.session.harness import RESULT, Answer, Lab, rows, string, value, void

@@ -10,7 +10,6 @@ from typing import Any
 from uuid import UUID
 
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -19,6 +18,7 @@ from cassandra.cluster import ResultSet
 from cassandra.memory import MemoryPool
 from cassandra.protocol import OverloadedErrorMessage
 from cassandra.util import Date, Time
+from tests.packages import polars as pl
 from tests.unit.session.harness import RESULT, Answer, Lab, Lost, error, rows, string, value
 
 INT, BIGINT, BOOLEAN, DECIMAL, INET, UUID_, VARINT = 0x09, 0x02, 0x04, 0x06, 0x10, 0x0C, 0x0E

@@ -9,8 +9,9 @@ from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import attrs
-import msgspec
 import pydantic
+
+from tests.packages import msgspec
 
 T = TypeVar("T")
 

@@ -11,7 +11,6 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import pydantic
 import pytest
 
@@ -19,6 +18,7 @@ from cassandra import DriverException
 from cassandra._core.codec import InstanceMaker, ResultPlan, RowPlan, scalar
 from cassandra._wire.rows import decode_page, named_tuple_factory, tuple_factory
 from cassandra.query import class_row
+from tests.packages import msgspec
 from tests.unit.wire import class_row_cases as cases
 from tests.unit.wire.test_rows import INT, TEXT, answer, page
 

@@ -19,20 +19,25 @@ from cassandra import DriverException
 from cassandra._base import encryption as watching
 from cassandra._core.codec import BindPlan, ResultPlan, TypeContext, scalar
 from cassandra._wire.encryption import bind_plan_by, context_by, policy_of, resolver, result_plan_by
-from cassandra.column_encryption.policies import (
-    AES256_BLOCK_SIZE,
-    AES256_BLOCK_SIZE_BYTES,
-    AES256_KEY_SIZE,
-    AES256_KEY_SIZE_BYTES,
-    AES256ColumnEncryptionPolicy,
-    ColData,
-)
 from cassandra.cqltypes import BytesType, Int32Type, UTF8Type
 from cassandra.policies import ColDesc, ColumnEncryptionPolicy
 from cassandra.query import PreparedStatement
+from tests.packages import module, require
+
+policies = module("cassandra.column_encryption.policies")
+AES256_BLOCK_SIZE, AES256_BLOCK_SIZE_BYTES = policies.AES256_BLOCK_SIZE, policies.AES256_BLOCK_SIZE_BYTES
+AES256_KEY_SIZE, AES256_KEY_SIZE_BYTES = policies.AES256_KEY_SIZE, policies.AES256_KEY_SIZE_BYTES
+AES256ColumnEncryptionPolicy, ColData = policies.AES256ColumnEncryptionPolicy, policies.ColData
 
 KEY, IV = bytes(range(32)), bytes(range(16))
 COLUMN = ColDesc("ks", "t", "c")
+
+
+@pytest.fixture(autouse=True)
+def _is_installed() -> None:
+    require("cryptography")
+
+
 BLOB, INT = scalar(0x03), scalar(0x09)
 SPECS = [("ks", "t", "k", INT), ("ks", "t", "c", BLOB), ("ks", "t", "d", BLOB)]
 

@@ -10,9 +10,11 @@ from cassandra import DriverException
 from cassandra._core.codec import BindPlan, ResultPlan, list_codec, scalar, tuple_codec
 from cassandra._wire.encryption import ColumnResolver, Origin, bind_plan_by, resolver, result_plan_by
 from cassandra._wire.markers import analyse
-from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
 from cassandra.cqltypes import UTF8Type
 from cassandra.policies import ColDesc, ColumnEncryptionPolicy
+from tests.packages import module
+
+AES256ColumnEncryptionPolicy = module("cassandra.column_encryption.policies").AES256ColumnEncryptionPolicy
 
 BLOB, INT, TEXT = scalar(0x03), scalar(0x09), scalar(0x0D)
 

@@ -9,19 +9,27 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.ciphers.aead import AESSIV
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from cassandra.column_encryption.policies import (
-    AES256ColumnEncryptionPolicy,
-    AESSIVColumnEncryptionPolicy,
-    DecryptionError,
-)
 from cassandra.policies import ColDesc
+from tests.packages import module, require
+
+policies = module("cassandra.column_encryption.policies")
+AES256ColumnEncryptionPolicy = policies.AES256ColumnEncryptionPolicy
+AESSIVColumnEncryptionPolicy = policies.AESSIVColumnEncryptionPolicy
+DecryptionError = policies.DecryptionError
+
+primitives = "cryptography.hazmat.primitives"
+AESSIV = module(f"{primitives}.ciphers.aead").AESSIV
+SHA256 = module(f"{primitives}.hashes").SHA256
+HKDF = module(f"{primitives}.kdf.hkdf").HKDF
 
 KEY, OTHER = bytes(range(32)), bytes(range(50, 82))
 COLUMN = ColDesc("ks", "t", "c")
+
+
+@pytest.fixture(autouse=True)
+def _is_installed() -> None:
+    require("cryptography")
 
 
 def policy_of(kind: str = "text", deterministic: bool = False, **options: Any) -> AESSIVColumnEncryptionPolicy:

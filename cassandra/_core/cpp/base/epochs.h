@@ -20,20 +20,34 @@
 namespace fastcql {
 
 class Epochs {
+    static constexpr uint64_t kNone = UINT64_MAX;
+    static constexpr size_t kLine = 64;
+
+    // Of one thread at a time. Never freed: there are as many as there were threads at a time.
+    struct alignas(kLine) Slot {
+        std::atomic<uint64_t> announced{kNone};
+        std::atomic<bool> used{true};
+        Slot* next = nullptr;
+        int depth = 0;  // of readers; its thread's
+    };
+
 public:
-    // Objects that can be found during its life are not freed. Readers of one thread do not nest.
+    // Objects that can be found during its life are not freed. Readers of one thread may nest.
     class Reader {
     public:
 #if FASTCQL_FREE_THREADED
-        Reader() noexcept : announced_(slot().announced) {
-            announced_.store(now().load(std::memory_order_seq_cst), std::memory_order_seq_cst);
+        Reader() noexcept : slot_(slot()) {
+            if (slot_.depth++ == 0)
+                slot_.announced.store(now().load(std::memory_order_seq_cst), std::memory_order_seq_cst);
         }
-        ~Reader() { announced_.store(kNone, std::memory_order_release); }
+        ~Reader() {
+            if (--slot_.depth == 0) slot_.announced.store(kNone, std::memory_order_release);
+        }
         Reader(const Reader&) = delete;
         Reader& operator=(const Reader&) = delete;
 
     private:
-        std::atomic<uint64_t>& announced_;
+        Slot& slot_;
 #else
         Reader() noexcept {}
         ~Reader() {}
@@ -51,15 +65,6 @@ public:
     }
 
 private:
-    static constexpr uint64_t kNone = UINT64_MAX;
-    static constexpr size_t kLine = 64;
-
-    // Of one thread at a time. Never freed: there are as many as there were threads at a time.
-    struct alignas(kLine) Slot {
-        std::atomic<uint64_t> announced{kNone};
-        std::atomic<bool> used{true};
-        Slot* next = nullptr;
-    };
     struct Owner {
         Slot* slot = acquire();
         ~Owner() { slot->used.store(false, std::memory_order_release); }
