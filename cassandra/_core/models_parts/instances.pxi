@@ -109,7 +109,6 @@ cdef class InstanceLayout:
 
 cdef extern from *:
     """
-    #define fastcql_field(object, name) (reinterpret_cast<PyObject**>(&(object)->name))
     #define fastcql_layout_of(one) fastcql_field(one, _layout)
     #define fastcql_row_of(one) fastcql_field(one, _row)
     #define fastcql_shared_of(one) fastcql_field(one, _shared)
