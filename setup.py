@@ -23,6 +23,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -44,6 +45,7 @@ SANITIZE = os.environ.get("FASTCQL_SANITIZE", "")
 COVERAGE = os.environ.get("FASTCQL_COVERAGE") == "1"
 DIRECTIVES = {
     "auto_pickle": "False",
+    "freethreading_compatible": "True",  # docs/architecture.rst, "Without the GIL"
     "language_level": "3",
     "boundscheck": "False",
     "wraparound": "False",
@@ -82,6 +84,8 @@ if COVERAGE:
     link_args += ["--coverage"]
 if sys.platform.startswith("linux"):
     link_args += ["-pthread"]
+if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    macros += [("FASTCQL_FREE_THREADED", "1")]
 
 
 def refuse_other_platforms() -> None:
@@ -151,7 +155,7 @@ class Build(build_ext):
         compiler = self.compiler.compiler_so_cxx[0]
         if stale and not shutil.which(compiler):
             raise PlatformError(NO_COMPILER.format(compiler))
-        flags = repr((compile_args, GENERATED_ARGS, macros, sys.version_info[:2])).encode()
+        flags = repr((compile_args, GENERATED_ARGS, macros, sysconfig.get_config_var("SOABI"))).encode()
         folder = Path(self.build_temp) / hashlib.sha256(flags).hexdigest()[:8]
         jobs = [(source, one) for one in stale for source in one.sources]
         jobs.sort(key=lambda job: job[0] != job[1].sources[0])  # what Cython makes is the longest

@@ -224,7 +224,7 @@ class ResponseFuture:
     @property
     def _connection(self: Any) -> Any:
         """The connection that the last attempt was sent on; None after the end of the request."""
-        attempts = list(self._attempts.values())
+        attempts = self._attempts
         return attempts[-1].connection if attempts else None
 
     @property

@@ -1,9 +1,10 @@
 # C fields and functions that other extensions use for every request.
 from libc.stdint cimport int64_t, uint8_t
+from libcpp.atomic cimport atomic
 
 
 cdef class TimestampClock:
-    cdef public int64_t last
+    cdef atomic[int64_t] latest
     cdef readonly int64_t ahead  # of the clock, at the last call
     cdef int64_t step(self) except? -1
 

@@ -22,3 +22,8 @@ include "codec_parts/results.pxi"
 include "codec_parts/requests.pxi"
 
 import_datetime()
+if FREE_THREADED:
+    load_uuid()
+    load_temporal()
+    load_collections()
+    load_decimal()

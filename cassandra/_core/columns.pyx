@@ -17,6 +17,14 @@ from libcpp.memory cimport make_shared, shared_ptr
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
+from cassandra._core.cpython.references cimport load_reference, store_reference
+
+cdef extern from "base/threads.h" namespace "fastcql" nogil:
+    cdef cppclass Busy:
+        Busy()
+        cbool begin()
+        void end()
+
 include "columns_parts/native.pxi"
 include "columns_parts/arrow.pxi"
 include "columns_parts/batch.pxi"

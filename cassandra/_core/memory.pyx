@@ -2,6 +2,7 @@
 """Memory extension (L1): the pool of blocks for frames and for users. Contract: ``memory.pyi``; states, ownership and
 locks: cpp/memory/pool.h."""
 
+cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact

@@ -3,7 +3,8 @@
 """Native half of the object mapper (L1): instances, and the fast path from a model to its request and back.
 
 The contract is ``models.pyi``. The fast path handles values that are bound unmodified; ``_mapper`` does all else in
-Python, with the same results. This module runs under the GIL, and calls ``codec`` and ``transport`` as C functions.
+Python, with the same results. It calls ``codec`` and ``transport`` as C functions. Objects that are computed once are
+immutable; the last one that was used is replaced by an atomic step (cpython/references.h).
 """
 
 cimport cython

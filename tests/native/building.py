@@ -1,4 +1,7 @@
-"""Compiles and runs C++ test programs: plain, under AddressSanitizer with UBSan, and under ThreadSanitizer."""
+"""Compiles and runs C++ test programs: plain, under AddressSanitizer with UBSan, and under ThreadSanitizer.
+
+Variants with ``free`` are those of a Python without the GIL.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,8 @@ VARIANTS = {
     "asan": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"],
     "tsan": ["-fsanitize=thread"],
 }
+FREE = ["-DFASTCQL_FREE_THREADED=1"]
+VARIANTS |= {f"{name}-free": [*flags, *FREE] for name, flags in VARIANTS.items()}
 OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=1",
     "UBSAN_OPTIONS": "print_stacktrace=1",
@@ -37,7 +42,7 @@ TIMEOUT = 600
 
 def variants(*names: str) -> list[Any]:
     """Parameters of a test for each of *names*. Sanitizers take long."""
-    return [pytest.param(name, marks=() if name == "plain" else pytest.mark.long) for name in names]
+    return [pytest.param(name, marks=() if name.startswith("plain") else pytest.mark.long) for name in names]
 
 
 def compile_object(source: Path, variant: str) -> Path:

@@ -12,3 +12,10 @@ from tests.native.building import CORE, TESTS, compile_objects, run_program, var
 def test_routing(program: str, variant: str) -> None:
     objects = compile_objects(sorted((CORE / "routing").glob("tablet*.cpp")), variant)
     run_program(TESTS / "routing" / f"{program}.cpp", variant, objects)
+
+
+@pytest.mark.parametrize("variant", variants("plain-free", "asan-free", "tsan-free"))
+def test_tablets_without_the_gil(variant: str) -> None:
+    objects = compile_objects(sorted((CORE / "routing").glob("tablet*.cpp")), variant)
+    for program in ("tablets_test", "tablets_threads_test"):
+        run_program(TESTS / "routing" / f"{program}.cpp", variant, objects)

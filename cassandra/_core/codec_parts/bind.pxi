@@ -337,7 +337,15 @@ cdef inline bint time_is_real() noexcept:
 
 @cython.final
 cdef class TimestampClock:
-    """Strictly increasing microseconds since 1970. A call is atomic for all threads: the GIL is held."""
+    """Strictly increasing microseconds since 1970. A call is atomic for all threads."""
+
+    @property
+    def last(self):
+        return self.latest.load()
+
+    @last.setter
+    def last(self, int64_t value):
+        self.latest.store(value)
 
     def __reduce__(self):
         return _clock_after, (self.last,)
@@ -347,19 +355,19 @@ cdef class TimestampClock:
 
     cdef int64_t step(self) except? -1:
         cdef timespec found
-        cdef int64_t now
+        cdef int64_t now, last, next
         if time_is_real():
             clock_gettime(CLOCK_REALTIME, &found)
             now = <int64_t>found.tv_sec * 1000000 + found.tv_nsec // 1000
         else:
             now = int(time_names[time_name]() * 1000000)
-        if now > self.last:
-            self.last = now
-            self.ahead = 0
-        else:  # the clock stands still or went back
-            self.last += 1
-            self.ahead = self.last - now
-        return self.last
+        last = self.latest.load(memory_order_relaxed)
+        while True:
+            next = now if now > last else last + 1  # the clock may stand still, or go back
+            if self.latest.compare_exchange_weak(last, next):
+                break
+        self.ahead = 0 if next == now else next - now
+        return next
 
 
 def _clock_after(int64_t last):

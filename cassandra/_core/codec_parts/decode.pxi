@@ -335,9 +335,10 @@ cdef PyObject* decode_fields_into(
 cdef object made_for_values(Codec codec):
     """Return the class for values of a user type without a registered class. Two threads get the same one."""
     make = make_namedtuple(codec.type_name, codec.field_names)
-    if codec._make is None:  # not replaced: another thread may use the node's pointer
-        codec._make = make
-        codec.node.make = <PyObject*>make
+    with cython.critical_section(codec):
+        if codec._make is None:  # not replaced: another thread may use the node's pointer
+            codec._make = make
+            codec.node.make = <PyObject*>make
     return make
 
 

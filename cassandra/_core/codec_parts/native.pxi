@@ -16,7 +16,9 @@ from libc.math cimport isinf
 from libc.stdint cimport INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 from libcpp cimport bool as cbool
+from libcpp.atomic cimport atomic, memory_order_relaxed
 
+from cassandra._core.cpython.references cimport find_in_pairs, load_reference, store_reference
 from cassandra._core.cpython.interpreter cimport (
     add_value,
     attribute_values,
@@ -44,6 +46,9 @@ from cassandra._core.cpython.interpreter cimport (
     values_kept,
     values_room,
 )
+
+cdef extern from "base/threads.h" namespace "fastcql" nogil:
+    const bint FREE_THREADED "kFreeThreaded"
 
 cdef extern from "base/bytes.h" namespace "fastcql" nogil:
     uint16_t load16(const uint8_t* p)

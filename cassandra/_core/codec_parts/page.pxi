@@ -9,7 +9,7 @@ cdef enum:
 @cython.final
 cdef class ResultPlan:
     """Names and codecs of a result's columns. Immutable except for cached values: row plans, and *types* and *extra*,
-    which belong to the layers above."""
+    which belong to the layers above. Any thread."""
 
     cdef readonly tuple specs
     cdef readonly tuple names
@@ -21,7 +21,7 @@ cdef class ResultPlan:
     cdef Py_ssize_t _count
     cdef int _atomic
     cdef RowPlan _tuples
-    cdef uint64_t _used  # tick of its last use in a TypeContext
+    cdef atomic[uint64_t] _used  # tick of its last use in a TypeContext
     cdef bytes _key  # its key in that context's cache
     cdef uint64_t _generation  # of that context when the plan was made
 
@@ -59,7 +59,8 @@ cdef class ResultPlan:
             return known
         if row_plan.plan is not self:
             raise ValueError("the row plan belongs to another result plan")
-        self._factories = (*self._factories[-KEPT_FACTORIES:], (factory, row_plan))
+        cdef tuple factories = load_reference(factories_of(self))
+        store_reference(factories_of(self), (*factories[-KEPT_FACTORIES:], (factory, row_plan)))
         return row_plan
 
     @property
@@ -75,14 +76,17 @@ cdef class ResultPlan:
         return f"<ResultPlan {columns}>"
 
 
+cdef extern from *:
+    """
+    #define fastcql_factories_of(plan) (reinterpret_cast<PyObject**>(&(plan)->_factories))
+    """
+    PyObject** factories_of "fastcql_factories_of"(ResultPlan plan)
+
+
 cdef RowPlan factory_plan(ResultPlan plan, factory):
     """Look up by identity: there are few factories, and most results have only one."""
-    cdef tuple known = plan._factories
-    cdef tuple entry
-    for entry in known:
-        if entry[0] is factory:
-            return <RowPlan>entry[1]
-    return None
+    cdef PyObject* found = find_in_pairs(factories_of(plan), factory)
+    return None if found == NULL else <RowPlan>Ref_take(found)
 
 
 cdef str intern_name(name):
@@ -139,16 +143,18 @@ cdef class RowPlan:
 
 cdef RowPlan tuple_plan(ResultPlan plan):
     """Return the plan's cached row plan for tuples."""
+    cdef RowPlan made
     if plan._tuples is None:
-        plan._tuples = RowPlan(plan, "tuple")
+        made = RowPlan(plan, "tuple")
+        with cython.critical_section(plan):
+            if plan._tuples is None:
+                plan._tuples = made
     return plan._tuples
 
 
 # ---- rows
 #
 # One native loop per page: the cells of a row are decoded directly into the row object.
-
-from libcpp.atomic cimport atomic
 
 cdef enum:
     LARGE = 1 << 20  # bytes; rows of larger pages are decoded as they are consumed
@@ -301,6 +307,8 @@ cdef object making_error(error, RowPosition* at):
 cdef int note_page(Py_ssize_t nbytes) except -1:
     cdef PyObjectArenaAllocator allocator
     cdef Arenas arenas
+    if FREE_THREADED:  # that interpreter has another allocator
+        return 0
     if note(<size_t>nbytes):
         PyObject_GetArenaAllocator(&allocator)
         arenas.context = allocator.ctx
@@ -367,7 +375,7 @@ cdef object row_error(ResultPlan plan, RowPosition* at, error):
 @cython.final
 @cython.no_gc
 cdef class _Marks:
-    cdef vector[uint32_t] offsets  # of every MARK-th row, as far as it was reached; guarded by the GIL
+    cdef vector[uint32_t] offsets  # of every MARK-th row, as far as it was reached
 
 
 @cython.final
@@ -381,7 +389,7 @@ cdef class RowsPage:
     # End of the last slice: row in the upper half, offset in the lower; one word, so that a reader in another thread
     # sees a consistent pair.
     cdef atomic[uint64_t] _resume
-    cdef _Marks _marks  # None until rows are read out of sequence
+    cdef _Marks _marks  # None until rows are read out of sequence; used in critical sections of the page
     cdef int32_t _count
     cdef int32_t _version
 
@@ -461,10 +469,16 @@ cdef class RowsPage:
     cdef int _go_to_mark(self, Cursor* c, Py_ssize_t mark, RowPosition* at) except -1:
         """Move to row *mark* * MARK, over the rows before it that were not reached yet. So any number of accesses in
         any order scans the page only once."""
+        cdef _Marks made = _Marks.__new__(_Marks)
+        with cython.critical_section(self):
+            if self._marks is None:
+                self._marks = made
+                made.offsets.push_back(0)
+            self._scan_to_mark(c, mark, at)
+        return 0
+
+    cdef int _scan_to_mark(self, Cursor* c, Py_ssize_t mark, RowPosition* at) except -1:
         cdef Py_ssize_t known
-        if self._marks is None:
-            self._marks = _Marks.__new__(_Marks)
-            self._marks.offsets.push_back(0)
         known = min(mark, <Py_ssize_t>self._marks.offsets.size() - 1)
         at.row = known * MARK
         c.p += self._marks.offsets[<size_t>known]
@@ -483,7 +497,8 @@ cdef class RowsPage:
 
 @cython.final
 cdef class RowBatches:
-    """Lists of rows of a page. It changes only its own state: any number may iterate over one page, in any threads."""
+    """Lists of rows of a page. It changes only its own state: any number may iterate over one page, in any threads. Of
+    threads that share one, each gets some of the lists, or the same ones."""
 
     cdef RowsPage _page
     cdef RowPlan _how
@@ -501,13 +516,15 @@ cdef class RowBatches:
 
     def __next__(self):
         cdef RowsPage page = self._page
-        cdef Cursor c = self._at
+        cdef Cursor c
         cdef RowRange part
-        cdef Py_ssize_t row = self._row
-        cdef list rows
-        if self._failure:
+        cdef Py_ssize_t row
+        cdef list rows, failure, before
+        with cython.critical_section(self):
+            c, row, failure = self._at, self._row, self._failure
+        if failure:
             self._row = page._count
-            raise self._failure.pop()
+            raise failure.pop()
         if row >= page._count:
             raise StopIteration
         part.at.row = row
@@ -521,9 +538,10 @@ cdef class RowBatches:
         if failure and not rows:
             self._row = page._count
             raise failure.pop()
-        self._at = c
-        self._row = part.at.row
-        self._failure = failure
+        with cython.critical_section(self):
+            before, self._failure = self._failure, failure
+            self._at = c
+            self._row = part.at.row
         return rows
 
 
@@ -702,8 +720,12 @@ cdef class LazyRows:
         return self.page._count
 
     def rows(self):
+        cdef list made
         if self._made is None:
-            self._made = self.page._decode(self._how, 0, self.page._count)
+            made = self.page._decode(self._how, 0, self.page._count)
+            with cython.critical_section(self):
+                if self._made is None:
+                    self._made = made
         return self._made
 
 

@@ -120,11 +120,17 @@ cdef class Result:
     def parsed_rows(self):
         """Rows as tuples, decoded on the first access. From then on this list is authoritative, and the page is
         removed: the program may change the list."""
-        cdef RowsPage page = self.page
-        if self._rows is None and page is not None:
-            self._rows = page._decode(tuple_plan(page.plan), 0, page._count)
-            self.page = None
-        return self._rows
+        cdef RowsPage page
+        with cython.critical_section(self):
+            page, rows = self.page, self._rows
+        if rows is None and page is not None:
+            rows = page._decode(tuple_plan(page.plan), 0, page._count)
+            with cython.critical_section(self):
+                if self._rows is None:
+                    self._rows = rows
+                self.page = None
+                rows = self._rows
+        return rows
 
     @parsed_rows.setter
     def parsed_rows(self, value):

@@ -2,8 +2,12 @@
 
 # ---- Python classes of decoded values
 #
-# They are looked up once, at first use: importing the codec imports no other module. Slots of those classes are written
-# by offset; a class that cannot be built that way is called.
+# They are looked up once, at first use: importing the codec imports no module of theirs. Without the GIL they are loaded
+# with this module, as the names have no lock. Slots of those classes are written by offset; a class that cannot be built
+# that way is called.
+
+from weakref import ref as _weak_reference
+
 
 cdef class _SlottedClass:
     """A class of L0 or the standard library and the offsets of the slots that its values consist of."""
@@ -197,7 +201,15 @@ _SCALARS = {
 }
 
 
-cdef PyObject* newest = NULL  # head of the list of live codecs, linked through ``older``
+cdef dict _live = {}  # live codecs by id, as weak references
+
+
+class _LiveCodec(_weak_reference):
+    __slots__ = ("key",)
+
+
+def _forget_codec(reference):
+    _live.pop(reference.key, None)
 
 
 @cython.final
@@ -222,15 +234,12 @@ cdef class Codec:
     cdef object _decode
     cdef object _encode
     cdef tuple _before  # operation, atomic, and functions, while a program has replaced them
-    cdef PyObject* newer
-    cdef PyObject* older
+    cdef object __weakref__
 
     def __cinit__(self):
-        global newest
-        self.older = newest
-        if newest != NULL:
-            (<Codec>newest).newer = <PyObject*>self
-        newest = <PyObject*>self
+        reference = _LiveCodec(self, _forget_codec)
+        reference.key = id(self)
+        _live[reference.key] = reference
         self.children = ()
         self.field_names = ()
         self._empty = None
@@ -244,13 +253,6 @@ cdef class Codec:
         raise TypeError("codecs are made by scalar(), list_codec() and so on")
 
     def __dealloc__(self):
-        global newest
-        if self.newer == NULL:
-            newest = self.older
-        else:
-            (<Codec>self.newer).older = self.older
-        if self.older != NULL:
-            (<Codec>self.older).newer = self.newer
         free(self._children_store)
 
     @property
@@ -506,12 +508,7 @@ def native_copy(Codec codec not None, bint deep=False):
 
 def all_codecs():
     """Return the live codecs."""
-    cdef list found = []
-    cdef PyObject* at = newest
-    while at != NULL:
-        found.append(<Codec>at)  # may run the garbage collector; *at* is alive from here on
-        at = (<Codec>at).older
-    return found
+    return [codec for reference in _live.copy().values() if (codec := reference()) is not None]
 
 
 cdef object _on_new = None  # a function of codecs while functions of parameterised types are replaced
@@ -591,47 +588,59 @@ cdef enum:
     WEIGHT_OF_UDT = 32  # a separate class
 
 
-cdef uint64_t _generations = 0
+cdef atomic[uint64_t] _generations
 
 
-cdef uint64_t next_generation() noexcept:
-    """Return the generation of plans that are made with the same types; unique among all contexts."""
-    global _generations
-    _generations += 1
-    return _generations
+@cython.final
+cdef class _Resolved:
+    """The plans and types that a TypeContext has made since it was cleared."""
+
+    cdef dict plans  # column count, flag and bytes of the specifications -> ResultPlan
+    cdef dict customs  # class name -> Codec
+    cdef atomic[int64_t] kept  # bytes of the plans, as weighed
+    cdef uint64_t generation  # of these plans; unique among all contexts
+
+    def __cinit__(self):
+        self.plans = {}
+        self.customs = {}
+        self.generation = _generations.fetch_add(1) + 1
 
 
 @cython.final
 cdef class TypeContext:
-    """Resolves types that wire metadata does not define alone, and caches the plans of results."""
+    """Resolves types that wire metadata does not define alone, and caches the plans of results. Any thread."""
 
     cdef object _resolve_custom
     cdef object _resolve_udt
     cdef public object resolve_column
-    cdef dict _plans  # column count, flag and bytes of the specifications -> ResultPlan
-    cdef dict _customs  # class name -> Codec
+    cdef _Resolved _resolved  # read by resolved()
     cdef Py_ssize_t _size
-    cdef Py_ssize_t _kept  # bytes of the plans, as weighed
-    cdef uint64_t _tick
-    cdef uint64_t _generation
+    cdef atomic[uint64_t] _tick
+    cdef atomic[uint64_t] _generation  # of _resolved
 
     def __cinit__(self, resolve_custom=None, resolve_udt=None, Py_ssize_t plan_cache_size=256):
         if plan_cache_size < 0:
             raise ValueError("plan_cache_size cannot be negative")
         self._resolve_custom = resolve_custom
         self._resolve_udt = resolve_udt
-        self._plans = {}
-        self._customs = {}
         self._size = plan_cache_size
-        self._generation = next_generation()
+        self._resolved = _Resolved()
+        self._generation.store(self._resolved.generation)
+
+    cdef _Resolved resolved(self):
+        with cython.critical_section(self):
+            return self._resolved
+
+    cdef uint64_t tick(self) noexcept:
+        return self._tick.fetch_add(1, memory_order_relaxed) + 1
 
     def clear(self):
         """Drop plans and custom types: a user type was registered or altered."""
-        # New dicts: a thread that still resolves a type by its old definition writes into the unreferenced ones.
-        self._plans = {}
-        self._customs = {}
-        self._kept = 0
-        self._generation = next_generation()
+        # A thread that still resolves a type by its old definition keeps it where no other thread finds it.
+        cdef _Resolved before, resolved = _Resolved()
+        with cython.critical_section(self):
+            before, self._resolved = self._resolved, resolved
+            self._generation.store(resolved.generation)
 
     def user_type(self, str keyspace not None, str name not None):
         """Return the class registered for a user type, or None."""
@@ -639,11 +648,11 @@ cdef class TypeContext:
 
     def __len__(self):
         """Return the number of plans in the cache."""
-        return len(self._plans)
+        return len(self.resolved().plans)
 
 
 cdef Codec custom_type(TypeContext context, str name):
-    cdef dict customs = context._customs
+    cdef dict customs = context.resolved().customs
     codec = customs.get(name)
     if codec is None:
         try:
@@ -802,8 +811,8 @@ cdef ResultPlan take_plan(Cursor* c, int flags, int32_t columns, TypeContext con
     """Return the plan of the specifications at the cursor: a cached one if the same bytes were read before."""
     cdef Cursor start = c[0]
     cdef ResultPlan plan
-    cdef dict plans = context._plans
-    cdef uint64_t generation = context._generation
+    cdef _Resolved resolved = context.resolved()
+    cdef uint64_t tick = context.tick()
     skip_specs(c, flags, columns)
     cdef Py_ssize_t n = c.p - start.p
     if n + <Py_ssize_t>columns * WEIGHT_OF_COLUMN > MAX_KEPT_SPECS // 16:
@@ -813,17 +822,16 @@ cdef ResultPlan take_plan(Cursor* c, int flags, int32_t columns, TypeContext con
     memcpy(text, &columns, 4)
     text[4] = <char>(flags & GLOBAL_SPEC)
     memcpy(text + 5, start.p, <size_t>n)
-    known = plans.get(key)
-    context._tick += 1
+    known = resolved.plans.get(key)
     if known is not None:
         plan = <ResultPlan>known
-        plan._used = context._tick
+        plan._used.store(tick, memory_order_relaxed)
         return plan
     plan = ResultPlan(take_specs(&start, flags, columns, context, False))
-    plan._used = context._tick
+    plan._used.store(tick, memory_order_relaxed)
     plan._key = key
-    plan._generation = generation
-    remember(context, plans, key, plan)
+    plan._generation = resolved.generation
+    remember(context, resolved, key, plan)
     return plan
 
 
@@ -831,7 +839,7 @@ cdef bint describes(ResultPlan plan, Cursor* c, int flags, int32_t columns, Type
     """True if take_plan() would give *plan*, or an equal one; if so the cursor is behind the specifications. They are
     self-delimiting, so specifications that begin with the same bytes are the same."""
     cdef bytes key = plan._key
-    if key is None or plan._generation != context._generation:
+    if key is None or plan._generation != context._generation.load():
         return take_plan(c, flags, columns, context) is plan
     cdef const char* known = PyBytes_AS_STRING(key)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(key) - 5
@@ -843,8 +851,7 @@ cdef bint describes(ResultPlan plan, Cursor* c, int flags, int32_t columns, Type
     ):
         return False
     c.p += n
-    context._tick += 1
-    plan._used = context._tick
+    plan._used.store(context.tick(), memory_order_relaxed)
     return True
 
 
@@ -852,25 +859,27 @@ cdef Py_ssize_t weight_of(ResultPlan plan) noexcept:
     return PyBytes_GET_SIZE(plan._key) + plan._count * WEIGHT_OF_COLUMN
 
 
-cdef int remember(TypeContext context, dict plans, bytes key, ResultPlan plan) except -1:
+cdef int remember(TypeContext context, _Resolved resolved, bytes key, ResultPlan plan) except -1:
     """Cache a plan; evict the least recently used ones."""
+    cdef dict plans = resolved.plans
     if context._size == 0:
         return 0
-    while plans and (len(plans) >= context._size or context._kept + weight_of(plan) > MAX_KEPT_SPECS):
-        forget_oldest(context, plans)
-    if plans.setdefault(key, plan) is plan and plans is context._plans:
-        context._kept += weight_of(plan)
+    while plans and (len(plans) >= context._size or resolved.kept.load() + weight_of(plan) > MAX_KEPT_SPECS):
+        forget_oldest(resolved)
+    if plans.setdefault(key, plan) is plan:
+        resolved.kept.fetch_add(weight_of(plan))
     return 0
 
 
-cdef int forget_oldest(TypeContext context, dict plans) except -1:
-    cdef uint64_t oldest = 0
+cdef int forget_oldest(_Resolved resolved) except -1:
+    cdef uint64_t used, oldest = 0
     victim = None
-    for candidate, other in plans.copy().items():  # copy() is atomic, unlike making a list
-        if victim is None or (<ResultPlan>other)._used < oldest:
+    for candidate, other in resolved.plans.copy().items():  # copy() is atomic, unlike making a list
+        used = (<ResultPlan>other)._used.load(memory_order_relaxed)
+        if victim is None or used < oldest:
             victim = candidate
-            oldest = (<ResultPlan>other)._used
-    gone = plans.pop(victim, None)
-    if gone is not None and plans is context._plans:
-        context._kept -= weight_of(<ResultPlan>gone)
+            oldest = used
+    gone = resolved.plans.pop(victim, None)
+    if gone is not None:
+        resolved.kept.fetch_sub(weight_of(<ResultPlan>gone), memory_order_relaxed)
     return 0

@@ -340,7 +340,7 @@ cdef class ArrowReader:
 
     cdef ArrowArrayStream native
     cdef readonly object schema
-    cdef bint busy  # a thread is in a call without the GIL
+    cdef Busy busy  # a thread is in a call
 
     def __cinit__(self, stream):
         cdef ArrowArrayStream* found
@@ -374,27 +374,35 @@ cdef class ArrowReader:
     def __next__(self):
         cdef int code
         cdef ArrowArray* array
-        if self.busy:
-            raise RuntimeError("another thread is reading this stream")
-        if self.native.release == NULL:
-            raise StopIteration
         made = empty_array()
         array = array_of(made)
-        self.busy = True
-        with nogil:
-            code = self.native.get_next(&self.native, array)
-        self.busy = False
-        if code != 0:
-            array.release = NULL
-            self._failed(code)
-        if array.release == NULL:
-            self.close()
-            raise StopIteration
-        return made
+        self._begin()
+        try:
+            if self.native.release == NULL:
+                raise StopIteration
+            with nogil:
+                code = self.native.get_next(&self.native, array)
+            if code != 0:
+                array.release = NULL
+                self._failed(code)
+            if array.release == NULL:
+                self._close()
+                raise StopIteration
+            return made
+        finally:
+            self.busy.end()
+
+    cdef int _begin(self) except -1:
+        if not self.busy.begin():
+            raise RuntimeError("another thread is reading this stream")
+        return 0
 
     def close(self):
-        if self.busy:
-            raise RuntimeError("another thread is reading this stream")
+        self._begin()
+        self._close()
+        self.busy.end()
+
+    cdef void _close(self) noexcept:
         if self.native.release != NULL:
             self.native.release(&self.native)
             self.native.release = NULL
@@ -402,7 +410,7 @@ cdef class ArrowReader:
     def _failed(self, int code):
         cdef const char* text = self.native.get_last_error(&self.native)
         why = "" if text == NULL else (<bytes>text).decode(errors="replace")
-        self.close()
+        self._close()
         raise OSError(code, why or "the Arrow stream failed")
 
 

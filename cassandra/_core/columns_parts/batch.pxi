@@ -305,7 +305,7 @@ cdef class ColumnBuilder:
     cdef ColumnPlan plan
     cdef Batch* native
     cdef RowCount in_all
-    cdef bint busy  # a thread is in append() without the GIL
+    cdef Busy busy  # a thread is in a call
 
     def __cinit__(self, ColumnPlan plan not None, target_rows=0, expected_rows=0):
         self.plan = plan
@@ -328,33 +328,39 @@ cdef class ColumnBuilder:
         cdef Py_buffer view
         cdef Failure failure
         cdef cbool done
-        self._mine()
-        PyObject_GetBuffer(page, &view, PyBUF_SIMPLE)
+        self._begin()
         try:
-            set_page(self.plan, &at, page, &view)
-            if not self.native.has_room_for(at):
-                return False
-            self.busy = True
-            done = read_page(self.native, &at, self.in_all, &failure)
+            PyObject_GetBuffer(page, &view, PyBUF_SIMPLE)
+            try:
+                set_page(self.plan, &at, page, &view)
+                if not self.native.has_room_for(at):
+                    return False
+                done = read_page(self.native, &at, self.in_all, &failure)
+            finally:
+                PyBuffer_Release(&view)
         finally:
-            self.busy = False
-            PyBuffer_Release(&view)
+            self.busy.end()
         if not done:
             raise_failure(page, &failure)
         return True
 
     def finish(self):
         cdef Batch* native
-        self._mine()
+        self._begin()
         native = self.native
         self.native = NULL
+        self.busy.end()
         return finished(self.plan, native)
 
-    cdef int _mine(self) except -1:
-        if self.busy:
+    cdef int _begin(self) except -1:
+        if not self.busy.begin():
             raise RuntimeError("another thread is appending to this builder")
         if self.native == NULL:
-            self.native = new_batch(self.plan)
+            try:
+                self.native = new_batch(self.plan)
+            except BaseException:
+                self.busy.end()
+                raise
         return 0
 
 

@@ -5,7 +5,7 @@
 cdef class Merge:
     cdef ColumnPlan plan
     cdef NativeMerge* native
-    cdef bint busy  # a thread is in a call without the GIL
+    cdef Busy busy  # a thread is in a call
 
     def __cinit__(self, ColumnPlan plan not None, order, int sources, int64_t slice_rows=64):
         cdef vector[OrderColumn] columns
@@ -44,10 +44,11 @@ cdef class Merge:
 
     def known(self, int source, RecordBatch batch not None):
         cdef int64_t found
-        self._mine()
         self._must_be(source)
         self._must_fit(batch)
+        self._begin()
         found = self.native.known(source, batch.native[0], batch.offset, batch.num_rows)
+        self.busy.end()
         if found < 0:
             raise MemoryError()
         return found
@@ -55,32 +56,33 @@ cdef class Merge:
     def feed(self, int source, RecordBatch batch not None):
         cdef Failure failure
         cdef cbool done
-        self._mine()
+        cdef cbool hungry
         self._must_be(source)
-        if not self.native.is_hungry(source):
-            raise RuntimeError(f"source {source} is not hungry: it has rows left, or has ended")
         self._must_fit(batch)
-        self.busy = True
+        self._begin()
         with nogil:
-            done = self.native.feed(source, batch.native[0], batch.offset, batch.num_rows, failure)
-        self.busy = False
+            hungry = self.native.is_hungry(source)
+            done = hungry and self.native.feed(source, batch.native[0], batch.offset, batch.num_rows, failure)
+        self.busy.end()
+        if not hungry:
+            raise RuntimeError(f"source {source} is not hungry: it has rows left, or has ended")
         if not done:
             if failure.kind == FailureKind.Memory:
                 raise MemoryError()
             raise ValueError(f"row {failure.row - batch.offset} of the batch is out of order")
 
     def end(self, int source):
-        self._mine()
         self._must_be(source)
+        self._begin()
         self.native.end(source)
+        self.busy.end()
 
     def advance(self, int64_t rows):
         cdef int64_t pending
-        self._mine()
-        self.busy = True
+        self._begin()
         with nogil:
             pending = self.native.advance(rows)
-        self.busy = False
+        self.busy.end()
         if pending < 0:
             raise MemoryError()
         return pending
@@ -89,11 +91,10 @@ cdef class Merge:
         cdef Piece piece
         cdef Failure failure
         cdef cbool done
-        self._mine()
-        self.busy = True
+        self._begin()
         with nogil:
             done = self.native.take(piece, failure)
-        self.busy = False
+        self.busy.end()
         if not done:
             raise MemoryError()
         if piece.batch == NULL:
@@ -110,8 +111,8 @@ cdef class Merge:
             raise ValueError(f"a batch of {batch.plan!r} does not fit a merge of {self.plan!r}")
         return 0
 
-    cdef int _mine(self) except -1:
-        if self.busy:
+    cdef int _begin(self) except -1:
+        if not self.busy.begin():
             raise RuntimeError("another thread is using this merge")
         return 0
 
@@ -188,7 +189,7 @@ cdef class Groups:
     cdef list measures  # (aggregate, column, form, index of the native measure, or -1 - the index in numbers)
     cdef readonly tuple fields
     cdef list numbers  # per measure of numbers stored as text: a list, by group, of Decimals or None
-    cdef bint busy  # a thread is in a call without the GIL
+    cdef Busy busy  # a thread is in a call
 
     def __cinit__(self, ColumnPlan plan, keys, measures):
         cdef list wanted = []
@@ -230,15 +231,24 @@ cdef class Groups:
         return 0
 
     def __len__(self):
-        self._idle()
-        return self.native.size()
+        self._begin()
+        cdef size_t size = self.native.size()
+        self.busy.end()
+        return size
 
-    cdef int _idle(self) except -1:
-        if self.busy:
-            raise RuntimeError("another thread is adding rows to these groups")
+    cdef int _begin(self) except -1:
+        if not self.busy.begin():
+            raise RuntimeError("another thread is using these groups")
         return 0
 
     def add(self, RecordBatch batch not None, Mask mask=None):
+        self._begin()
+        try:
+            self._add(batch, mask)
+        finally:
+            self.busy.end()
+
+    cdef int _add(self, RecordBatch batch, Mask mask) except -1:
         cdef Slice rows = slice_of(batch)
         cdef const NativeMask* selected = NULL
         cdef cbool done
@@ -250,19 +260,15 @@ cdef class Groups:
         if rows.rows < MANY:
             done = self.native.add(rows, selected)
         else:
-            self.busy = True
-            try:
-                with nogil:
-                    done = self.native.add(rows, selected)
-            finally:
-                self.busy = False
+            with nogil:
+                done = self.native.add(rows, selected)
         if not done:
             raise MemoryError("no memory for more groups, or their keys are more than 2 GiB")
         if self.numbers:
             self._add_numbers(batch, selected)
+        return 0
 
     cdef int _need(self, RecordBatch batch) except -1:
-        self._idle()
         if self.plan is None:
             for column, form in [*self.keys, *[(column, form) for _, column, form, _ in self.measures if column >= 0]]:
                 if <int>form_of(need_column(batch.plan, column)[0]) != form:
@@ -304,10 +310,19 @@ cdef class Groups:
         return found
 
     def merge(self, Groups other not None):
+        self._begin()
+        try:
+            other._begin()  # raises if it is this object
+            try:
+                self._merge(other)
+            finally:
+                other.busy.end()
+        finally:
+            self.busy.end()
+
+    cdef int _merge(self, Groups other) except -1:
         cdef cbool done
         cdef size_t i
-        if self.busy or other.busy or self is other:
-            raise RuntimeError("these groups are in use")
         if self.keys != other.keys or self.measures != other.measures:
             raise ValueError("the groups have different keys or measures")
         done = self.native.merge(other.native)
@@ -322,11 +337,18 @@ cdef class Groups:
                 if theirs[i] is not None:
                     group = self.native.last_groups()[i] if self.native.last_groups() != NULL else 0
                     found[group] = folded_number(context, aggregate, found[group], theirs[i])
+        return 0
 
     def results(self):
+        self._begin()
+        try:
+            return self._results()
+        finally:
+            self.busy.end()
+
+    cdef list _results(self):
         cdef size_t i, k
         cdef list found = []
-        self._idle()
         for i in range(self.native.size()):
             keys = tuple([python_value(self.native.key(i, k)) for k in range(<size_t>len(self.keys))])
             values = [
@@ -338,8 +360,9 @@ cdef class Groups:
 
     def __reduce__(self):
         cdef string data
-        self._idle()
+        self._begin()
         self.native.save(data)
+        self.busy.end()
         return _load_groups, (self.keys, self.measures, self.fields, <bytes>data, self.numbers)
 
 

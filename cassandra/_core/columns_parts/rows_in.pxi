@@ -107,7 +107,7 @@ cdef class IngestPlan:
 
     def reader(self, schema, *, others="error"):
         cdef vector[string] problems
-        cdef RowReader reader = self.last
+        cdef RowReader reader = load_reference(last_reader_of(self))
         cdef ArrowSchema* found = schema_of(schema)
         if others not in ("error", "ignore"):
             raise ValueError(f'others must be "error" or "ignore", got {others!r}')
@@ -121,8 +121,15 @@ cdef class IngestPlan:
         if reader.native.get() == NULL:
             lines = [text_at_index(problems, i) for i in range(problems.size())]
             raise ValueError("the data does not fit the table:\n" + "\n".join([f"  {line}" for line in lines]))
-        self.last = reader
+        store_reference(last_reader_of(self), reader)
         return reader
+
+
+cdef extern from *:
+    """
+    #define fastcql_last_reader_of(plan) (reinterpret_cast<PyObject**>(&(plan)->last))
+    """
+    PyObject** last_reader_of "fastcql_last_reader_of"(IngestPlan plan)
 
 
 cdef str text_at_index(const vector[string]& texts, size_t i):

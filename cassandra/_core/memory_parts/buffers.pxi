@@ -60,10 +60,12 @@ cdef class WritableBuffer:
         if self.entry == NULL:
             raise BufferError("the WritableBuffer is finished: it was committed or aborted")
         PyBuffer_FillInfo(buffer, self, _bytes_of(self.entry), <Py_ssize_t>self.size, 0, flags)
-        self.exports += 1
+        with cython.critical_section(self):
+            self.exports += 1
 
     def __releasebuffer__(self, Py_buffer* buffer):
-        self.exports -= 1
+        with cython.critical_section(self):
+            self.exports -= 1
 
     @property
     def capacity(self):
@@ -89,16 +91,23 @@ cdef class WritableBuffer:
         cdef size_t written = self.size if length is None else _size_of(length)
         if written > self.size:
             raise ValueError(f"cannot commit {written} bytes of a buffer of {self.size}")
-        cdef Entry* entry = self.entry
-        self.entry = NULL
+        cdef Entry* entry = self._finished()
         return self.pool.publish(entry, written)
 
     def abort(self):
         self._writing()
         self._unshared("abort")
-        cdef Entry* entry = self.entry
-        self.entry = NULL
+        cdef Entry* entry = self._finished()
         self.pool.abandon(entry)
+
+    cdef Entry* _finished(self) except NULL:
+        """Take the entry away; one thread gets it."""
+        cdef Entry* entry
+        with cython.critical_section(self):
+            entry, self.entry = self.entry, <Entry*>NULL
+        if entry == NULL:
+            self._writing()  # raises
+        return entry
 
     cdef void clear(self, size_t begin) noexcept:
         """Zero the bytes from *begin* on, if requested: the block may have held other data."""

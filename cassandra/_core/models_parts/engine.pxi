@@ -51,11 +51,24 @@ cdef class _Known:
     cdef object found
 
 
+cdef extern from *:
+    """
+    #define fastcql_last_known_of(one) fastcql_field(one, _last)
+    #define fastcql_last_class_of(one) fastcql_field(one, _last)
+    #define fastcql_connection_of(one) fastcql_field(one, _connection)
+    #define fastcql_columns_of(one) fastcql_field(one, _columns)
+    """
+    PyObject** last_known_of "fastcql_last_known_of"(ByNames one)
+    PyObject** last_class_of "fastcql_last_class_of"(Precomputed one)
+    PyObject** connection_name_of "fastcql_connection_of"(FastRequest one)
+    PyObject** columns_of "fastcql_columns_of"(RowRead one)
+
+
 @cython.final
 cdef class ByNames:
     """Precomputed objects for calls, by the names of the keywords in their order. Applications repeat the same call, so
-    the names of the last call are compared before a look-up. Under the GIL; objects that two threads add at the same
-    time are equal."""
+    the names of the last call are compared before a look-up. Objects that two threads add at the same time are
+    equal."""
 
     cdef dict _known
     cdef _Known _last
@@ -70,7 +83,7 @@ cdef class ByNames:
         cdef PyObject* name
         cdef PyObject* value
         cdef Py_ssize_t step = 0, at = 0
-        cdef _Known last = self._last
+        cdef _Known last = load_reference(last_known_of(self))
         if last is not None and len(given) == len(last.names):
             while PyDict_Next(given, &step, &name, &value):
                 if name != GET_TUPLE(<PyObject*>last.names, at):
@@ -81,7 +94,7 @@ cdef class ByNames:
         last = self._known.get(tuple(given))
         if last is None:
             return None
-        self._last = last
+        store_reference(last_known_of(self), last)
         return last.found
 
     def add(self, dict given not None, found):
@@ -92,7 +105,7 @@ cdef class ByNames:
         if len(self._known) >= self._most:
             self._known.clear()
         self._known[known.names] = known
-        self._last = known
+        store_reference(last_known_of(self), known)
         return found
 
 
@@ -126,7 +139,7 @@ cdef class Precomputed:
         cdef ByNames known = self.known_of(model)
         found = None if known is None else known.find(given)
         if found is None:
-            self._last = None  # another object may be kept from now on
+            store_reference(last_class_of(self), None)  # another object may be kept from now on
             return self._compute(model, given)
         if found is _missing:
             return None
@@ -136,7 +149,7 @@ cdef class Precomputed:
 
     cdef ByNames known_of(self, model):
         """Return the objects that *model* keeps for all keywords, or None."""
-        cdef _OfClass last = self._last
+        cdef _OfClass last = load_reference(last_class_of(self))
         if last is not None and last.state == state_of_class(model):
             return last.known
         known = (<dict?>model._shapes).get(self._kind)
@@ -144,7 +157,7 @@ cdef class Precomputed:
             last = _OfClass.__new__(_OfClass)
             last.state = state_of_class(model)
             last.known = known
-            self._last = last
+            store_reference(last_class_of(self), last)
         return known
 
     def keep(self, known, dict given not None, found):
@@ -318,9 +331,9 @@ cdef class FastRequest:
         """Return the future of the request with *values*; None if the slow path is needed."""
         cdef unsigned int state = state_of_class(self.model)
         if state == 0 or state != self._state:
-            self._connection = self.model.__connection__
+            store_reference(connection_name_of(self), self.model.__connection__)
             self._state = state_of_class(self.model)
-        return self._ready.sent(self._connection, self.shape, values, row_factory)
+        return self._ready.sent(load_reference(connection_name_of(self)), self.shape, values, row_factory)
 
     cdef tuple outcome(self, future):
         """Wait for *future* and return its outcome; None if the request has to be repeated."""
@@ -510,6 +523,7 @@ cdef class RowUpdate(FastRequest):
 
     cdef tuple row_of(self, Instance instance):
         """Return the row as it was loaded or written; None if a value was set since, or changed in place."""
+        cdef EpochReader reader
         cdef tuple row
         if not instance._is_persisted or instance._explicit or instance.has_own():
             return None
@@ -661,6 +675,7 @@ cdef class RowSave:
 
     cdef dict changes(self, Instance one, tuple row):
         """Return the changed values; None if one is a null, is of another kind, of the key, or a changed container."""
+        cdef EpochReader reader
         cdef dict found = {}
         cdef Kind kind
         cdef Py_ssize_t place
@@ -685,6 +700,7 @@ cdef class RowSave:
 
     cdef dict values(self, Instance one):
         """Return the values of a new row that are no nulls; None if the slow path is needed."""
+        cdef EpochReader reader
         cdef dict found = {}
         cdef Kind kind
         cdef Py_ssize_t place
@@ -818,12 +834,12 @@ cdef class RowRead(FastRequest):
         return self._converted(given) if found is None else found
 
     cdef object only_one_of(self, rows, plan, tuple known):
-        cdef _Columns columns = self._columns
+        cdef _Columns columns = load_reference(columns_of(self))
         if columns.plan is not plan:
             columns = _Columns.__new__(_Columns)
             columns.plan = plan
             columns.layout = self._layout_of(plan.names)
-            self._columns = columns
+            store_reference(columns_of(self), columns)
         if type(rows) is list and len(<list>rows) == 1:
             row = (<list>rows)[0]
             if type(row) is tuple and len(<tuple>row) + len(known) == len(columns.layout.names):

@@ -107,6 +107,23 @@ cdef class InstanceLayout:
         return f"<InstanceLayout {', '.join(self.names)}>"
 
 
+cdef extern from *:
+    """
+    #define fastcql_layout_of(one) fastcql_field(one, _layout)
+    #define fastcql_row_of(one) fastcql_field(one, _row)
+    #define fastcql_shared_of(one) fastcql_field(one, _shared)
+    #define fastcql_now_of(one) fastcql_field(one, _now)
+    #define fastcql_explicit_of(one) fastcql_field(one, _explicit)
+    #define fastcql_last_of(one) fastcql_field(one, _last)
+    """
+    PyObject** layout_of "fastcql_layout_of"(Instance one)
+    PyObject** row_of "fastcql_row_of"(Instance one)
+    PyObject** shared_of "fastcql_shared_of"(Instance one)
+    PyObject** now_of "fastcql_now_of"(Instance one)
+    PyObject** explicit_of "fastcql_explicit_of"(Instance one)
+    PyObject** last_of "fastcql_last_of"(ColumnAccess one)
+
+
 cdef class Instance:
     """Base of models: values by column name, the loaded ones included.
 
@@ -114,6 +131,9 @@ cdef class Instance:
     * ``_now``: values that are read instead: those that were set, and those that may be changed in place
     * ``_explicit``: names of the values that the application set
     * ``_was_set``: an attribute was set, possibly one of the instance's own
+
+    An instance belongs to one thread at a time. Without the GIL, threads that share one see the values of some moment:
+    what is replaced is released when no thread reads it any more.
     """
 
     cdef InstanceLayout _layout
@@ -136,10 +156,24 @@ cdef class Instance:
 
     cdef dict now(self):
         """Return the dict of values that are read instead of loaded ones, to be extended."""
+        cdef dict made
         if self._now is None:
             tell_collector(self)
-            self._now = {}
-        return self._now
+            made = {}
+            with cython.critical_section(self):
+                if self._now is None:
+                    self._now = made
+        return load_reference(now_of(self))
+
+    cdef set explicit(self):
+        """Return the names of the values that the application set, to be extended."""
+        cdef set made
+        if self._explicit is None:
+            made = set()
+            with cython.critical_section(self):
+                if self._explicit is None:
+                    self._explicit = made
+        return load_reference(explicit_of(self))
 
     cdef object as_it_came(self, Py_ssize_t place):
         cdef Py_ssize_t own = len(self._row)
@@ -147,6 +181,7 @@ cdef class Instance:
 
     cdef object came(self, name, object missing):
         """Return the loaded value of this column, converted; *missing* if it was not loaded."""
+        cdef EpochReader reader
         cdef Py_ssize_t place
         if self._layout is None:
             return missing
@@ -161,11 +196,15 @@ cdef class Instance:
     def _begin(self, dict now not None, set explicit not None):
         """Become a new instance with these values, of which *explicit* were given."""
         tell_collector(self)
-        self._layout = None
-        self._row = None
-        self._shared = None
-        self._now = now
-        self._explicit = explicit
+        self.set_values(None, None, None, now, explicit)
+
+    cdef int set_values(self, InstanceLayout layout, tuple row, tuple shared, dict now, set explicit) except -1:
+        store_reference(layout_of(self), layout)
+        store_reference(row_of(self), row)
+        store_reference(shared_of(self), shared)
+        store_reference(now_of(self), now)
+        store_reference(explicit_of(self), explicit)
+        return 0
 
     def _keep(self, InstanceLayout layout not None, tuple row not None, dict now=None, set explicit=None):
         """Set *row* as the loaded values, and *now*, if given, as the values that are read instead."""
@@ -176,11 +215,7 @@ cdef class Instance:
             raise ValueError(f"{len(row)} values for {len(layout.names)} columns")
         if now is not None or explicit is not None:
             tell_collector(self)
-        self._layout = layout
-        self._row = row
-        self._shared = ()
-        self._now = now
-        self._explicit = explicit
+        self.set_values(layout, row, (), now, explicit)
         return 0
 
     @property
@@ -191,9 +226,7 @@ cdef class Instance:
     @property
     def _given(self):
         """Names of the values that the application set."""
-        if self._explicit is None:
-            self._explicit = set()
-        return self._explicit
+        return self.explicit()
 
     def _came(self, name, missing=None):
         """Return the loaded value of the column *name*, converted; *missing* if it was not loaded."""
@@ -201,11 +234,13 @@ cdef class Instance:
 
     def _is_known(self, name):
         """True if the value of the column *name* was loaded or written."""
+        cdef EpochReader reader
         return self._layout is not None and name in self._layout._places
 
     cdef tuple row_as(self, InstanceLayout wanted):
         """Return the loaded or written row with the columns of *wanted*, which is then a layout for it; None if a
         column was not loaded, or is converted when it is read."""
+        cdef EpochReader reader
         cdef InstanceLayout layout = self._layout
         cdef list found
         cdef Py_ssize_t place
@@ -255,18 +290,13 @@ cdef class Instance:
 
     cdef int set_all(self, dict values) except -1:
         tell_collector(self)
-        if self._explicit:
-            self._explicit.update(values)
-        else:
-            self._explicit = set(values)
-        if self._now:
-            self._now.update(values)
-        else:
-            self._now = values.copy()
+        self.explicit().update(values)
+        self.now().update(values)
         return 0
 
     def __reduce__(self):
         """Pickle loaded values, converted, and a mark for those that have a converter: converters are not pickled."""
+        cdef EpochReader reader
         layout = self._layout
         loaded = None
         if layout is not None:
@@ -372,6 +402,7 @@ cdef class ColumnAccess:
         self._last = _Place.__new__(_Place)
 
     def __get__(self, instance, owner):
+        cdef EpochReader reader
         cdef Instance one
         cdef _Place at
         if instance is None:
@@ -402,15 +433,13 @@ cdef class ColumnAccess:
         if found is not None:
             at.place = found
             at.convert = layout.converters[at.place]
-        self._last = at
+        store_reference(last_of(self), at)
         return at
 
     def __set__(self, instance, value):
         cdef Instance one = <Instance?>instance
-        if one._explicit is None:
-            one._explicit = set()
         one.now()[self._name] = value
-        one._explicit.add(self._name)
+        one.explicit().add(self._name)
 
     def __delete__(self, instance):
         cdef Instance one = <Instance?>instance

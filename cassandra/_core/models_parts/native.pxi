@@ -1,6 +1,12 @@
 # The C API of the interpreter.
 
 from cassandra._core.cpython.interpreter cimport is_subclass, new_object, state_of_class
+from cassandra._core.cpython.references cimport EpochReader, load_reference, store_reference
+
+cdef extern from *:
+    """
+    #define fastcql_field(object, name) (reinterpret_cast<PyObject**>(&(object)->name))
+    """
 
 cdef extern from "Python.h":
     PyTypeObject* TYPE "Py_TYPE"(PyObject* o)

@@ -9,7 +9,8 @@
 
 cdef class SessionFields:
     cdef object kept_so_far(self):
-        return self._kept if self._kept_in is not None and self._kept_in is self._settings_epoch else None
+        with cython.critical_section(self):
+            return self._kept if self._kept_in is not None and self._kept_in is self._settings_epoch else None
 
     def kept(self):
         """Return the object cached since the last change of a session setting; None if there is none."""
@@ -19,8 +20,9 @@ cdef class SessionFields:
         self.keep_until_changed(found)
 
     cdef void keep_until_changed(self, found) noexcept:
-        self._kept = found
-        self._kept_in = self._settings_epoch
+        with cython.critical_section(self):
+            before, self._kept = self._kept, found
+            epoch, self._kept_in = self._kept_in, self._settings_epoch
 
     cpdef object _resolve_profile(self, key):
         raise NotImplementedError

@@ -7,41 +7,57 @@ cdef enum:
 
 
 cdef class HostState:
-    cdef signed char up
+    cdef atomic[int8_t] up
     cdef public Py_hash_t _hash
 
     @property
     def is_up(self):
-        return None if self.up == UNKNOWN else self.up >= UP
+        cdef int8_t up = state_of(self)
+        return None if up == UNKNOWN else up >= UP
 
     @is_up.setter
     def is_up(self, is_up):
-        self.up = UNKNOWN if is_up is None else UP if is_up else DOWN
+        self.up.store(UNKNOWN if is_up is None else UP if is_up else DOWN, memory_order_relaxed)
 
     @property
     def is_suspect(self):
-        return self.up == SUSPECT
+        return state_of(self) == SUSPECT
 
     @is_suspect.setter
     def is_suspect(self, bint is_suspect):
-        if self.up >= UP:
-            self.up = SUSPECT if is_suspect else UP
+        cdef int8_t before = UP if is_suspect else SUSPECT  # no effect on a host that is not up
+        self.up.compare_exchange_strong(before, SUSPECT if is_suspect else UP)
 
     def __hash__(self):
         return self._hash
 
 
+cdef inline int8_t state_of(HostState host) noexcept:
+    return host.up.load(memory_order_relaxed)
+
+
 @cython.final
 cdef class Count:
-    cdef readonly uint64_t value
+    """A counter. Any thread."""
+
+    cdef atomic[uint64_t] count
+
+    cdef uint64_t number(self) noexcept:
+        return self.count.load(memory_order_acquire)
+
+    cdef uint64_t next(self) noexcept:
+        """Return the number, and add one."""
+        return self.count.fetch_add(1, memory_order_acq_rel)
+
+    @property
+    def value(self):
+        return self.number()
 
     def __reduce__(self):
         return Count, ()
 
     def advance(self):
-        cdef uint64_t before = self.value
-        self.value = before + 1
-        return before
+        return self.next()
 
 
 @cython.final

@@ -2,8 +2,7 @@
 
 cdef extern from "routing/ring.h" namespace "fastcql" nogil:
     cdef cppclass RangeLists:
-        RangeLists() except +
-        RangeLists(size_t ranges) except +
+        void reset(size_t ranges) except +
         const uint16_t* find(size_t range) const
         void fill(size_t range, const uint16_t* list, size_t count) except +
 
@@ -11,6 +10,19 @@ cdef extern from "routing/ring.h" namespace "fastcql" nogil:
         Dice()
         Dice(uint64_t seed)
         size_t below(size_t count)
+
+    cdef cppclass RouteHost:
+        RouteHost()
+        void* host
+        void* average
+        void* targets
+        int8_t distance
+
+    cdef cppclass RouteHostTable:
+        int add(const RouteHost& host) except +
+        const RouteHost& operator[](size_t position)
+        int numbered(size_t number)
+        void set_numbered(size_t number, int position) except +
 
 
 cdef extern from "math.h" nogil:
@@ -26,7 +38,7 @@ cdef double QUICK = 1e-4  # seconds; lower latencies count as this
 
 
 cdef enum:
-    NOT_ASKED = -2
+    NOT_ASKED = -2  # RouteHostTable::kUnknown
     NOWHERE = -1
     IGNORED = -1
     NO_SHARD = -1
@@ -48,19 +60,23 @@ cdef class LatencyAverage:
     def add(self, double seconds, double now):
         if seconds < 0:
             return
-        if self.estimate == 0:
-            self.estimate = seconds
-        else:
-            self.estimate += (seconds - self.estimate) * WEIGHT
-        self.measured_at = now
+        with cython.critical_section(self):
+            if self.estimate == 0:
+                self.estimate = seconds
+            else:
+                self.estimate += (seconds - self.estimate) * WEIGHT
+            self.measured_at = now
 
     cpdef double read(self, double now) noexcept:
-        if self.estimate == 0 or now <= self.measured_at:
-            return self.estimate
-        return self.estimate * exp2((self.measured_at - now) / self.half_life)
+        cdef double estimate, measured_at
+        with cython.critical_section(self):
+            estimate, measured_at = self.estimate, self.measured_at
+        if estimate == 0 or now <= measured_at:
+            return estimate
+        return estimate * exp2((measured_at - now) / self.half_life)
 
 
-# The hosts of a route as positions in lists that only grow. All of it is used with the GIL held.
+# The hosts of a route by position. All fields are set once; tables and lists only grow, and are read without a lock.
 @cython.final
 cdef class RouteHosts:
     cdef Count epoch
@@ -70,24 +86,21 @@ cdef class RouteHosts:
     cdef object by_id
     cdef tuple predicates
     cdef _TabletHosts numbers
-    cdef list hosts
-    cdef list targets  # of each host: without a shard, then by shard
+    cdef RouteHostTable* table
+    cdef list kept  # the objects that the table refers to
     cdef dict positions  # by id() of the host
-    cdef vector[signed char] far
-    cdef vector[int] numbered  # positions by the numbers of the tablet map
     cdef vector[vector[uint16_t]] tiers
     cdef Dice dice
     cdef object average_of, in_flight  # None: latency is ignored
-    cdef list averages
 
     def __cinit__(
         self, Count epoch, uint64_t made_in, Count turn, distance, by_id, tiers, predicates, tablets, seed,
         average_of=None, in_flight=None,
     ):
         cdef vector[uint16_t] tier
+        self.table = new RouteHostTable()
         self.average_of = average_of
         self.in_flight = in_flight
-        self.averages = []
         self.epoch = epoch
         self.made_in = made_in
         self.turn = turn
@@ -95,8 +108,7 @@ cdef class RouteHosts:
         self.by_id = by_id
         self.predicates = tuple(predicates)
         self.numbers = None if tablets is None else (<TabletMap?> tablets).hosts
-        self.hosts = []
-        self.targets = []
+        self.kept = []
         self.positions = {}
         self.dice = Dice(<uint64_t> seed)
         for hosts in tiers:
@@ -105,69 +117,73 @@ cdef class RouteHosts:
                 tier.push_back(<uint16_t> self.position(host))
             self.tiers.push_back(tier)
 
+    def __dealloc__(self):
+        del self.table
+
     @property
     def is_current(self):
-        return self.epoch.value == self.made_in
+        return self.is_now()
 
-    # Return the position of *host* in the lists. Steps that may run foreign code, also object creation, come before
-    # they are changed.
+    cdef bint is_now(self) noexcept:
+        return self.epoch.number() == self.made_in
+
+    # Return the position of *host*. Two threads may add it at the same time: then it has two positions, of which one is
+    # found from then on.
     cdef int position(self, host) except -1:
         cdef object known = self.positions.get(id(host))
         cdef LatencyAverage average = None
-        cdef signed char far
+        cdef RouteHost entry
         cdef list targets
         cdef int at
         if known is not None:
             return known
         if not isinstance(host, HostState):
             raise TypeError(f"{host!r} is not a Host")
-        far = self.distance(host)
+        entry.distance = self.distance(host)
         if self.average_of is not None:
             average = <LatencyAverage?> self.average_of(host)
         targets = [Target(host)]
-        known = self.positions.get(id(host))
-        if known is not None:  # added by another thread meanwhile
-            return known
-        at = len(self.hosts)
-        if at > 65535:
+        entry.host = <void*> host
+        entry.average = <void*> average
+        entry.targets = <void*> targets
+        self.kept.append((host, average, targets))  # also that the host's id() stays its own
+        at = self.table.add(entry)
+        if at < 0:
             raise OverflowError("a route has more than 65536 hosts")
-        self.hosts.append(host)  # kept, so that its id() stays its own
-        self.targets.append(targets)
-        self.averages.append(average)
-        self.far.push_back(far)
-        self.positions[id(host)] = at
-        return at
+        return self.positions.setdefault(id(host), at)
+
+    cdef HostState host(self, size_t position):
+        return <HostState> self.table[0][position].host
 
     # Return the position of the host with this number of the tablet map; NOWHERE if it is not a member.
     cdef int position_of(self, uint16_t number) except -3:
-        cdef int found
-        while self.numbered.size() <= number:
-            self.numbered.push_back(NOT_ASKED)
-        found = self.numbered[number]
+        cdef int found = self.table.numbered(number)
         if found == NOT_ASKED:
             host = self.by_id.get(self.numbers.name(number))
             found = NOWHERE if host is None else self.position(host)
-            self.numbered[number] = found
+            self.table.set_numbered(number, found)
         return found
 
     cdef Target target(self, size_t position, int shard):
-        cdef list known = <list> self.targets[position]
+        cdef list known = <list> self.table[0][position].targets  # without a shard, then by shard
         cdef Target target
         if shard >= SHARDS:  # the server's value is not trusted
-            return Target(self.hosts[position], shard)
+            return Target(self.host(position), shard)
         while shard >= len(known) - 1:
             target = Target.__new__(Target)
-            target.host = self.hosts[position]
+            target.host = self.host(position)
             target.shard = len(known) - 1
-            known.append(target)
+            with cython.critical_section(self):
+                if len(known) - 1 == <Py_ssize_t> target.shard:  # else added by another thread meanwhile
+                    known.append(target)
         return <Target> known[shard + 1]
 
     cdef bint is_suspect(self, size_t position) noexcept:
-        return (<HostState> self.hosts[position]).up == SUSPECT
+        return state_of(<HostState> self.table[0][position].host) == SUSPECT
 
     cdef bint allows(self, size_t position) except -1:
         for predicate in self.predicates:
-            if not predicate(self.hosts[position]):
+            if not predicate(self.host(position)):
                 return False
         return True
 
@@ -180,8 +196,8 @@ cdef class RouteHosts:
         for i in range(count):
             if positions[i] < 0:
                 continue
-            far = self.far[positions[i]]
-            if far == IGNORED or far > best or (<HostState> self.hosts[positions[i]]).up != wanted:
+            far = self.table[0][positions[i]].distance
+            if far == IGNORED or far > best or state_of(<HostState> self.table[0][positions[i]].host) != wanted:
                 continue
             if self.predicates and not self.allows(positions[i]):
                 continue
@@ -203,23 +219,22 @@ cdef class RouteHosts:
     # True unless the first is clearly slower than the second. A host without a measurement takes the other's.
     cdef bint is_fit(self, size_t first, size_t second) except -1:
         cdef double now = monotonic()
-        cdef double one = (<LatencyAverage> self.averages[first]).read(now), other = (<LatencyAverage> self.averages[second]).read(now)
+        cdef double one = (<LatencyAverage> self.table[0][first].average).read(now)
+        cdef double other = (<LatencyAverage> self.table[0][second].average).read(now)
         one = (one or other or QUICK) if one > QUICK or one == 0 else QUICK
         other = (other or one) if other > QUICK or other == 0 else QUICK
         return one * self.waiting(first) <= other * self.waiting(second) * CLEARLY
 
     cdef double waiting(self, size_t position) except -1:
-        return 1 if self.in_flight is None else 1 + <double> self.in_flight(self.hosts[position])
+        return 1 if self.in_flight is None else 1 + <double> self.in_flight(self.host(position))
 
     # Return the next in turn of the nearest hosts, or the faster one of it and another; None if there are none. Not a
     # suspect, unless *any_state*.
     cdef Target next_in_turn(self, bint any_state):
-        cdef uint64_t turn = self.turn.value, skipped
+        cdef uint64_t turn = self.turn.number() if any_state else self.turn.next(), skipped
         cdef size_t i, j, count
         cdef uint16_t position, other
         cdef bint suspect
-        if not any_state:
-            self.turn.value = turn + 1
         for i in range(self.tiers.size()):
             count = self.tiers[i].size()
             if self.average_of is not None and count > 1:
@@ -252,7 +267,7 @@ cdef class RouteRing:
         self.hosts = hosts
         self.ring = ring
         self.replicas = replicas
-        self.lists = RangeLists(0 if ring is None else ring.ring.size())
+        self.lists.reset(0 if ring is None else ring.ring.size())
 
     # Write the positions of the replicas of *token*; return their number.
     cdef int find(self, int64_t token, int* positions) except -1:
@@ -290,9 +305,13 @@ cdef class RoutePlan:
         self.routes = <RouteRing?> make()
 
     cdef RouteRing current(self):
-        cdef RouteRing routes = self.routes
-        if routes.hosts.epoch.value != routes.hosts.made_in:
-            routes = self.routes = <RouteRing?> self.make()
+        cdef RouteRing routes, before
+        with cython.critical_section(self):
+            routes = self.routes
+        if not routes.hosts.is_now():
+            routes = <RouteRing?> self.make()
+            with cython.critical_section(self):
+                before, self.routes = self.routes, routes
         return routes
 
     # Return the replica of *token* to use, of those whose state is *wanted*, and its tablet if that is known. None if
@@ -368,7 +387,7 @@ cdef class SuspectsLast:
     def __next__(self):
         if self.plan is not None:
             for host in self.plan:
-                if not isinstance(host, HostState) or (<HostState> host).up != SUSPECT:
+                if not isinstance(host, HostState) or state_of(<HostState> host) != SUSPECT:
                     return host
                 if self.suspects is None:
                     self.suspects = []
@@ -489,4 +508,4 @@ cdef class ReplicasFirst:
 
 
 cdef inline bint is_up(host) except -1:
-    return (<HostState> host).up >= UP if isinstance(host, HostState) else bool(host.is_up)
+    return state_of(<HostState> host) >= UP if isinstance(host, HostState) else bool(host.is_up)

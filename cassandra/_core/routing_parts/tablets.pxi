@@ -1,5 +1,8 @@
 # Tablets and the map of them: the Python objects of cpp/routing/tablet_map.h.
 
+cdef extern from "base/threads.h" namespace "fastcql" nogil:
+    const bint FREE_THREADED "kFreeThreaded"
+
 cdef extern from "routing/tablet_map.h" namespace "fastcql":
     ctypedef uint32_t Replica
     Replica make_replica(uint16_t host, uint16_t shard)
@@ -191,8 +194,12 @@ cdef class Tablet:
 
     @property
     def replicas(self):
+        cdef tuple made
         if self.made_replicas is None and not self.flags & kNoReplicas:
-            self.made_replicas = named_replicas(self.hosts, self.few, self.count)
+            made = named_replicas(self.hosts, self.few, self.count)
+            with cython.critical_section(self):
+                if self.made_replicas is None:
+                    self.made_replicas = made
         return self.made_replicas
 
     @property
@@ -202,7 +209,9 @@ cdef class Tablet:
             made = {}
             for host_id, shard in self.replicas or ():
                 made.setdefault(host_id, shard)  # the first entry of a repeated host counts, as everywhere
-            self.made_dict = made
+            with cython.critical_section(self):
+                if self.made_dict is None:
+                    self.made_dict = made
         return self.made_dict
 
     @property
@@ -321,7 +330,7 @@ cdef inline bint is_named(NamedTable* known, object keyspace, object table) noex
 cdef class TabletMap:
     cdef NativeMap* native
     cdef _TabletHosts hosts
-    cdef NamedTable named[NAMED]  # names are mostly the same objects: these need no hashing or comparison
+    cdef NamedTable named[NAMED]  # names are mostly the same objects: these need no hashing. With the GIL only
     cdef unsigned int asked
 
     def __cinit__(self, *args, **kwargs):
@@ -364,9 +373,10 @@ cdef class TabletMap:
         cdef TableName name
         if not set_name(&name, keyspace, table):
             return False
-        self.asked += 1
-        if known.native == NULL or self.asked % SELDOM == 0:
-            self.remember(known, NamedTable(<PyObject*> keyspace, <PyObject*> table, self.native.hold(name)))
+        if not FREE_THREADED:
+            self.asked += 1
+            if known.native == NULL or self.asked % SELDOM == 0:
+                self.remember(known, NamedTable(<PyObject*> keyspace, <PyObject*> table, self.native.hold(name)))
         return self.native.find(name, token, found)
 
     cdef int remember(self, NamedTable* known, NamedTable table) except -1:

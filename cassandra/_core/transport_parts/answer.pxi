@@ -9,7 +9,8 @@ cdef inline object opened(rows):
 
 
 cdef class Answer:
-    """The result of a page. ResultSet derives from it."""
+    """The result of a page. ResultSet derives from it. Several threads may use it: rows and page are read and replaced
+    in critical sections, see request.pxi."""
 
     cdef object future
     cdef object rows  # a list, the return value of the user's row factory, or LazyRows until they are read
@@ -33,39 +34,63 @@ cdef class Answer:
         return self.current_rows()
 
     cdef object current_rows(self):
-        if type(self.rows) is LAZY_ROWS:
-            self.rows = self.rows.rows()
-        return self.rows
+        rows = self.unopened()
+        if type(rows) is not LAZY_ROWS:
+            return rows
+        opened = rows.rows()
+        with cython.critical_section(self):
+            if self.rows is rows:
+                self.rows = opened
+        return opened
 
     @_current_rows.setter
     def _current_rows(self, rows):
-        self.rows = rows
+        with cython.critical_section(self):
+            before, self.rows = self.rows, rows
+
+    cdef object unopened(self):
+        with cython.critical_section(self):
+            return self.rows
 
     @property
     def _unopened(self):
         """The rows, or their LazyRows."""
-        return self.rows
+        return self.unopened()
 
     @property
     def response_future(self):
-        if self.future is None and self._request is not None:
-            self.future = self._future_of(self._request)
-        return self.future
+        with cython.critical_section(self):
+            future = self.future
+        if future is not None or self._request is None:
+            return future
+        made = self._future_of(self._request)
+        with cython.critical_section(self):
+            if self.future is None:  # two threads may make one at the same time
+                self.future = made
+            return self.future
 
     @response_future.setter
     def response_future(self, future):
-        self.future = future
+        with cython.critical_section(self):
+            before, self.future = self.future, future
 
     def _turn(self, rows, tuple page_info not None, page_iter):
-        """Go to another page: *rows*, the extras *page_info*, and an iterator over the rows. One native section."""
-        self._page_iter = page_iter
-        self.rows = rows
-        self._plan = page_info[0]
-        self._paging_state = page_info[1]
-        self._extras = page_info[2]
-        self._kept = page_info[3]
-        self._fetching = self._ahead = None
-        self._turned = True
+        """Go to another page: *rows*, the extras *page_info*, and an iterator over the rows."""
+        plan, paging_state, extras, kept = page_info
+        with cython.critical_section(self):
+            old_iter, self._page_iter = self._page_iter, page_iter
+            old_rows, self.rows = self.rows, rows
+            old_plan, self._plan = self._plan, plan
+            old_paging_state, self._paging_state = self._paging_state, paging_state
+            old_extras, self._extras = self._extras, extras
+            old_kept, self._kept = self._kept, kept
+            fetching, self._fetching = self._fetching, None
+            ahead, self._ahead = self._ahead, None
+            self._turned = True
+
+    cdef object page_iter(self):
+        with cython.critical_section(self):
+            return self._page_iter
 
     cpdef object _future_of(self, InFlightRequest request):
         raise NotImplementedError
@@ -96,7 +121,7 @@ cdef class RowsOfPages:
 
     def __init__(self, Answer result not None):
         self.result = result
-        self.page = iter(result._page_iter or ())  # PyIter_Next requires an iterator
+        self.page = iter(result.page_iter() or ())  # PyIter_Next requires an iterator
 
     def __iter__(self):
         return self
@@ -107,27 +132,33 @@ cdef class RowsOfPages:
             if self.taken == 1:  # no request ahead for a caller that reads only the first row
                 self.result._go_ahead()
                 self.taken = 2
-            row = PyIter_Next(self.page)
+            with cython.critical_section(self):
+                page = self.page
+            row = PyIter_Next(page)
             if row != NULL:
                 if self.taken == 0:
                     self.taken = 1
                 return own(row)
-            self.turn()
+            self.turn(page)
         raise StopIteration
 
-    cdef int turn(self) except -1:
+    cdef int turn(self, page) except -1:
+        """Go past *page*, unless another thread did."""
         cdef bint last = False
         if self.taken == 0:  # an empty page
             self.result._go_ahead()
             self.taken = 2
-        if self.result._page_iter is self.page:  # else another iterator has turned the page already
+        if self.result._page_iter is page:  # else another iterator has turned the page already
             last = not self.result._turn_page()
-        page = self.result._page_iter
         if last:
             self.ended = True
-        else:
-            self.page = iter(() if page is None else page)
-            self.taken = 0
+            return 0
+        rows = self.result.page_iter()
+        following = iter(() if rows is None else rows)
+        with cython.critical_section(self):
+            if self.page is page:
+                self.page = following
+                self.taken = 0
         return 0
 
 

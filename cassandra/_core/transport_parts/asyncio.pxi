@@ -268,7 +268,8 @@ cdef int go_on(CompletionQueue queue) except -1:
 # whose request ended on any thread. Any thread notifies by one append to ``completed`` and a write to the descriptor,
 # both native, so that no signal handler runs between them. The loop's thread moves entries from ``completed`` to
 # ``going``, in reverse order, so that removing the next one is cheap; an entry is removed when its waiter goes on. An
-# exception of a signal handler leaves the other entries there, and the descriptor readable.
+# exception of a signal handler leaves the other entries there, and the descriptor readable. ``completed`` is changed in
+# critical sections of the queue, all else by the loop's thread.
 
 # A turn of the loop is not delayed for longer than this plus one response.
 cdef Nanos DRAIN_SLICE = SECOND // 100
@@ -309,20 +310,29 @@ cdef class CompletionQueue:
             (<_Awaiting> waiter).keep(outcome)
         else:
             (<_Waiter> waiter).outcome = outcome
-        self.completed.append(waiter)
+        with cython.critical_section(self):
+            self.completed.append(waiter)
         if here is not self:
             self.core.alert()
         return 0
 
     cdef bint next_completed(self) noexcept:
         """Move entries to ``going`` if it is empty. Return True if there is one then."""
-        if not self.going and self.completed:
-            self.going, self.completed = self.completed, self.going
+        if not self.going:
+            with cython.critical_section(self):
+                self.going, self.completed = self.completed, self.going
             self.going.reverse()
-        return bool(self.going)
+        return len(self.going) > 0
+
+    cdef bint has_completed(self) noexcept:
+        with cython.critical_section(self):
+            return len(self.completed) > 0
 
     cdef void forget_completed(self) noexcept:
-        self.completed.clear()
+        """Drop all entries: the loop is closed."""
+        cdef list completed, none = []
+        with cython.critical_section(self):
+            completed, self.completed = self.completed, none
         self.going.clear()
 
     def drain(self):
@@ -353,7 +363,7 @@ cdef class CompletionQueue:
             if interruption is not None:
                 raise interruption
         finally:
-            if self.going or self.completed:
+            if self.going or self.has_completed():
                 self.core.alert()
             turn.end()
 

@@ -4,7 +4,8 @@ cdef inline Submitted submit_bytes(
     Channel channel, const uint8_t* data, size_t size, Operation operation, uint32_t attempt, double limit, bint later
 ) except *:
     channel.check_process()
-    operation.home = channel.reactor
+    if operation.home is not channel.reactor:  # set once in each process
+        operation.home = channel.reactor
     Py_INCREF(operation)  # the stream's reference
     cdef Submitted submitted = channel.core.submit(data, size, &operation.core, attempt, limit, later)
     if not channel.reactor.core.drops.empty():
@@ -162,6 +163,7 @@ cdef class Channel:
             self.core.waiting(found)
         for one in found:
             result.append((<Operation> one.operation.self, one.attempt))
+            Py_DECREF(<Operation> one.operation.self)  # the list has another one
         return result
 
     def wait_for_room(self, Operation waiter not None):
@@ -212,8 +214,8 @@ cdef class Channel:
 
 @cython.final
 cdef class ChannelGroup:
-    """The channels of the requests of one session. Each method is one native section: it calls no Python code, so the
-    GIL makes it atomic, and a hold includes each channel that was added before it or meanwhile."""
+    """The channels of the requests of one session. Each method, and each of Hold, is one critical section of the group:
+    it calls no Python code, and a hold includes each channel that was added before it or meanwhile."""
 
     cdef set channels
     cdef list holds  # begun and not cancelled
@@ -223,12 +225,14 @@ cdef class ChannelGroup:
         self.holds = []
 
     def add(self, Channel channel not None):
-        for hold in self.holds:
-            (<Hold> hold).add(channel)
-        self.channels.add(channel)
+        with cython.critical_section(self):
+            for hold in self.holds:
+                (<Hold> hold).add(channel)
+            self.channels.add(channel)
 
     def discard(self, Channel channel not None):
-        self.channels.discard(channel)
+        with cython.critical_section(self):
+            self.channels.discard(channel)
 
 
 @cython.final
@@ -250,11 +254,11 @@ cdef class Hold:
         return 0
 
     def begin(self, Reactor reactor=None, callback=None):
-        """One native section. Return False, with nothing held, if the *reactor* that has to call *callback* was
-        stopped."""
-        self.group.holds.append(self)
-        for channel in self.group.channels:
-            self.add(<Channel> channel)
+        """Return False, with nothing held, if the *reactor* that has to call *callback* was stopped."""
+        with cython.critical_section(self.group):
+            self.group.holds.append(self)
+            for channel in self.group.channels:
+                self.add(<Channel> channel)
         if reactor is None:
             return True
         Py_INCREF(callback)
@@ -265,9 +269,11 @@ cdef class Hold:
         return False
 
     def cancel(self):
-        if self in self.group.holds:
-            self.group.holds.remove(self)
-        channels, self.channels = self.channels, []
+        cdef list channels, none = []
+        with cython.critical_section(self.group):
+            if self in self.group.holds:
+                self.group.holds.remove(self)
+            channels, self.channels = self.channels, none
         for channel in channels:
             (<Channel> channel).let_go()
 

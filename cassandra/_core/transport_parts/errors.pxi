@@ -47,16 +47,15 @@ cdef object make_exception(Reason* reason):
 
 
 cdef object reason_exception(Reason* reason):
-    """Return the exception for *reason*, which is made once; None if the driver closed without one. Needs the GIL."""
-    if reason.object != NULL:
-        return <object> reason.object
-    if reason.kind == ReasonKind.Local:
-        return None
-    exception = make_exception(reason)
-    Py_INCREF(exception)
-    reason.object = <void*> exception
-    reason.drop = drop_object
-    return exception
+    """Return the exception for *reason*, one for all threads; None if the driver closed without one."""
+    if reason.object() == NULL:
+        if reason.kind == ReasonKind.Local:
+            return None
+        exception = make_exception(reason)
+        Py_INCREF(exception)
+        if not reason.set_object(<void*> exception, drop_object):
+            Py_DECREF(exception)  # another thread was faster
+    return <object> reason.object()
 
 
 cdef Reason* reason_of(object exception) except NULL:

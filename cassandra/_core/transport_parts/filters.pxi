@@ -14,6 +14,9 @@ cdef extern from "Python.h":
     const int PyBUF_READ
     const int PyBUF_WRITE
 
+cdef extern from "base/threads.h" namespace "fastcql" nogil:
+    const bint FREE_THREADED "kFreeThreaded"
+
 cdef unsigned long main_thread = _real_threading.main_thread().ident  # not a greenlet's
 cdef list interruptions = []
 
@@ -143,8 +146,9 @@ cdef cbool filter_established(void* target) noexcept:
 
 
 cdef cbool filter_lends(void* target) noexcept:
+    # Without the GIL another thread could use the records while a handler runs.
     records = <object> target
-    return isinstance(records, TlsRecords) and (<TlsRecords> records).direct
+    return not FREE_THREADED and isinstance(records, TlsRecords) and (<TlsRecords> records).direct
 
 
 cdef Reason* filter_settle(void* target, Buffer& plain, Buffer& wire) noexcept:

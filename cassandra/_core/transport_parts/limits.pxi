@@ -147,7 +147,9 @@ cdef class AdmissionQueue:
 
     def close(self):
         """Drop the reference to the reactor, which the queue would keep alive."""
-        self.reactor = None
+        cdef Reactor reactor
+        with cython.critical_section(self):
+            reactor, self.reactor = self.reactor, None
 
     def take_changes(self):
         cdef list changes, none = []

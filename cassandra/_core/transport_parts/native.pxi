@@ -60,8 +60,8 @@ cdef extern from "transport/reason.h" namespace "fastcql":
         ReasonKind kind
         int error
         string message
-        void* object
-        void (*drop)(void*) noexcept
+        void* object()
+        bint set_object(void* object, void (*drop)(void*) noexcept)
         void retain()
         void release()
     cdef enum class FailureKind "fastcql::FailureKind":
@@ -183,6 +183,8 @@ cdef extern from "transport/runtime.h" namespace "fastcql":
         void (*thread_ending)() noexcept nogil
         void (*dispatch)(COperation* operation) noexcept
         void (*drop_operations)(COperation* list) noexcept
+        void (*retain)(COperation* operation) noexcept
+        void (*retain_object)(void* object) noexcept
         void (*call)(void* callback) noexcept
         void (*drop_object)(void* object) noexcept
         void (*warn)(const char* text) noexcept

@@ -5,12 +5,21 @@
 
 cdef ConnectionBase connection_of(PoolFields pool, bint routed, int64_t token, shard):
     cdef ConnectionBase connection = None
-    picks = pool.picks
+    with cython.critical_section(pool):
+        picks = pool.picks
     if type(picks) is Picks:
         connection = (<Picks> picks).usable(routed, token, shard)
     if connection is None:
         connection = <ConnectionBase?> pool.pick(token if routed else None, shard)
     return connection
+
+
+cdef object pool_of(PoolSetFields pool_set, host):
+    """Return the pool of *host*, None if there is none."""
+    cdef dict pools
+    with cython.critical_section(pool_set):
+        pools = pool_set.pools
+    return pools.get(host)
 
 
 cdef inline double limit_of(timeout) except *:
@@ -160,7 +169,6 @@ cdef class ExecutePlanBase:
         cdef Attempt attempt
         cdef ConnectionBase connection
         cdef Submitted submitted
-        cdef PoolSetFields pool_set
         cdef Target target
         if self.route is None:
             return False
@@ -168,8 +176,7 @@ cdef class ExecutePlanBase:
         if target is None:
             return False
         host = target.host
-        pool_set = <PoolSetFields?> (<SessionFields?> request.session)._pool_set
-        pool = pool_set.pools.get(host)
+        pool = pool_of(<PoolSetFields?> (<SessionFields?> request.session)._pool_set, host)
         if pool is None:
             return False
         try:
@@ -213,7 +220,7 @@ cdef class ExecutePlanBase:
         if target is None:
             return False
         host = target.host
-        pool = batch.pool_set.pools.get(host)
+        pool = pool_of(batch.pool_set, host)
         if pool is None or batch.find(slot) is not None:
             return False
         try:

@@ -25,10 +25,16 @@
 #
 # Why that holds when a signal handler raises in a caller: Python runs handlers between bytecodes, and where native code
 # requests it. State changes in *critical sections*, code without a call into Python, in which the GIL cannot change
-# hands either; a build without the GIL has a lock for it. Each of the changes above is one section, followed by native
-# calls alone (finish, tell_all, post): an exception comes before, when nothing has changed, or after, when nothing is
-# left to do. An allocation may run the garbage collector, and with it a ``__del__``, whose exceptions do not propagate:
-# so a section allocates before it reads state, and only assigns from there on. On the I/O thread no handler runs.
+# hands either. Each of the changes above is one section, followed by native calls alone (finish, tell_all, post): an
+# exception comes before, when nothing has changed, or after, when nothing is left to do. An allocation may run the
+# garbage collector, and with it a ``__del__``, whose exceptions do not propagate: so a section allocates before it
+# reads state, and only assigns from there on. On the I/O thread no handler runs.
+#
+# Without the GIL a section holds the lock of the request. The interpreter releases that lock when the thread blocks in
+# a call of Python's C API; so sections make no such call but for reference counts, and never free an object: what they
+# replace is held by a variable of the caller. A field that changes while other threads may read it is read in a section
+# too, or a reference could be added to an object that is freed at that moment. Comparing a field with None needs none.
+# Attempts, callbacks and waiters are tuples, which are replaced as a whole: a section cannot call a dict or a list.
 #
 # Why no waiter waits for ever: an outcome is either in the operation, where a waiting thread, a loop's queue or the I/O
 # thread is called for it (operation.h), or owned by one thread, which concludes the page or puts the outcome back, also
@@ -65,8 +71,8 @@ cdef class _Rest:
     cdef double elapsed
     cdef tuple timers
     cdef tuple calls
-    cdef Attempt only
-    cdef dict attempts
+    cdef Attempt first
+    cdef tuple others
 
     def __call__(self):
         self.request.do_rest(self)
@@ -145,7 +151,7 @@ cdef class _Awaitable:
                 self.waiter = waiter
                 self.state = AWAIT_WAITS
                 return waiter
-        return self.end(request._outcome)
+        return self.end(request.outcome())
 
     cdef object end(self, outcome):
         self.state = AWAIT_ENDED
@@ -159,6 +165,13 @@ cdef _Awaitable awaitable(Request request, bint as_result):
     made.as_result = as_result
     made.state = AWAIT_BEGINS
     return made
+
+
+cdef Attempt attempt_in(tuple attempts, uint32_t number):
+    for attempt in attempts:
+        if (<Attempt> attempt).number == number:
+            return <Attempt> attempt
+    return None
 
 
 cdef bint post(Reactor reactor, _Rest rest) noexcept:
@@ -189,8 +202,8 @@ cdef class Request(Operation):
     # state of the current page
     cdef readonly int64_t _page
     cdef public object _outcome
-    cdef Attempt only  # the first attempt, until there is another one or all are read
-    cdef dict attempts  # None until then
+    cdef Attempt first  # an attempt in flight
+    cdef tuple others  # further attempts in flight
     cdef public tuple _timers
     cdef double arrived  # time of the outcome that is being processed; 0 for none
     cdef readonly tuple _callbacks
@@ -230,7 +243,7 @@ cdef class Request(Operation):
         self._metrics = metrics
         self.timeout = timeout
         self._start_time = start_time
-        self._callbacks = self._errbacks = self._waiters = ()
+        self._callbacks = self._errbacks = self._waiters = self.others = ()
         self._ending = default_ending
         self.core.driver_decides = True
         if metrics is not None or default_ending is not None:
@@ -277,6 +290,11 @@ cdef class Request(Operation):
         self.hosts = hosts
 
     # ---- outcomes
+
+    cdef tuple outcome(self):
+        """Return the outcome; None while the page is pending."""
+        with cython.critical_section(self):
+            return self._outcome
 
     def _on_outcome(self):
         """Take the plain result, as a waiting caller does."""
@@ -358,7 +376,7 @@ cdef class Request(Operation):
         cdef Outcome outcome
         cdef Ref[CCompletionQueue] queue
         fill_outcome(&outcome, <uint32_t> attempt.number, answer)
-        self.all_attempts()[attempt.number] = attempt
+        self.add_attempt(attempt, False)
         if self.home is None and isinstance(attempt.connection.reactor, Reactor):
             self.home = attempt.connection.reactor
         Py_INCREF(self)  # the outcome's reference
@@ -414,7 +432,7 @@ cdef class Request(Operation):
         cdef int64_t page = attempt.page
         cdef bint over
         cdef Attempt last
-        cdef dict many
+        cdef tuple more
         if self.enter_process():  # the handler of a signal has forked, and this is the child
             self._on_forked()
             return True
@@ -426,15 +444,15 @@ cdef class Request(Operation):
                 if (
                     self._callbacks or self._errbacks or self._ending is not None or self._timers
                     or self._tracking is not None or self._metrics is not None or self._latency_recorder is not None
-                    or (self.attempts is not None and len(self.attempts) > 1)
+                    or len(self.others) + (self.first is not None) > 1
                     or (self._waiters and not all_have_queues(self._waiters))
                 ):
                     return False
-                self.coordinator_host = attempt.host
+                before, self.coordinator_host = self.coordinator_host, attempt.host
                 self._outcome = outcome
                 waiters, self._waiters = self._waiters, ()
-                last, self.only = self.only, None
-                many, self.attempts = self.attempts, None
+                last, self.first = self.first, None
+                more, self.others = self.others, ()
                 self.core.finish()
         if over:
             self.taken(attempt.number)
@@ -445,7 +463,8 @@ cdef class Request(Operation):
         return True
 
     cdef int process_outcome(self, Attempt attempt, answer) except -1:
-        self.coordinator_host = attempt.host
+        with cython.critical_section(self):
+            before, self.coordinator_host = self.coordinator_host, attempt.host
         if self._latency_recorder is not None:
             self.measure(attempt, answer)
         if self._execute_plan is not None and self._tracking is None and type(answer) is Frame:  # the common case
@@ -487,8 +506,8 @@ cdef class Request(Operation):
     def _on_silent(self, attempt_number):
         """On the I/O thread: the peer of an attempt is silent. If the statement is idempotent the request is sent to
         another host too, by the thread that processes its outcomes."""
-        attempt = self.all_attempts().get(attempt_number)
-        if attempt is not None and (<Attempt> attempt).reprepares is None and self.hooks().is_repeatable():
+        cdef Attempt attempt = self.attempt_of(attempt_number)
+        if attempt is not None and attempt.reprepares is None and self.hooks().is_repeatable():
             self._inject(NOTHING_ELSE, LOOK)
 
     def _on_forked(self):
@@ -503,44 +522,76 @@ cdef class Request(Operation):
 
     @property
     def _attempts(self):
-        return self.all_attempts()
+        """The attempts in flight, a tuple."""
+        cdef Attempt first
+        cdef tuple others
+        with cython.critical_section(self):
+            first, others = self.first, self.others
+        return others if first is None else (first, *others)
 
-    cdef dict all_attempts(self):
-        cdef dict made
-        if self.attempts is None:
-            made = {}
-            key = None if self.only is None else self.only.number
+    cdef bint add_attempt(self, Attempt attempt, bint unless_over) except -1:
+        """Add an attempt in flight. Return False if its page is over, *unless_over*."""
+        cdef tuple before, after
+        cdef bint added = False
+        while not added:
             with cython.critical_section(self):
-                if self.attempts is None:
-                    if self.only is not None:
-                        made[key] = self.only
-                        self.only = None
-                    self.attempts = made
-        return self.attempts
+                before = self.others
+            after = (*before, attempt)
+            with cython.critical_section(self):
+                if unless_over and self.is_over(attempt.page):
+                    return False
+                added = self.others is before
+                if added:
+                    self.others = after
+        return True
 
     cdef Attempt taken(self, uint32_t number):
         """Remove and return the attempt *number*, which has an outcome now. None if it is not expected any more."""
-        cdef Attempt attempt = self.only
-        if attempt is not None and attempt.number == number:
-            self.only = None
-            return attempt
-        return None if self.attempts is None else self.attempts.pop(number, None)
+        cdef Attempt attempt = None
+        cdef tuple before, after
+        with cython.critical_section(self):
+            if self.first is not None and self.first.number == number:
+                attempt, self.first = self.first, None
+        while attempt is None:
+            with cython.critical_section(self):
+                before = self.others
+            attempt = attempt_in(before, number)
+            if attempt is None:
+                return None
+            after = tuple([other for other in before if other is not attempt])
+            with cython.critical_section(self):
+                if self.others is before:
+                    self.others = after
+                else:
+                    attempt = None
+        return attempt
+
+    def _drop_attempt(self, uint32_t number):
+        """Remove an attempt. Return False if it is not expected any more."""
+        return self.taken(number) is not None
 
     cdef Attempt attempt_of(self, uint32_t number):
         """As taken, without removing it."""
-        if self.only is not None and self.only.number == number:
-            return self.only
-        return None if self.attempts is None else self.attempts.get(number)
+        cdef tuple others
+        with cython.critical_section(self):
+            if self.first is not None and self.first.number == number:
+                return self.first
+            others = self.others
+        return attempt_in(others, number)
 
-    cdef bint has_attempts(self) noexcept:
-        return self.only is not None or (self.attempts is not None and len(self.attempts) > 0)
+    cdef bint has_attempts(self) except -1:
+        with cython.critical_section(self):
+            return self.first is not None or len(self.others) > 0
 
     cdef int launched(self, Attempt attempt, host) except -1:
         """Register the first attempt, which is about to be submitted."""
-        if self.attempts is not None:
-            self.attempts[0] = attempt
-        else:
-            self.only = attempt
+        cdef bint first
+        with cython.critical_section(self):
+            first = self.first is None
+            if first:
+                self.first = attempt
+        if not first:
+            self.add_attempt(attempt, False)
         if self.hosts is not None:
             self.hosts.append(host)
         else:
@@ -549,22 +600,19 @@ cdef class Request(Operation):
 
     cdef int not_launched(self) except -1:
         """Undo launched(): nothing was sent."""
-        self.only = self.first_host = None
-        if self.attempts is not None:
-            self.attempts.clear()
+        cdef Attempt first
+        cdef tuple others
+        with cython.critical_section(self):
+            first, self.first = self.first, None
+            others, self.others = self.others, ()
+        self.first_host = None
         if self.hosts is not None:
             self.hosts.clear()
         return 0
 
-    def _register(self, int64_t number, Attempt attempt not None):
+    def _register(self, Attempt attempt not None):
         """Register *attempt*, whose response may come from now on. Return False if its page is over."""
-        self.all_attempts()
-        key = number
-        with cython.critical_section(self):
-            if self._outcome is not None or self._page != attempt.page:
-                return False
-            self.attempts[key] = attempt
-        return True
+        return self.add_attempt(attempt, True)
 
     def _give_up(self, Attempt attempt not None):
         """Give up *attempt*: its response is not needed any more."""
@@ -585,7 +633,7 @@ cdef class Request(Operation):
         """Add a timer, which is cancelled when *page* is over; at once if it is over already."""
         self.set_eager()  # the I/O thread concludes pages with timers
         while not self.is_over(page):
-            before = self._timers
+            before = self.timers()
             if self.change_timers(page, before, (*(before or ()), timer)):
                 return
         timer.cancel()
@@ -594,16 +642,20 @@ cdef class Request(Operation):
         """Replace all timers by *timer* and return them. None if *page* is over: *timer* will not be cancelled."""
         self.set_eager()
         while not self.is_over(page):
-            before = self._timers
+            before = self.timers()
             if self.change_timers(page, before, (timer,)):
                 return before or ()
         return None
 
     def _remove_timer(self, int64_t page, timer):
         while not self.is_over(page):
-            before = self._timers
+            before = self.timers()
             if self.change_timers(page, before, tuple([one for one in before or () if one is not timer])):
                 return
+
+    cdef tuple timers(self):
+        with cython.critical_section(self):
+            return self._timers
 
     cdef bint change_timers(self, int64_t page, tuple before, tuple after) except -1:
         with cython.critical_section(self):
@@ -657,8 +709,8 @@ cdef class Request(Operation):
                 rest.elapsed = (self.arrived or seconds_now()) - self._start_time
                 rest.calls = self._callbacks if error is None else self._errbacks
                 rest.timers, self._timers = self._timers, None
-                rest.only, self.only = self.only, None
-                rest.attempts, self.attempts = self.attempts, None
+                rest.first, self.first = self.first, None
+                rest.others, self.others = self.others, ()
                 waiters, self._waiters = self._waiters, ()
                 if not on_driver:
                     self.core.finish()
@@ -730,11 +782,10 @@ cdef class Request(Operation):
         except BaseException as broken:
             failed = broken
         try:
-            if rest.only is not None:
-                self._give_up(rest.only)
-            if rest.attempts:
-                for attempt in list(rest.attempts.values()):
-                    self._give_up(attempt)
+            if rest.first is not None:
+                self._give_up(rest.first)
+            for attempt in rest.others:
+                self._give_up(attempt)
         except BaseException as broken:
             failed = broken
         try:
@@ -769,7 +820,7 @@ cdef class Request(Operation):
         """Request the page at *paging_state* and return its number, which is *asker*'s ``_fetching`` from the moment at
         which the page is pending. Errors of sending end the page, and so does an exception of a signal handler
         meanwhile."""
-        cdef object before = self._outcome
+        cdef object before = self.outcome()
         cdef int64_t page = self._page + 1
         cdef object number = page
         cdef bint begun
@@ -812,7 +863,8 @@ cdef class Request(Operation):
             on_result = None if callback is None else (in_greenlet, (callback,), {})
             on_error = None if errback is None else (in_greenlet, (errback,), {})
         while True:
-            callbacks, errbacks = self._callbacks, self._errbacks
+            with cython.critical_section(self):
+                callbacks, errbacks = self._callbacks, self._errbacks
             more = callbacks if on_result is None else (*callbacks, on_result)
             failed = errbacks if on_error is None else (*errbacks, on_error)
             with cython.critical_section(self):
@@ -840,16 +892,19 @@ cdef class Request(Operation):
             call_back(errback, error, True)
 
     def clear_callbacks(self):
+        cdef tuple callbacks, errbacks
         with cython.critical_section(self):
-            self._callbacks = self._errbacks = ()
+            callbacks, self._callbacks = self._callbacks, ()
+            errbacks, self._errbacks = self._errbacks, ()
 
     def _wait_for_outcome(self):
         """Wait for the outcome. Ctrl-C interrupts the wait and leaves the request unchanged."""
         return self.settled()
 
     cdef tuple settled(self):
-        if self._outcome is not None:
-            return self._outcome
+        cdef tuple outcome = self.outcome()
+        if outcome is not None:
+            return outcome
         cdef bint on_io_thread
         if self.home is None:  # a session that a program wrapped in its own object cannot be asked
             on_io_thread = isinstance(self.session, SessionFields) and (<SessionFields> self.session)._on_io_thread()
@@ -861,15 +916,16 @@ cdef class Request(Operation):
                 "be read; add a callback to it, or hand the work to another thread"
             )
         send_waiting()
-        while self._outcome is None:
+        while outcome is None:
             self._blocked = True
             self.wait(NO_TIMEOUT)
             self.take_plain(None)
-        return self._outcome
+            outcome = self.outcome()
+        return outcome
 
     def _result(self):
         """Wait for the outcome and return the application's result, or raise its exception."""
-        cdef tuple outcome = self._outcome
+        cdef tuple outcome = self.outcome()
         if outcome is None:
             outcome = self._wait_for_outcome()  # by its Python name: tests replace it
         if outcome[1] is not None:
@@ -907,7 +963,8 @@ cdef class Request(Operation):
             entry.queue = queue
             waiter = entry
         while not joined:
-            others = self._waiters
+            with cython.critical_section(self):
+                others = self._waiters
             waiters = (*others, waiter) if others else (waiter,)
             with cython.critical_section(self):
                 if self._outcome is not None:
@@ -928,7 +985,8 @@ cdef class Request(Operation):
         cdef bint left = False, wanted = True
         cdef object error = self.cancelled()
         while not left:
-            before = self._waiters
+            with cython.critical_section(self):
+                before = self._waiters
             others = tuple([other for other in before if waiter_of(other) is not waiter])
             if len(others) == len(before):  # it was notified already
                 return

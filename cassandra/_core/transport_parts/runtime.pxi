@@ -81,6 +81,14 @@ cdef void runtime_dispatch(COperation* core) noexcept:
     dispatch(<Operation> core.self)
 
 
+cdef void runtime_retain(COperation* core) noexcept:
+    Py_INCREF(<Operation> core.self)
+
+
+cdef void runtime_retain_object(void* target) noexcept:
+    Py_INCREF(<object> target)
+
+
 cdef void runtime_call(void* target) noexcept:
     """Call *target*. Takes over a reference."""
     callback = <object> target
@@ -126,10 +134,8 @@ cdef void runtime_closed(CChannel& core, Reason& reason) noexcept:
     except BaseException as exception:
         report(exception, handler)
     channel.handler = None
-    channel.byte_filter = None
+    channel.byte_filter = None  # senders hold a reference of their own
     channel.on_quiet = None
-    core.self = NULL
-    core.filter = NULL
     Py_DECREF(channel)  # the engine's reference
 
 
@@ -149,6 +155,8 @@ cdef Runtime make_runtime() noexcept:
     runtime.thread_ending = runtime_thread_ending
     runtime.dispatch = runtime_dispatch
     runtime.drop_operations = drop_operations
+    runtime.retain = runtime_retain
+    runtime.retain_object = runtime_retain_object
     runtime.call = runtime_call
     runtime.drop_object = drop_object
     runtime.warn = runtime_warn

@@ -250,7 +250,7 @@ cdef class Writes(Operation):
         cdef Target target = target_of(self.route, self.routed, token)
         if target is None:
             return None
-        pool = self.pools_of.pools.get(target.host)
+        pool = pool_of(self.pools_of, target.host)
         if pool is None:
             return None
         try:

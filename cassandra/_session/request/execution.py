@@ -390,7 +390,7 @@ class Sending:
             self.time_out(request, attempt)
             return True
         number = attempt.number = self.next_number(request)
-        if not request._register(number, attempt):
+        if not request._register(attempt):
             return True
         request.attempted_hosts.append(attempt.host)
         tracking = request._tracking
@@ -402,13 +402,13 @@ class Sending:
             attempt.started = monotonic()
             attempt.stream = attempt.connection.submit(frame, request, number, remaining, later)
         except NOT_SENT as error:
-            request._attempts.pop(number, None)
+            request._drop_attempt(number)
             self.errors[attempt.host] = error
             if tracking is not None:
                 tracking.ended(request, attempt, error)
             return False
         except Exception as error:  # encoding failed, as it would for every host
-            request._attempts.pop(number, None)
+            request._drop_attempt(number)
             request._fail(attempt.page, encoding_error(self.content.message, error))
             return True
         if request._is_over(attempt.page):  # another attempt ended the page while this one was being sent
@@ -453,7 +453,7 @@ class Sending:
     def look(self, request: ResponseFuture) -> None:
         """Send the request to another host too, which is safe, if the peers of all its attempts are silent (see
         ``_net/health.py``). Called by the thread that processes its outcomes."""
-        attempts = list(request._attempts.values())
+        attempts = request._attempts
         if attempts and all(attempt.connection.is_silent for attempt in attempts):
             self._speculate(request, attempts[0].page)
 
@@ -489,7 +489,7 @@ class Sending:
 
     def may_be_executed(self, request: ResponseFuture) -> bool:
         """True if a server may have executed the request, or may still do so."""
-        return self.unsure or any(attempt.reprepares is None for attempt in list(request._attempts.values()))
+        return self.unsure or any(attempt.reprepares is None for attempt in request._attempts)
 
     def time_out(self, request: ResponseFuture, attempt: Attempt) -> None:
         """Fail the request, whose time is up while *attempt* is in flight."""
@@ -499,7 +499,7 @@ class Sending:
             request.timeout,
             attempt.connection.in_flight,
         )
-        self.unsure |= any(other.reprepares is None for other in request._attempts.values())
+        self.unsure |= any(other.reprepares is None for other in request._attempts)
         if request._metrics is not None:
             request._metrics.on_client_timeout()
         request._fail(attempt.page, self.error_of(request, attempt, error))

@@ -403,7 +403,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
 
     @property
     def _last_stream(self) -> int | None:
-        return next((attempt.stream for attempt in self._attempts.values()), None)
+        return next((attempt.stream for attempt in self._attempts), None)
 
 
 _START_FETCHING: Any = ResponseFuture.start_fetching_next_page

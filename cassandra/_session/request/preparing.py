@@ -226,7 +226,7 @@ class Waiting:
         """End the wait. Return False if it was over already."""
         if self.timer is not None:
             self.timer.cancel()
-        return self.request._attempts.pop(self.attempt.number, None) is not None
+        return self.request._drop_attempt(self.attempt.number)
 
 
 class Repreparing:
@@ -243,8 +243,8 @@ class Repreparing:
         if remaining is not None and remaining <= 0:
             request._execution.sending.time_out(request, attempt)
             return
-        number = attempt.number = request._execution.sending.next_number(request)
-        if not request._register(number, attempt):
+        attempt.number = request._execution.sending.next_number(request)
+        if not request._register(attempt):
             return
         key = (attempt.host, attempt.reprepares.query_id, attempt.connection.keyspace)
         waiting = Waiting(request, attempt)

@@ -8,7 +8,8 @@
 using namespace fastcql;
 
 TEST(lists_are_found_as_they_were_filled_in) {
-    RangeLists lists(3);
+    RangeLists lists;
+    lists.reset(3);
     for (size_t range = 0; range < 3; ++range) CHECK(lists.find(range) == nullptr);
     const uint16_t some[] = {7, 65535, 0};
     lists.fill(2, some, 3);
@@ -20,7 +21,8 @@ TEST(lists_are_found_as_they_were_filled_in) {
 }
 
 TEST(many_lists) {
-    RangeLists lists(5000);
+    RangeLists lists;
+    lists.reset(5000);
     for (uint16_t range = 0; range < 5000; ++range) {
         const uint16_t some[] = {range, static_cast<uint16_t>(range + 1)};
         lists.fill(range, some, range % 3);

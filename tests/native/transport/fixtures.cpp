@@ -68,6 +68,8 @@ Runtime make_runtime() {
     table.thread_ending = [] {};
     table.dispatch = dispatch;
     table.drop_operations = drop_operations;
+    table.retain_object = [](void*) {};
+    table.retain = [](Operation* operation) { static_cast<Request*>(operation->self)->retain(); };
     table.call = [](void* callback) {
         auto* function = static_cast<std::function<void()>*>(callback);
         (*function)();

@@ -4,10 +4,15 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
+
+#include "base/growing.h"
+#include "base/threads.h"
 
 namespace fastcql {
 
@@ -50,41 +55,108 @@ private:
 
 // ---- helpers of route plans besides rings and tablets: lists of host positions by range, and cheap random numbers
 
-// Positions of hosts by range of a ring, filled in on demand. Guarded by its owner.
+// Positions of hosts by range of a ring, filled in on demand. Any thread.
 class RangeLists {
 public:
-    explicit RangeLists(size_t ranges = 0) : starts_(ranges, 0), numbers_(1, 0) {}
+    // Called once, before all else.
+    void reset(size_t ranges) { starts_.reset(new std::atomic<uint32_t>[ranges]()); }
 
-    // The list of *range*, its count in front; null if it was not filled in. Valid until the next fill().
-    const uint16_t* find(size_t range) const noexcept { return starts_[range] ? &numbers_[starts_[range]] : nullptr; }
+    // The list of *range*, its count in front; null if it was not filled in.
+    const uint16_t* find(size_t range) const noexcept {
+        const uint32_t start = starts_[range].load(std::memory_order_acquire);
+        return start ? &numbers_[start - 1] : nullptr;
+    }
 
     void fill(size_t range, const uint16_t* list, size_t count) {
-        const size_t start = numbers_.size();
-        numbers_.push_back(static_cast<uint16_t>(count));
-        numbers_.insert(numbers_.end(), list, list + count);
-        starts_[range] = static_cast<uint32_t>(start);
+        const GilLock lock(mutex_);
+        if (find(range)) return;
+        const size_t start = numbers_.next_run(count + 1);
+        numbers_.grow(start + count + 1);
+        numbers_[start] = static_cast<uint16_t>(count);
+        std::copy(list, list + count, &numbers_[start] + 1);
+        starts_[range].store(static_cast<uint32_t>(start + 1), std::memory_order_release);
     }
 
 private:
-    std::vector<uint32_t> starts_;   // in numbers_; 0: not filled in
-    std::vector<uint16_t> numbers_;  // the first one is unused
+    std::unique_ptr<std::atomic<uint32_t>[]> starts_;  // in numbers_, plus 1; 0: not filled in
+    Growing<uint16_t> numbers_;
+    GilMutex mutex_;
 };
 
-// Random numbers for load balancing (splitmix64): fast and uniform, not for cryptography. Guarded by its owner.
+// Random numbers for load balancing (splitmix64): fast and uniform, not for cryptography. Any thread.
 class Dice {
 public:
     explicit Dice(uint64_t seed = 0) noexcept : state_(seed) {}
+    Dice& operator=(const Dice& other) noexcept {
+        state_.store(other.state_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+        return *this;
+    }
 
     // Uniformly one of 0 to count - 1.
     size_t below(size_t count) noexcept {
-        uint64_t mixed = (state_ += 0x9E3779B97F4A7C15u);
+        uint64_t mixed = step();
         mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9u;
         mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBu;
         return static_cast<size_t>(((mixed >> 32) * count) >> 32);
     }
 
 private:
-    uint64_t state_;
+    static constexpr uint64_t kStep = 0x9E3779B97F4A7C15u;
+
+    // A state that all threads write would cost each of them a cache miss: without the GIL each thread has its own.
+    uint64_t step() noexcept {
+#if FASTCQL_FREE_THREADED
+        thread_local uint64_t own = state_.fetch_add(kStep, std::memory_order_relaxed) * kStep;
+        return own += kStep;
+#else
+        const uint64_t next = state_.load(std::memory_order_relaxed) + kStep;
+        state_.store(next, std::memory_order_relaxed);
+        return next;
+#endif
+    }
+
+    std::atomic<uint64_t> state_;
+};
+
+// A host of a route. The references are the owner's.
+struct RouteHost {
+    void* host = nullptr;
+    void* average = nullptr;
+    void* targets = nullptr;  // a list
+    int8_t distance = 0;
+};
+
+// The hosts of a route by position. Any thread.
+class RouteHostTable {
+public:
+    static constexpr size_t kMost = 65536;
+
+    // Returns the new position; -1 if there are too many. Throws bad_alloc.
+    int add(const RouteHost& host) {
+        const GilLock lock(mutex_);
+        const size_t at = hosts_.size();
+        if (at == kMost) return -1;
+        hosts_.grow(at + 1);
+        hosts_[at] = host;
+        return static_cast<int>(at);
+    }
+    const RouteHost& operator[](size_t position) const noexcept { return hosts_[position]; }
+
+    // The position of the host with this number of the tablet map, as it was set; kUnknown if it was not.
+    static constexpr int kUnknown = -2;
+    int numbered(size_t number) const noexcept {
+        return number < numbered_.size() ? numbered_[number].load(std::memory_order_acquire) + kUnknown : kUnknown;
+    }
+    void set_numbered(size_t number, int position) {
+        const GilLock lock(mutex_);
+        numbered_.grow(number + 1);
+        numbered_[number].store(position - kUnknown, std::memory_order_release);
+    }
+
+private:
+    GilMutex mutex_;
+    Growing<RouteHost> hosts_;
+    Growing<std::atomic<int>> numbered_;  // minus kUnknown
 };
 
 // ---- the shard of a ScyllaDB node that owns a token

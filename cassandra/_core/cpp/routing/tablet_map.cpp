@@ -66,6 +66,7 @@ size_t TabletHosts::Hash::operator()(const HostId& id) const {
 }
 
 bool TabletHosts::look_up(const HostId& id, uint16_t& host) const noexcept {
+    const GilLock lock(mutex_);
     const auto found = numbers_.find(id);
     if (found == numbers_.end()) return false;
     host = found->second;
@@ -73,14 +74,20 @@ bool TabletHosts::look_up(const HostId& id, uint16_t& host) const noexcept {
 }
 
 uint16_t TabletHosts::intern(const HostId& id) {
+    const GilLock lock(mutex_);
     const auto found = numbers_.find(id);
     if (found != numbers_.end()) return found->second;
-    const uint16_t host = add(id);
+    const uint16_t host = add_locked(id);
     numbers_.emplace(id, host);
     return host;
 }
 
 uint16_t TabletHosts::add(const HostId& id) {
+    const GilLock lock(mutex_);
+    return add_locked(id);
+}
+
+uint16_t TabletHosts::add_locked(const HostId& id) {
     if (ids_.size() == kMax) throw std::overflow_error("more than 65535 hosts in the tablet map");
     ids_.push_back(id);
     return static_cast<uint16_t>(ids_.size() - 1);
@@ -88,27 +95,42 @@ uint16_t TabletHosts::add(const HostId& id) {
 
 // ---- the map
 
-TabletMap::TabletMap(std::shared_ptr<TabletHosts> hosts) : hosts_(std::move(hosts)) {}
+TabletMap::Gone::~Gone() {
+    for (const Chunk* chunk : chunks) Chunk::Free()(chunk);
+    if (snapshot) free_snapshot(snapshot);
+    for (const TabletTable* table : tables) delete table;
+}
+
+TabletMap::TabletMap(std::shared_ptr<TabletHosts> hosts) : names_(new TableNames), hosts_(std::move(hosts)) {}
 
 TabletMap::~TabletMap() {
     for (TabletTable* table : tables_) {
-        free_snapshot_with_chunks(table->current_);
+        free_snapshot_with_chunks(table->current_.load());
         delete table;
     }
+    delete names_.load();
+}
+
+const TabletTable* TabletMap::named(const TableName& name) const noexcept {
+    return names_.load(std::memory_order_seq_cst)->find(name, TableNames::hash(name));
 }
 
 bool TabletMap::has_tablets(const TableName& name) const noexcept {
-    const TabletTable* table = names_.find(name, TableNames::hash(name));
+    const Epochs::Reader reader;
+    const TabletTable* table = named(name);
     return table && table->has_tablets();
 }
 
 void TabletMap::add(const TableName& name, const TabletRow& row) {
+    const GilLock lock(mutex_);
     TabletTable* table = table_for(name);
-    Change change = Change::add(table->current_, row);
-    publish(table, change);
+    Change change = Change::add(table->current_.load(), row);
+    Entry entry;
+    publish(table, change, entry);
 }
 
 const char* TabletMap::learn(const TableName& name, const uint8_t* payload, size_t size, bool& added) {
+    const GilLock lock(mutex_);
     added = false;
     payload_.replicas.clear();
     payload_.has_version = false;
@@ -129,51 +151,61 @@ const char* TabletMap::learn(const TableName& name, const uint8_t* payload, size
                            static_cast<uint8_t>(count),
                            payload_.has_version ? uint8_t{kHasVersion} : uint8_t{0}};
     TabletTable* table = table_for(name);
-    Change change = Change::add(table->current_, row);
-    publish(table, change);
+    Change change = Change::add(table->current_.load(), row);
+    Entry entry;
+    publish(table, change, entry);
     added = true;
     return nullptr;
 }
 
 void TabletMap::replace(const TableName& name, const std::vector<TabletRow>& rows) {
+    const GilLock lock(mutex_);
     Change change = Change::all_of(rows);
     TabletTable* table = table_for(name);
-    if (const Snapshot* before = table->current_)
+    if (const Snapshot* before = table->current_.load())
         change.gone.assign(before->all(), before->all() + before->chunks());
-    publish(table, change);
+    Entry entry;
+    publish(table, change, entry);
     if (rows.empty()) remove_unused();
 }
 
 void TabletMap::drop(const TableName& name) {
-    TabletTable* table = names_.find(name, TableNames::hash(name));
+    const GilLock lock(mutex_);
+    TabletTable* table = names_.load()->find(name, TableNames::hash(name));
     if (!table) return;
     clear(table);
     remove_unused();
 }
 
 void TabletMap::drop_keyspace(const std::string& keyspace) {
+    const GilLock lock(mutex_);
     for (TabletTable* table : tables_)
         if (table->keyspace == keyspace) clear(table);
     remove_unused();
 }
 
 void TabletMap::drop_host(uint16_t host) {
+    const GilLock lock(mutex_);
     for (TabletTable* table : tables_) {
-        const Snapshot* before = table->current_;
+        const Snapshot* before = table->current_.load();
         if (!before) continue;
         Change change = Change::without_host(*before, host);
-        if (!change.gone.empty()) publish(table, change);
+        if (change.gone.empty()) continue;
+        Entry entry;
+        publish(table, change, entry);
     }
     remove_unused();
 }
 
 TabletTable* TabletMap::hold(const TableName& name) {
+    const GilLock lock(mutex_);
     TabletTable* table = table_for(name);
     ++table->holders_;
     return table;
 }
 
 void TabletMap::release(TabletTable* table) noexcept {
+    const GilLock lock(mutex_);
     if (--table->holders_ > 0 || table->has_tablets()) return;
     try {
         remove_unused();
@@ -182,10 +214,11 @@ void TabletMap::release(TabletTable* table) noexcept {
 }
 
 std::vector<TabletMap::Copy> TabletMap::copy(uint64_t& changes) const {
-    changes = changes_;
+    const GilLock lock(mutex_);
+    changes = changes_.load();
     std::vector<Copy> copies;
     for (const TabletTable* table : tables_) {
-        const Snapshot* snapshot = table->current_;
+        const Snapshot* snapshot = table->current_.load();
         if (!snapshot) continue;
         Copy& copy = copies.emplace_back();
         copy.keyspace = table->keyspace;
@@ -208,38 +241,60 @@ std::vector<TabletMap::Copy> TabletMap::copy(uint64_t& changes) const {
 }
 
 size_t TabletMap::bytes() const noexcept {
+    const GilLock lock(mutex_);
     size_t bytes = 0;
     for (const TabletTable* table : tables_)
-        if (const Snapshot* snapshot = table->current_) bytes += snapshot->bytes();
+        if (const Snapshot* snapshot = table->current_.load()) bytes += snapshot->bytes();
     return bytes;
 }
 
-// ---- writing
+// ---- writing, with the mutex
 
 TabletTable* TabletMap::table_for(const TableName& name) {
     const uint64_t hash = TableNames::hash(name);
-    if (TabletTable* table = names_.find(name, hash)) return table;
+    if (TabletTable* table = names_.load()->find(name, hash)) return table;
     std::unique_ptr<TabletTable> table(new TabletTable(name, hash));
     std::vector<TabletTable*> tables(tables_);
     tables.push_back(table.get());
-    names_ = TableNames(tables);
+    Entry entry;
+    auto names = std::make_unique<const TableNames>(tables);
     tables_.swap(tables);
+    put_names(std::move(names), entry);
     return table.release();
 }
 
 // All steps that can fail are done before.
-void TabletMap::publish(TabletTable* table, Change& change) noexcept {
-    const Snapshot* before = std::exchange(table->current_, change.commit());
-    ++changes_;
-    for (const Chunk* chunk : change.gone) Chunk::Free()(chunk);
-    if (before) free_snapshot(before);
+void TabletMap::publish(TabletTable* table, Change& change, Entry& entry) noexcept {
+    entry->snapshot = table->current_.exchange(change.commit(), std::memory_order_seq_cst);
+    entry->chunks.swap(change.gone);
+    changes_.fetch_add(1, std::memory_order_relaxed);
+    retire(entry);
+}
+
+void TabletMap::put_names(std::unique_ptr<const TableNames> names, Entry& entry) noexcept {
+    entry->names.reset(names_.exchange(names.release(), std::memory_order_seq_cst));
+    count_.store(tables_.size(), std::memory_order_relaxed);
+    retire(entry);
+}
+
+// Frees what is in *entry*, and in earlier ones, if no reader has it; else a later writer does.
+void TabletMap::retire(Entry& entry) noexcept {
+#if FASTCQL_FREE_THREADED
+    entry->epoch = Epochs::retire();
+    gone_.splice(gone_.end(), entry.made_);
+    while (!gone_.empty() && Epochs::over(gone_.front().epoch)) gone_.pop_front();
+#else
+    static_cast<void>(entry);  // frees it
+#endif
 }
 
 void TabletMap::clear(TabletTable* table) {
-    if (!table->has_tablets()) return;
+    const Snapshot* before = table->current_.load();
+    if (!before) return;
     Change nothing;
-    nothing.gone.assign(table->current_->all(), table->current_->all() + table->current_->chunks());
-    publish(table, nothing);
+    nothing.gone.assign(before->all(), before->all() + before->chunks());
+    Entry entry;
+    publish(table, nothing, entry);
 }
 
 // Remove tables without tablets and holders.
@@ -250,9 +305,11 @@ void TabletMap::remove_unused() {
         (unused ? gone : kept).push_back(table);
     }
     if (gone.empty()) return;
-    names_ = TableNames(kept);
+    Entry entry;
+    auto names = std::make_unique<const TableNames>(kept);
+    entry->tables.swap(gone);
     tables_.swap(kept);
-    for (const TabletTable* table : gone) delete table;
+    put_names(std::move(names), entry);
 }
 
 // ---- tablets as servers describe them

@@ -5,14 +5,18 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/epochs.h"
+#include "base/threads.h"
 #include "routing/tablets.h"
 
 namespace fastcql {
@@ -39,9 +43,10 @@ const char* parse_tablet(const uint8_t* data, size_t size, TabletPayload& parsed
 //
 // Names and host ids are bytes here; no code here depends on Python.
 //
-// Guarded by its owner: the GIL, which every caller holds. No call releases it or runs foreign code, so each call is
-// atomic for other threads, and a replaced snapshot is freed at once: it has no readers. (Readers without the GIL would
-// have to announce to writers which snapshot they read. There are none, and no lock is quicker than that.)
+// With the GIL, which every caller holds, each call is atomic for other threads: no call releases it or runs foreign
+// code. Without the GIL readers take no lock: a look-up announces itself (base/epochs.h), and reads the names and the
+// snapshot of a table by one atomic pointer each. Writers have a mutex, publish new names and snapshots by these
+// pointers, and free the replaced ones when no reader has them. No call into Python is made with the mutex.
 
 struct TableName {
     TableName() noexcept = default;
@@ -60,16 +65,24 @@ public:
     const std::string table;
     const uint64_t hash;
 
-    bool find(int64_t token, FoundTablet& found) const noexcept { return current_ && current_->find(token, found); }
-    bool has_tablets() const noexcept { return current_ != nullptr; }
+    bool find(int64_t token, FoundTablet& found) const noexcept {
+        const Epochs::Reader reader;
+        return find_announced(token, found);
+    }
+    bool has_tablets() const noexcept { return current_.load(std::memory_order_relaxed) != nullptr; }
 
 private:
     friend class TabletMap;
     friend class TableNames;
     TabletTable(const TableName& name, uint64_t hash) : keyspace(name.keyspace), table(name.table), hash(hash) {}
 
-    const Snapshot* current_ = nullptr;
-    size_t holders_ = 0;
+    bool find_announced(int64_t token, FoundTablet& found) const noexcept {
+        const Snapshot* current = current_.load(std::memory_order_seq_cst);
+        return current && current->find(token, found);
+    }
+
+    std::atomic<const Snapshot*> current_{nullptr};
+    size_t holders_ = 0;  // guarded by the map's mutex
 };
 
 // Tables by name: a hash table, rebuilt when tables are added or removed.
@@ -84,7 +97,7 @@ private:
     size_t mask_;
 };
 
-// Numbers of hosts: assigned on first sight, never reassigned.
+// Numbers of hosts: assigned on first sight, never reassigned. Any thread.
 class TabletHosts {
 public:
     static constexpr size_t kMax = 65535;
@@ -93,12 +106,18 @@ public:
     uint16_t intern(const HostId& id);
     uint16_t add(const HostId& id);  // without a look-up, for ids outside the table of UUIDs
     bool look_up(const HostId& id, uint16_t& host) const noexcept;
-    HostId id(size_t host) const noexcept { return ids_[host]; }
+    HostId id(size_t host) const noexcept {
+        const GilLock lock(mutex_);
+        return ids_[host];
+    }
 
 private:
     struct Hash {
         size_t operator()(const HostId& id) const;
     };
+    uint16_t add_locked(const HostId& id);
+
+    mutable GilMutex mutex_;
     std::vector<HostId> ids_;  // by number
     std::unordered_map<HostId, uint16_t, Hash> numbers_;
 };
@@ -112,14 +131,15 @@ public:
 
     // Readers.
     bool find(const TableName& name, int64_t token, FoundTablet& found) const noexcept {
-        const TabletTable* table = names_.find(name, TableNames::hash(name));
-        return table && table->find(token, found);
+        const Epochs::Reader reader;
+        const TabletTable* table = named(name);
+        return table && table->find_announced(token, found);
     }
     bool has_tablets(const TableName& name) const noexcept;
     // Number of known tables, with tablets or without.
-    size_t tables() const noexcept { return tables_.size(); }
+    size_t tables() const noexcept { return count_.load(std::memory_order_relaxed); }
     // Increases with every change.
-    uint64_t changes() const noexcept { return changes_; }
+    uint64_t changes() const noexcept { return changes_.load(std::memory_order_relaxed); }
 
     // Writers. All throw bad_alloc and change nothing in that case.
     void add(const TableName& name, const TabletRow& row);
@@ -145,13 +165,45 @@ public:
     size_t bytes() const noexcept;
 
 private:
+    // Replaced objects, which readers may still have.
+    struct Gone {
+        uint64_t epoch = 0;
+        const Snapshot* snapshot = nullptr;
+        std::vector<const Chunk*> chunks;
+        std::unique_ptr<const TableNames> names;
+        std::vector<TabletTable*> tables;
+
+        Gone() = default;
+        ~Gone();
+    };
+    // An entry for gone_, made before a change, which must not fail.
+    class Entry {
+    public:
+        Gone* operator->() { return &made_.front(); }
+
+    private:
+        friend class TabletMap;
+#if FASTCQL_FREE_THREADED
+        std::list<Gone> made_ = std::list<Gone>(1);
+#else
+        std::array<Gone, 1> made_;
+#endif
+    };
+
+    const TabletTable* named(const TableName& name) const noexcept;
     TabletTable* table_for(const TableName& name);
-    void publish(TabletTable* table, Change& change) noexcept;
+    void publish(TabletTable* table, Change& change, Entry& entry) noexcept;
+    void put_names(std::unique_ptr<const TableNames> names, Entry& entry) noexcept;
+    void retire(Entry& entry) noexcept;
     void clear(TabletTable* table);
     void remove_unused();
 
-    TableNames names_;
-    uint64_t changes_ = 0;
+    std::atomic<const TableNames*> names_;
+    std::atomic<size_t> count_{0};  // of tables_
+    std::atomic<uint64_t> changes_{0};
+    // Guarded by mutex_.
+    mutable GilMutex mutex_;
+    std::list<Gone> gone_;
     std::vector<TabletTable*> tables_;
     const std::shared_ptr<TabletHosts> hosts_;
     TabletPayload payload_;  // a member so that its memory is reused

@@ -57,7 +57,7 @@ struct EndedRequest {
     Nanos elapsed;
 };
 
-// A request that was sent. The operation is borrowed: it is valid as long as the caller holds the runtime lock.
+// A request that was sent. The operation comes with a reference of its own.
 struct WaitingRequest {
     Operation* operation;
     uint32_t attempt;
@@ -109,7 +109,7 @@ public:
     // Runtime::quiet is called when a sent request waits and no bytes were received for *patience*: see
     // streams.cpp. Called before the first request that counts.
     void watch_quiet(Nanos patience) noexcept;
-    void waiting(std::vector<WaitingRequest>& found);
+    void waiting(std::vector<WaitingRequest>& found);  // inside the runtime lock
     // While more than a few requests are on their way to the peer: the number of bytes it has taken so far. Else 0.
     uint64_t uploaded() noexcept;
     // For requests in the admission queue: notify *waiter* when the state changes, unless there is a free stream (or
@@ -237,6 +237,22 @@ private:
     Ref<Reason> compress(const Buffer& frames, Buffer& out);
     void stop_writing();
 
+    // References to the runtime objects of a channel that is not closed yet, for a sender: the I/O thread may close it
+    // meanwhile. Made inside the runtime lock.
+    class Held {
+    public:
+        explicit Held(Channel& channel);
+        ~Held();
+        Held(const Held&) = delete;
+        Held& operator=(const Held&) = delete;
+        explicit operator bool() const { return self_; }
+
+    private:
+        const Runtime& runtime_;
+        void* self_ = nullptr;
+        void* filter_ = nullptr;
+    };
+
     // inbound.cpp, with a filter
     bool take_input();
     void after_input();
@@ -348,7 +364,7 @@ private:
     bool unread_ = false;
     Buffer plain_;
     Ref<Reason> fault_;
-    uint32_t lease_ = 0;  // changed by interruptible threads
+    std::atomic<uint32_t> lease_{0};  // changed by interruptible threads
     Counted<&Counters::channels> counted_;
 };
 

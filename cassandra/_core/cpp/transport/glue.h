@@ -27,8 +27,7 @@ inline void add_option(std::vector<SocketOption>& options, int level, int name, 
 
 inline Reason* runtime_reason(const std::string& message, void* object, void (*drop)(void*)) {
     auto* reason = new Reason(Reason::Kind::Runtime, message);
-    reason->object = object;
-    reason->drop = drop;
+    if (object) reason->set_object(object, drop);
     return reason;
 }
 

@@ -168,8 +168,24 @@ Ref<Reason> Channel::encode(RuntimeLock runtime) try {
     return out_of_memory();
 }
 
-// Inside the runtime lock. The filter is gone if the channel was closed meanwhile.
+Channel::Held::Held(Channel& channel) : runtime_(channel.reactor_->runtime()) {
+    Lock lock(channel.mutex_);
+    if (channel.closed()) return;
+    self_ = channel.self;
+    filter_ = channel.filter;
+    runtime_.retain_object(self_);
+    if (filter_) runtime_.retain_object(filter_);
+}
+
+Channel::Held::~Held() {
+    if (filter_) runtime_.drop_object(filter_);
+    if (self_) runtime_.drop_object(self_);
+}
+
+// Inside the runtime lock.
 Ref<Reason> Channel::encode_with_runtime() {
+    const Held held(*this);
+    if (!held) return nullptr;
     Buffer* encoded = &batch_;
     if (segmented_.load(std::memory_order_relaxed)) {
         encoded = &segments_;
@@ -179,7 +195,6 @@ Ref<Reason> Channel::encode_with_runtime() {
             encode_segments(batch_.data(), batch_.size(), segments_);
         }
     }
-    if (closed()) return nullptr;
     if (filter)
         return Ref<Reason>::adopt(reactor_->runtime().filter_send(filter, encoded->data(), encoded->size(), wire_));
     wire_.swap(*encoded);

@@ -1,6 +1,7 @@
 // Reasons of a channel's end, and of an attempt's end without a response.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -8,8 +9,7 @@
 
 namespace fastcql {
 
-// Shared by the channel's closing and the failures of its requests. Accessed only with the runtime lock (the GIL), as
-// *object* belongs to the runtime language.
+// Shared by the channel's closing and the failures of its requests, which any thread may read.
 struct Reason : RefCounted<Reason> {
     enum class Kind : uint8_t {
         Local,     // close() without an error
@@ -26,14 +26,25 @@ struct Reason : RefCounted<Reason> {
     Reason(Kind kind, std::string message, int error = 0)
         : kind(kind), error(error), message(std::move(message)) {}
     ~Reason() {
-        if (object) drop(object);
+        if (void* object = object_.load(std::memory_order_acquire)) drop_.load(std::memory_order_relaxed)(object);
+    }
+
+    // The exception, once the runtime has made one; borrowed.
+    void* object() const noexcept { return object_.load(std::memory_order_acquire); }
+    // Takes over a reference of the exception. False, and nothing is taken, if another thread has set one already.
+    bool set_object(void* object, void (*drop)(void*)) noexcept {
+        drop_.store(drop, std::memory_order_relaxed);  // the same function for all
+        void* none = nullptr;
+        return object_.compare_exchange_strong(none, object, std::memory_order_acq_rel);
     }
 
     const Kind kind;
     const int error;
     const std::string message;
-    void* object = nullptr;  // the exception, once the runtime has made one; a reference
-    void (*drop)(void*) = nullptr;
+
+private:
+    std::atomic<void*> object_{nullptr};
+    std::atomic<void (*)(void*)> drop_{nullptr};
 };
 
 // Failure.kind of the typed contract.

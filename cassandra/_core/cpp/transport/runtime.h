@@ -30,12 +30,16 @@ struct Runtime {
     // Takes over a reference each.
     void (*dispatch)(Operation* operation);
     void (*drop_operations)(Operation* list);  // linked by next_drop
+
+    // Add a reference. May be called with a native lock; the caller has the runtime lock.
+    void (*retain)(Operation* operation);
+    void (*retain_object)(void* object);
     void (*call)(void* callback);
     void (*drop_object)(void* object);
     void (*warn)(const char* text);
 
     // Handler calls. A returned reason (null: success), owned by the caller from then on, closes the channel. closed()
-    // makes reason.object, if it was an error, and gives back channel.self.
+    // sets reason.object(), if it was an error, and gives back channel.self.
     Reason* (*connected)(Channel& channel);
     Reason* (*event)(Channel& channel, Frame& frame);
     void (*closed)(Channel& channel, Reason& reason);

@@ -72,8 +72,9 @@ uint64_t Channel::uploaded() noexcept {
 void Channel::waiting(std::vector<WaitingRequest>& found) {
     Lock lock(mutex_);
     for (const StreamEntry& entry : entries_) {
-        if (entry.state == StreamState::Waiting && !queue_.still_queued(entry.position))
-            found.push_back({entry.operation, entry.attempt});
+        if (entry.state != StreamState::Waiting || queue_.still_queued(entry.position)) continue;
+        found.push_back({entry.operation, entry.attempt});
+        reactor_->runtime().retain(entry.operation);
     }
 }
 

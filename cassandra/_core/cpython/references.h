@@ -1,0 +1,110 @@
+// References of native objects that one thread replaces while other threads read them.
+//
+// With the GIL they are plain fields. Without it a reader could add a reference to an object that another thread frees
+// at that moment. Fields of a request or a result, which few threads use, are read and replaced in critical sections
+// (transport_parts/request.pxi). Fields that every request reads, and that change seldom, are read here without a lock:
+// the replaced object is released when no reader can have it any more (base/epochs.h).
+//
+// Both functions need an attached thread. Each extension has epochs of its own, so one extension contains all uses of a
+// field: the one that declares its class.
+#pragma once
+
+#include <Python.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <mutex>
+
+#include "base/epochs.h"
+
+namespace fastcql {
+
+#if FASTCQL_FREE_THREADED
+
+// Releases objects once no reader can have them.
+class Released {
+public:
+    static void add(PyObject* object) noexcept {
+        std::list<Entry> ready, made;
+        try {
+            made.push_back({0, object});
+        } catch (const std::bad_alloc&) {
+            const uint64_t epoch = Epochs::retire();
+            while (!Epochs::over(epoch)) {
+            }
+            Py_DECREF(object);
+            return;
+        }
+        {
+            const std::lock_guard<std::mutex> lock(mutex());
+            made.front().epoch = Epochs::retire();
+            auto& waiting = list();
+            waiting.splice(waiting.end(), made);
+            auto end = waiting.begin();
+            while (end != waiting.end() && Epochs::over(end->epoch)) ++end;
+            ready.splice(ready.end(), waiting, waiting.begin(), end);
+        }
+        for (const Entry& entry : ready) Py_DECREF(entry.object);  // may run Python code
+    }
+
+private:
+    struct Entry {
+        uint64_t epoch;
+        PyObject* object;
+    };
+    static std::mutex& mutex() noexcept {
+        static std::mutex one;
+        return one;
+    }
+    static std::list<Entry>& list() noexcept {
+        static auto* waiting = new std::list<Entry>;  // used until the process ends
+        return *waiting;
+    }
+};
+
+// A new reference to the object in *field*, which is never null.
+inline PyObject* load_reference(PyObject** field) noexcept {
+    const Epochs::Reader reader;
+    PyObject* const found = __atomic_load_n(field, __ATOMIC_SEQ_CST);
+    Py_INCREF(found);
+    return found;
+}
+
+// Puts *value* in place of the object in *field*.
+inline void store_reference(PyObject** field, PyObject* value) noexcept {
+    Py_INCREF(value);
+    Released::add(__atomic_exchange_n(field, value, __ATOMIC_SEQ_CST));
+}
+
+#else
+
+inline PyObject* load_reference(PyObject** field) noexcept {
+    Py_INCREF(*field);
+    return *field;
+}
+
+inline void store_reference(PyObject** field, PyObject* value) noexcept {
+    PyObject* const before = *field;
+    Py_INCREF(value);
+    *field = value;
+    Py_DECREF(before);
+}
+
+#endif
+
+// The second object of the pair in a tuple of pairs, in *field*, whose first one is *key*; null if there is none. A new
+// reference.
+inline PyObject* find_in_pairs(PyObject** field, PyObject* key) noexcept {
+    const Epochs::Reader reader;
+    PyObject* const pairs = __atomic_load_n(field, __ATOMIC_SEQ_CST);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pairs); ++i) {
+        PyObject* const pair = PyTuple_GET_ITEM(pairs, i);
+        if (PyTuple_GET_ITEM(pair, 0) != key) continue;
+        Py_INCREF(PyTuple_GET_ITEM(pair, 1));
+        return PyTuple_GET_ITEM(pair, 1);
+    }
+    return nullptr;
+}
+
+}  // namespace fastcql
