@@ -244,7 +244,8 @@ def random_type(rng: random.Random, user_types: dict[str, list[tuple[str, Type]]
 
 
 def _sorted(values: list[Any]) -> list[Any]:
-    return sorted(values, key=repr)
+    """In an order that :func:`loose` keeps."""
+    return sorted(values, key=lambda value: (repr(loose(value)), repr(value)))
 
 
 def _collection(rng: random.Random, kind: str, user_types: Any, depth: int, is_cells: bool) -> Type:
