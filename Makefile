@@ -92,7 +92,7 @@ test-integration-long: build server-tools  ## several servers that are stopped a
 	$(call begin,jars)
 	$(PY) -m tests.servers resolve
 	$(call begin,integration-long)
-	$(PY) $(call pytest,integration-long) $(call spread,2) -m "server and not ecosystem and long" --ignore=tests/fuzz
+	$(PY) $(call pytest,integration-long) -m "server and not ecosystem and long" --ignore=tests/fuzz
 
 fuzz: build server-tools  ## five minutes of differential fuzzing of the data tools; FUZZ_SECONDS=n per test
 	$(PY) -m tests.servers resolve

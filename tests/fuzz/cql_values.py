@@ -244,7 +244,8 @@ def random_type(rng: random.Random, user_types: dict[str, list[tuple[str, Type]]
 
 
 def _sorted(values: list[Any]) -> list[Any]:
-    return sorted(values, key=repr)
+    """In an order that :func:`loose` keeps."""
+    return sorted(values, key=lambda value: (repr(loose(value)), repr(value)))
 
 
 def _collection(rng: random.Random, kind: str, user_types: Any, depth: int, is_cells: bool) -> Type:
@@ -261,7 +262,7 @@ def _collection(rng: random.Random, kind: str, user_types: Any, depth: int, is_c
         made = [[part.make(rng) for part in parts] for _ in range(rng.choice([0, 1, 2, 5]))]
         if kind == "list":
             return [one[0][0] for one in made], [one[0][1] for one in made]
-        forms = {order_form(parts[0], one[0]): one for one in made}
+        forms = {order_form(one[0][1]): one for one in made}
         if kind == "set":
             return [one[0][0] for one in forms.values()], _sorted([one[0][1] for one in forms.values()])
         pairs = _Pairs((one[0][0], one[1][0]) for one in forms.values())
@@ -294,14 +295,16 @@ class _Pairs(list[Any]):
         return [key for key, _ in self]
 
 
-def order_form(of: Type, made: tuple[Any, Any]) -> str:
-    """Equal for values that the server takes for the same key."""
-    canonical = made[1]
-    if of.name == "decimal":
+def order_form(canonical: Any) -> Any:
+    """Equal for canonical forms of values that the server takes for the same element or key, as 0 and 0E+2. It may be
+    equal for others too: a tuple of two ints and digits is taken for a decimal."""
+    if not isinstance(canonical, (list, tuple)):
+        return repr(canonical)
+    if len(canonical) == 3 and isinstance(canonical[1], str) and all(isinstance(canonical[at], int) for at in (0, 2)):
         sign, digits, exponent = canonical
         kept = digits.rstrip("0")
-        return repr((sign, kept, exponent + len(digits) - len(kept)) if kept else 0)
-    return repr(canonical)
+        return (sign, kept, exponent + len(digits) - len(kept)) if kept else 0
+    return tuple(map(order_form, canonical))
 
 
 def _row(text: str, parts: list[Type], is_cells: bool) -> Type:

@@ -136,12 +136,12 @@ def test_a_row_of_which_an_attempt_was_executed(
 def test_rows_that_were_not_sent_when_the_session_ends_are_not_in_doubt(
     table: Session, simulated: SimulatedCluster, connect: Connect
 ) -> None:
-    session = connect(simulated, execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(request_timeout=0.2)})
+    session = connect(simulated, execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(request_timeout=1.0)})
     with (
         simulated.inject(Drop(executed=True), query="INSERT", opcode="EXECUTE", times=1) as first,
         simulated.inject(Fail(UNAVAILABLE), query="INSERT", opcode="EXECUTE", when=lambda _: first.hits > 0),
     ):
-        closing = threading.Timer(1.0, session.shutdown)
+        closing = threading.Timer(2.5, session.shutdown)
         closing.start()
         with pytest.raises(IngestError) as caught:
             session.ingest("ks.t", rows(20), on_error="collect")
