@@ -320,7 +320,7 @@ def test_changelog_starts_with_this_version() -> None:
 
 
 def test_a_source_distribution_holds_our_sources(tmp_path: Path) -> None:
-    """All of them, and neither the output of Cython nor tests."""
+    """All of them, tests, benchmarks and documentation, and no output of Cython and Sphinx."""
     command = [sys.executable, "setup.py", "--quiet", "egg_info", "--egg-base", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
@@ -328,7 +328,10 @@ def test_a_source_distribution_holds_our_sources(tmp_path: Path) -> None:
     listed = {ROOT / line for line in listing.read_text().splitlines()}
     assert not set(SOURCES) - listed
     assert not [path for path in listed if ROOT / "build" in path.parents]
-    assert not [path for path in listed if ROOT / "tests" in path.parents]
+    assert not [path for path in listed if ROOT / "docs" / "_build" in path.parents]
+    for folder, kind in (("tests", "py"), ("tests", "cpp"), ("benchmarks", "py"), ("docs", "rst"), ("tools", "py")):
+        found = {path for path in (ROOT / folder).rglob(f"*.{kind}") if "_build" not in path.parts}
+        assert found and not found - listed, f"{folder}, {kind}"
     assert {ROOT / name for name in ("setup.py", "pyproject.toml", "README.rst", "LICENSE", "CHANGELOG.rst")} <= listed
 
 
