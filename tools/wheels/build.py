@@ -114,6 +114,14 @@ class Compiler:
     def environment(self) -> dict[str, str]:
         """Of setuptools, which calls it."""
         command = f"{shlex.quote(str(zig()))} c++ -target {self.platform.zig}"
+        flags = [
+            "-O3",  # for the link, too: without, Zig adds what a program for debugging needs
+            "-fPIC",
+            "-fwrapv",
+            "-DNDEBUG",
+            "-Wno-missing-field-initializers",  # types made by Cython, whose last fields are new in Python 3.15
+            f"-ffile-prefix-map={zig().parent}=zig",
+        ]
         exports = f"-Wl,--version-script={EXPORTS}"
         unwinder = [] if self.platform.is_musl else [str(self.link_stub())]
         return {
@@ -121,8 +129,7 @@ class Compiler:
             "CC": command,
             "CXX": command,
             "CFLAGS": "",
-            # -O3 is for the link, too: without, Zig adds what a program for debugging needs
-            "CXXFLAGS": f"-O3 -fPIC -fwrapv -DNDEBUG -ffile-prefix-map={shlex.quote(str(zig().parent))}=zig",
+            "CXXFLAGS": shlex.join(flags),
             "LDCXXSHARED": f"{command} -shared",
             "LDFLAGS": shlex.join([*unwinder, "-s", "-Wl,--gc-sections", "-Wl,--build-id=none", exports]),
         }

@@ -6,6 +6,7 @@ import importlib
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import cassandra
@@ -57,7 +58,7 @@ def leave_at_work() -> None:
     simulated = SimulatedCluster().start()
     session = Cluster(simulated.contact_points, port=simulated.port).connect()
 
-    def slow_rows(names, rows):
+    def slow_rows(names: object, rows: object) -> object:
         time.sleep(1)
         return rows
 
@@ -70,11 +71,11 @@ def leave_at_work() -> None:
     for _ in range(8):
         threading.Thread(target=requests, daemon=True).start()
     time.sleep(0.5)
-    sys.finalized_late = Late()
+    vars(sys)["finalized_late"] = Late()
 
 
 class Late:
-    def __del__(self, sleep=time.sleep):
+    def __del__(self, sleep: Callable[[float], None] = time.sleep) -> None:
         sleep(2)  # longer than the threads
 
 
