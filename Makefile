@@ -36,7 +36,7 @@ begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 .PRECIOUS: .venv-%/ready
 .PHONY: build demo demo-scylla test test-all lint test-native test-native-sanitized test-unit test-unit-long \
 	test-versions test-integration test-integration-long test-ecosystem test-distributed docs bench drill \
-	soak soak-load soak-signals soak-fuzz fuzz sanitize clean help \
+	soak soak-load soak-signals soak-fuzz fuzz sanitize wheels clean help \
 	build-tools server-tools fresh-results $(addprefix unit-,$(VERSIONS)) $(addprefix try-,$(NEWEST_VERSIONS))
 
 build: .venv/ready  ## the driver, in place, for .venv
@@ -121,6 +121,9 @@ $(addprefix unit-,$(VERSIONS)): unit-%: .venv-%/ready
 	.venv-$*/bin/python setup.py --quiet build_ext --inplace
 	.venv-$*/bin/python $(call pytest,unit-$*) $(call spread,4) -m "not server" tests/unit
 
+wheels: .venv-wheels/ready  ## wheels for all Pythons and kinds of Linux, checked, in dist/; ONLY="cp314t cp311-*": those only
+	.venv-wheels/bin/python -m tools.wheels $(if $(ONLY),,--twice) $(ONLY)
+
 docs: build  ## HTML in docs/_build; warnings are errors
 	$(call begin,docs)
 	$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build
@@ -153,7 +156,7 @@ soak-fuzz: build server-tools  ## an hour of differential fuzzing, two tests at 
 	FUZZ_SECONDS=$(FUZZ_LONG) $(fuzz) $(call pytest,soak-fuzz) $(call spread,2) tests/fuzz
 
 clean:  ## what the build and the tests made; the virtual environments stay
-	rm -rf build docs/_build .servers cassandra/_core/*.so $(wildcard *.egg-info)
+	rm -rf build dist docs/_build .servers cassandra/_core/*.so $(wildcard *.egg-info)
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' Makefile | expand -t 20
@@ -174,6 +177,10 @@ server-tools:
 
 .venv-distributed/ready: pyproject.toml | build-tools
 	$(call make-venv,$(PYTHON),.venv-distributed,distributed)
+
+.venv-wheels/ready: pyproject.toml | build-tools
+	@.ci/tools wheels
+	$(call make-venv,$(PYTHON),.venv-wheels,wheels)
 
 .venv-%/ready: pyproject.toml | build-tools
 	$(call make-venv,python=$$(.ci/pythons $*) && $$python,.venv-$*,$(if $(filter %t,$*),test-free-threaded,test))

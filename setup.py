@@ -12,6 +12,13 @@ Switches, all environment variables:
 ``FASTCQL_SANITIZE=``   address | undefined | thread, or a comma-separated set.
 ``FASTCQL_COVERAGE=1``  gcov instrumentation.
 ``FASTCQL_ONLY=codec``  build a subset of the extensions while developing.
+
+A wheel for another Python or another machine than the running ones: ``tools/wheels`` sets these, and setuptools' own
+``CC``, ``CXX``, ``CFLAGS``, ``CXXFLAGS``, ``LDCXXSHARED``, ``LDFLAGS`` and ``SETUPTOOLS_EXT_SUFFIX``.
+
+``FASTCQL_TARGET=``     the tag of the wheel, such as cp314-cp314t-manylinux_2_28_aarch64.
+``FASTCQL_INCLUDE=``    the folder of that Python's headers.
+``FASTCQL_SBOM=``       a bill of materials for the wheel, a file.
 """
 
 from __future__ import annotations
@@ -31,6 +38,7 @@ from pathlib import Path
 
 import Cython
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 from setuptools.errors import PlatformError
@@ -40,6 +48,10 @@ CORE = Path("cassandra/_core")
 GENERATED = Path("build/generated")
 NAMES = ("transport", "codec", "columns", "models", "routing", "memory")  # the longest to build first
 ALSO = {"columns": ("ingest",)}  # folders of C++ beside the one of the extension's name
+TARGET = tuple(os.environ.get("FASTCQL_TARGET", "").split("-"))
+ABI = TARGET[1] if len(TARGET) == 3 else ""
+INCLUDE = os.environ.get("FASTCQL_INCLUDE", "")
+SBOM = os.environ.get("FASTCQL_SBOM", "")
 DEBUG = os.environ.get("FASTCQL_DEBUG") == "1"
 SANITIZE = os.environ.get("FASTCQL_SANITIZE", "")
 COVERAGE = os.environ.get("FASTCQL_COVERAGE") == "1"
@@ -55,10 +67,10 @@ DIRECTIVES = {
     "embedsignature.format": "clinic",  # inspect.signature() works
 }
 NO_COMPILER = (
-    "the C++ compiler {!r} is missing, and pip builds fastcql from source where it finds no wheel for the Python and "
-    "the system (there are wheels of CPython 3.10 to 3.15 for Linux on x86-64 and aarch64, with glibc 2.28 or musl 1.2 "
-    "or newer, which a current pip finds): install g++ and python3-dev (Debian, Ubuntu, Alpine), gcc-c++ and "
-    "python3-devel (Fedora), or the Xcode command line tools (macOS)"
+    "{} missing, and pip builds fastcql from source where it finds no wheel for the Python and the system (there are "
+    "wheels of CPython 3.10 to 3.15 for Linux on x86-64 and aarch64, with glibc 2.28 or musl 1.2 or newer, which a "
+    "current pip finds): install g++ and python3-dev (Debian, Ubuntu, Alpine), gcc-c++ and python3-devel (Fedora), or "
+    "the Xcode command line tools (macOS)"
 )
 ONLY = [name for name in os.environ.get("FASTCQL_ONLY", "").split(",") if name]
 
@@ -70,6 +82,7 @@ GENERATED_ARGS = {"columns": "-O1", "memory": "-O1"}
 compile_args = ["-std=c++17", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"]
 link_args: list[str] = []
 macros: list[tuple[str, str | None]] = []
+python_macros = [("Py_GIL_DISABLED", "1")] if ABI.endswith("t") else []  # pyconfig.h may be that of the other build
 if DEBUG:
     compile_args += ["-O0", "-g", "-UNDEBUG"]
     macros += [("CQL_DEBUG", "1")]
@@ -84,7 +97,7 @@ if COVERAGE:
     link_args += ["--coverage"]
 if sys.platform.startswith("linux"):
     link_args += ["-pthread"]
-if sysconfig.get_config_var("Py_GIL_DISABLED"):
+if ABI.endswith("t") if ABI else sysconfig.get_config_var("Py_GIL_DISABLED"):
     macros += [("FASTCQL_FREE_THREADED", "1")]
 
 
@@ -148,41 +161,61 @@ def join(source: Path) -> None:
 
 
 class Build(build_ext):
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        if INCLUDE:
+            self.include_dirs = [INCLUDE]
+
     def build_extensions(self) -> None:
         refuse_other_platforms()
         self.check_extensions_list(self.extensions)
         stale = [one for one in self.extensions if self._is_stale(one)]
-        compiler = self.compiler.compiler_so_cxx[0]
-        if stale and not shutil.which(compiler):
-            raise PlatformError(NO_COMPILER.format(compiler))
-        flags = repr((compile_args, GENERATED_ARGS, macros, sysconfig.get_config_var("SOABI"))).encode()
-        folder = Path(self.build_temp) / hashlib.sha256(flags).hexdigest()[:8]
+        if stale:
+            self._check_tools()
+        folder = Path(self.build_temp)
         jobs = [(source, one) for one in stale for source in one.sources]
         jobs.sort(key=lambda job: job[0] != job[1].sources[0])  # what Cython makes is the longest
         with ThreadPoolExecutor(self.parallel or os.cpu_count()) as pool:
             objects = {source: pool.submit(self._object, Path(source), one, folder) for source, one in jobs}
-            for one in stale:
-                self._link(one, [objects[source].result() for source in one.sources])
+            try:
+                for one in stale:
+                    self._link(one, [objects[source].result() for source in one.sources])
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
     def _is_stale(self, one: Extension) -> bool:
         made = self.get_ext_fullpath(one.name)
         return bool(self.force or newer_group(one.depends, made))
 
+    def _check_tools(self) -> None:
+        """End with what to install, not with the error of a compiler."""
+        compiler = self.compiler.compiler_so_cxx[0]
+        if shutil.which(compiler) is None:
+            raise PlatformError(NO_COMPILER.format(f"the C++ compiler {compiler!r} is"))
+        if not any(Path(folder, "Python.h").exists() for folder in self.include_dirs):
+            raise PlatformError(NO_COMPILER.format("Python's headers (Python.h) are"))
+
     def _object(self, source: Path, one: Extension, folder: Path) -> str:
-        arguments = one.extra_compile_args
+        arguments, defined = one.extra_compile_args, one.define_macros
+        python = ""  # the objects of the core are the same for all
         if source.stem in NAMES:
             translate(source.stem)
             arguments = arguments if DEBUG else [*arguments, GENERATED_ARGS.get(source.stem, "-O2")]
+            defined = [*defined, *python_macros]
+            python = ABI or str(sysconfig.get_config_var("SOABI"))
             included = [path for path in one.depends if path.endswith(".h")]
         else:
             join(source)
             included = [path for path in one.depends if path.startswith(str(CORE / "cpp"))]
-        (made,) = self.compiler.object_filenames([str(source)], output_dir=str(folder))
+        flags = repr((self.compiler.compiler_so_cxx, python, arguments, defined)).encode()
+        objects = str(folder / hashlib.sha256(flags).hexdigest()[:8])
+        (made,) = self.compiler.object_filenames([str(source)], output_dir=objects)
         if self.force or newer_group([str(source), *included], made):
             self.compiler.compile(
                 [str(source)],
-                output_dir=str(folder),
-                macros=one.define_macros,
+                output_dir=objects,
+                macros=defined,
                 include_dirs=one.include_dirs,
                 extra_postargs=arguments,
             )
@@ -234,8 +267,20 @@ class Sdist(sdist):
         return made
 
 
+class Wheel(bdist_wheel):
+    def get_tag(self) -> tuple[str, str, str]:
+        return TARGET if len(TARGET) == 3 else super().get_tag()
+
+    def egg2dist(self, egginfo_path: str, distinfo_path: str) -> None:
+        super().egg2dist(egginfo_path, distinfo_path)
+        if SBOM:
+            folder = Path(distinfo_path, "sboms")
+            folder.mkdir()
+            shutil.copyfile(SBOM, folder / Path(SBOM).name)
+
+
 if __name__ == "__main__":
     setup(
         ext_modules=[extension(name) for name in NAMES if not ONLY or name in ONLY],
-        cmdclass={"build_ext": Build, "sdist": Sdist},
+        cmdclass={"bdist_wheel": Wheel, "build_ext": Build, "sdist": Sdist},
     )

@@ -320,7 +320,7 @@ def test_changelog_starts_with_this_version() -> None:
 
 
 #: What a repository has beside ``cassandra`` and an sdist has too; of the first only what is not made by a build.
-FOLDERS = ("cassandra", "tests", "docs", "benchmarks", "scripts", ".ci", ".github")
+FOLDERS = ("cassandra", "tests", "docs", "benchmarks", "scripts", "tools", ".ci", ".github")
 FILES = ("setup.py", "pyproject.toml", "MANIFEST.in", "Makefile", "LICENSE", "CITATION.cff", "SECURITY.md",
          "README.rst", "CHANGELOG.rst", "CONTRIBUTING.rst")  # fmt: skip
 

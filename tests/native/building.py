@@ -1,6 +1,7 @@
 """Compiles and runs C++ test programs: plain, under AddressSanitizer with UBSan, and under ThreadSanitizer.
 
-Variants with ``free`` are those of a Python without the GIL.
+Variants with ``free`` are those of a Python without the GIL. ``CXX`` is the compiler, and ``FASTCQL_EMULATOR`` runs
+what it makes for another machine (``tools/wheels/native.py``).
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -20,7 +22,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CORE = ROOT / "cassandra" / "_core" / "cpp"
 TESTS = ROOT / "tests" / "native"
-BUILD = ROOT / "build" / "native"
+CXX = shlex.split(os.environ.get("CXX", "g++"))
+EMULATOR = shlex.split(os.environ.get("FASTCQL_EMULATOR", ""))
+BUILD = ROOT / "build" / "native" / ("" if CXX == ["g++"] else hashlib.sha256(repr(CXX).encode()).hexdigest()[:8])
 
 FLAGS = ["-std=c++17", "-g", "-O1", "-DCQL_DEBUG", "-Wall", "-Wextra", "-Werror", f"-I{CORE}", f"-I{TESTS}"]
 if sys.platform == "linux":
@@ -57,7 +61,7 @@ def compile_object(source: Path, variant: str) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists() or target.stat().st_mtime < newest:
             partial = target.with_suffix(".partial.o")
-            command = ["g++", *FLAGS, *VARIANTS[variant], "-c", str(source), "-o", str(partial)]
+            command = [*CXX, *FLAGS, *VARIANTS[variant], "-c", str(source), "-o", str(partial)]
             subprocess.run(command, check=True, timeout=TIMEOUT)
             partial.replace(target)
     return target
@@ -90,10 +94,10 @@ def run_program(main: Path, variant: str, objects: Sequence[Path] = ()) -> None:
     """Build and run the test program with *main*; its output is the error when it fails."""
     binary = BUILD / variant / f"{main.parent.name}_{main.stem}"
     inputs = [str(path) for path in (compile_object(main, variant), *objects)]
-    subprocess.run(["g++", *VARIANTS[variant], *inputs, "-o", str(binary), "-pthread"], check=True, timeout=TIMEOUT)
+    subprocess.run([*CXX, *VARIANTS[variant], *inputs, "-o", str(binary), "-pthread"], check=True, timeout=TIMEOUT)
     environment = {**os.environ, **OPTIONS}
     result = subprocess.run(
-        [str(binary)], env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
+        [*EMULATOR, str(binary)], env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
     )
     assert result.returncode == 0, f"{result.stdout[-2000:]}\n{result.stderr[-6000:]}"
     assert f"{main.read_text().count('TEST(')} passed" in result.stdout

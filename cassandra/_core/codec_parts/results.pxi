@@ -2,7 +2,7 @@
 
 cdef enum:
     OPCODE_RESULT = 0x08
-    NO_STREAM = -1 << 31  # streams have 16 bits
+    NO_STREAM = -0x80000000  # streams have 16 bits
     FLAG_COMPRESSED = 0x01
     FLAG_TRACING = 0x02
     FLAG_PAYLOAD = 0x04

@@ -9,11 +9,10 @@ cdef extern from "base/bytes.h" namespace "fastcql" nogil:
 
 cdef extern from "base/row_source.h" namespace "fastcql" nogil:
     cdef cppclass RowSource:
-        size_t rows() except +
-        cbool write(size_t row, ByteBuffer& out, int64_t& token) except +
-        cbool same_partition(size_t left, size_t right) except +
-        uint64_t clustering_hash(const uint8_t* values, size_t size) except +
-        string failure() except +
+        size_t rows()
+        cbool write(size_t row, ByteBuffer& out, int64_t& token)
+        cbool same_partition(size_t left, size_t right)
+        const string& failure()
 
 cdef extern from "ingest/target.h" namespace "fastcql::ingest" nogil:
     cdef enum class Cql "fastcql::ingest::Cql":
@@ -226,10 +225,11 @@ cdef class Rows:
         if not 0 <= row < len(self):
             raise IndexError(f"row {row} is out of range: there are {len(self)} rows")
         if not self.source.write(<size_t>row, out, token):
-            problem = self.source.failure()
+            problem = &self.source.failure()
             if problem.empty():
                 raise MemoryError()
-            raise ValueError((<bytes>problem).decode(errors="replace"))
+            text = PyBytes_FromStringAndSize(<const char*>problem.data(), <Py_ssize_t>problem.size())
+            raise ValueError((<bytes>text).decode(errors="replace"))
         data = PyBytes_FromStringAndSize(<const char*>out.data(), <Py_ssize_t>out.size())
         return data, (token if self.has_tokens else None)
 

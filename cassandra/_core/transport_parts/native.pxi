@@ -325,8 +325,8 @@ cdef extern from "transport/glue.h" namespace "fastcql" nogil:
 
 cdef extern from "base/row_source.h" namespace "fastcql" nogil:
     cdef cppclass RowSource:
-        size_t rows() except +
-        string failure() except +
+        size_t rows()
+        const string& failure()
 
 cdef extern from "transport/writes.h" namespace "fastcql" nogil:
     cdef enum class WriteState "fastcql::Write::State":

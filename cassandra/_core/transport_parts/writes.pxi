@@ -181,7 +181,7 @@ cdef class Writes(Operation):
     cdef int not_made(self) except -1:
         """Open a held write for the next row, which cannot be encoded, and append it to ``ended``."""
         cdef SourceEntry* entry = self.sources.find(self.source)
-        cdef string text = entry.source.failure()
+        cdef const string* text = &entry.source.failure()
         cdef uint32_t number
         cdef Write* write
         if text.empty() or self.frames.out_of_memory():
@@ -193,7 +193,7 @@ cdef class Writes(Operation):
         write.source = self.source
         write.at = <uint32_t> self.frames.at()
         self.reached = write.row + 1
-        self.ended.append((number, text_of(text), None))
+        self.ended.append((number, text_of(text[0]), None))
         return 0
 
     cdef int launch_pending(self) except -1:

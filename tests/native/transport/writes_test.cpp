@@ -25,10 +25,11 @@ struct Listed final : RowSource {
     std::vector<Row> all;
     size_t bad = SIZE_MAX;
     bool keys_are_equal = false;
+    bool no_memory = false;  // for hashes
     std::vector<size_t> written;
 
-    size_t rows() const override { return all.size(); }
-    bool write(size_t row, ByteBuffer& out, int64_t& token) override {
+    size_t rows() const noexcept override { return all.size(); }
+    bool write(size_t row, ByteBuffer& out, int64_t& token) noexcept override {
         written.push_back(row);
         if (row == bad) return false;
         const std::string bytes = value(all[row].partition) + value(all[row].clustering) + value(all[row].text);
@@ -36,13 +37,19 @@ struct Listed final : RowSource {
         token = all[row].partition[0];
         return true;
     }
-    bool same_partition(size_t left, size_t right) override { return all[left].partition == all[right].partition; }
-    uint64_t clustering_hash(const uint8_t* values, size_t) const override {
-        if (keys_are_equal) return 1;
-        const uint8_t* key = values + 4 + load_i32(values);
-        return std::hash<std::string>()(std::string(reinterpret_cast<const char*>(key) + 4, load32(key)));
+    bool same_partition(size_t left, size_t right) noexcept override {
+        return all[left].partition == all[right].partition;
     }
-    std::string failure() const override { return "column text, row " + std::to_string(bad); }
+    bool clustering_hash(const uint8_t* values, size_t, uint64_t& hash) const noexcept override {
+        if (no_memory) return false;
+        hash = 1;
+        if (keys_are_equal) return true;
+        const uint8_t* key = values + 4 + load_i32(values);
+        hash = std::hash<std::string>()(std::string(reinterpret_cast<const char*>(key) + 4, load32(key)));
+        return true;
+    }
+    const std::string& failure() const noexcept override { return reason; }
+    std::string reason = "column text, row 1";
 };
 
 WriteParts parts(size_t most_rows = 1) {
@@ -190,6 +197,19 @@ TEST(rows_whose_keys_may_be_equal_are_no_batch) {
     frames.begin(&source);
     CHECK(frames.make() == WriteFrames::Made::Request);
     CHECK(frames.count() == 1);
+}
+
+TEST(a_row_whose_key_cannot_be_hashed_is_sent_alone) {
+    Listed source;
+    source.all = {{"a", "1", "x"}, {"a", "2", "y"}};
+    source.no_memory = true;
+    WriteFrames frames(parts(10));
+    frames.begin(&source);
+    for (int i = 0; i < 2; ++i) {
+        CHECK(frames.make() == WriteFrames::Made::Request);
+        CHECK(frames.count() == 1);
+    }
+    CHECK(frames.make() == WriteFrames::Made::End);
 }
 
 TEST(batches_have_limits) {

@@ -28,7 +28,7 @@ def copied(folder: Path, mode: int) -> Path:
     )
     folder.mkdir()
     for path in ROOT.iterdir():
-        if path.is_dir() and path.name in {"cassandra", "tests", "docs", "benchmarks", "scripts", ".ci", ".github"}:
+        if path.is_dir() and path.name in {"cassandra", "tests", "docs", "benchmarks", "scripts", "tools", ".ci", ".github"}:
             shutil.copytree(path, folder / path.name, ignore=ignored, copy_function=shutil.copy)
         elif path.is_file():
             shutil.copy(path, folder)

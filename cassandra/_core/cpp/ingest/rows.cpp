@@ -341,7 +341,7 @@ bool Rows::hash(int64_t row, ByteBuffer& out, int64_t& token) {
     return true;
 }
 
-bool Rows::write(size_t row, ByteBuffer& out, int64_t& token) {
+bool Rows::write(size_t row, ByteBuffer& out, int64_t& token) noexcept {
     const size_t before = out.size();
     try {
         trouble_.text.clear();
@@ -360,7 +360,7 @@ bool Rows::put_key(int64_t row, ByteBuffer& out) {
     return !plan_.key.empty() && !input_.is_null(row);
 }
 
-bool Rows::same_partition(size_t left, size_t right) {
+bool Rows::same_partition(size_t left, size_t right) noexcept {
     try {
         ByteBuffer one, other;
         if (!put_key(static_cast<int64_t>(left), one) || !put_key(static_cast<int64_t>(right), other)) return false;
@@ -370,9 +370,9 @@ bool Rows::same_partition(size_t left, size_t right) {
     }
 }
 
-uint64_t Rows::clustering_hash(const uint8_t* values, size_t size) const {
+bool Rows::clustering_hash(const uint8_t* values, size_t size, uint64_t& hash) const noexcept try {
     const uint8_t* const end = values + size;
-    uint64_t hash = 0;
+    hash = 0;
     int32_t at = 0;  // the column at *values*
     for (const Clustering& part : plan_.clustering) {
         for (; at < part.column && end - values >= 4; ++at) values += 4 + std::max(0, load_i32(values));
@@ -384,7 +384,9 @@ uint64_t Rows::clustering_hash(const uint8_t* values, size_t size) const {
         values += 4 + length;
         ++at;
     }
-    return hash;
+    return true;
+} catch (const std::bad_alloc&) {
+    return false;
 }
 
 }  // namespace fastcql::ingest

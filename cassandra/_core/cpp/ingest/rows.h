@@ -93,11 +93,11 @@ public:
     Rows(const Rows&) = delete;
     Rows& operator=(const Rows&) = delete;
 
-    size_t rows() const override { return static_cast<size_t>(array_.length); }
-    bool write(size_t row, ByteBuffer& out, int64_t& token) override;
-    bool same_partition(size_t left, size_t right) override;
-    uint64_t clustering_hash(const uint8_t* values, size_t size) const override;
-    std::string failure() const override { return trouble_.text; }
+    size_t rows() const noexcept override { return static_cast<size_t>(array_.length); }
+    bool write(size_t row, ByteBuffer& out, int64_t& token) noexcept override;
+    bool same_partition(size_t left, size_t right) noexcept override;
+    bool clustering_hash(const uint8_t* values, size_t size, uint64_t& hash) const noexcept override;
+    const std::string& failure() const noexcept override { return trouble_.text; }
 
 private:
     Rows(std::shared_ptr<const Reading> reading, ArrowArray& array, int64_t first);

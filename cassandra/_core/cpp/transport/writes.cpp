@@ -88,9 +88,11 @@ WriteFrames::Made WriteFrames::make_batch() {
     }
     ahead_ = false;
     spans_.push_back({0, values_.size()});
-    hashes_.push_back(hash_of(spans_[0]));
+    uint64_t hash = 0;
+    const size_t most_rows = hash_of(spans_[0], hash) ? parts_.most_rows : 1;
+    hashes_.push_back(hash);
     size_t bytes = values_.size() + parts_.overhead;
-    while (spans_.size() < parts_.most_rows && at_ + spans_.size() < source.rows()) {
+    while (spans_.size() < most_rows && at_ + spans_.size() < source.rows()) {
         const size_t row = at_ + spans_.size();
         const Span span{values_.size(), 0};
         int64_t token = 0;
@@ -98,8 +100,7 @@ WriteFrames::Made WriteFrames::make_batch() {
         const Span here{span.begin, values_.size()};
         const size_t size = here.end - here.begin + parts_.overhead;
         bool joins = token == token_ && bytes + size <= parts_.most_bytes && source.same_partition(at_, row);
-        const uint64_t hash = joins ? hash_of(here) : 0;
-        joins = joins && std::find(hashes_.begin(), hashes_.end(), hash) == hashes_.end();
+        joins = joins && hash_of(here, hash) && std::find(hashes_.begin(), hashes_.end(), hash) == hashes_.end();
         if (!joins) {
             ahead_ = true;
             ahead_at_ = here;

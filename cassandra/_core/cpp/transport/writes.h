@@ -154,8 +154,10 @@ private:
     bool open_one(RowSource& source, size_t row);
     Made make_batch();
     void put_batch(const std::vector<Span>& spans);
-    // Two rows of a partition with equal hashes may be the same row; a batch takes one of them.
-    uint64_t hash_of(Span span) { return source_->clustering_hash(values_.data() + span.begin, span.end - span.begin); }
+    // Two rows of a partition with equal hashes may be the same row; a batch takes one of them. False: memory ran out.
+    bool hash_of(Span span, uint64_t& hash) noexcept {
+        return source_->clustering_hash(values_.data() + span.begin, span.end - span.begin, hash);
+    }
     static void put(ByteBuffer& out, const std::string& text) { out.put(text.data(), text.size()); }
 
     const WriteParts parts_;
