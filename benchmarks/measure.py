@@ -30,15 +30,17 @@ STAGE = ROOT / "build" / "peers"
 
 
 class Driver(NamedTuple):
-    """One measured program: the module of ``benchmarks.clients`` and the peer that runs it (None: this driver)."""
+    """One measured program: the module of ``benchmarks.clients``, and the peer (None: this driver) and the Python that
+    run it."""
 
     module: str
     arguments: tuple[str, ...] = ()
     peer: Peer | None = None
+    python: str | Path = sys.executable
 
     def command(self) -> tuple[list[str | Path], Path]:
         """The command to run, and its folder."""
-        python: str | Path = sys.executable if self.peer is None else self.peer.interpreter()
+        python = self.python if self.peer is None else self.peer.interpreter()
         command = [python, "-m", f"benchmarks.clients.{self.module}", *self.arguments]
         return command, ROOT if self.peer is None else stage()
 

@@ -48,6 +48,9 @@ class StandIn:
     def __init__(self, package: str) -> None:
         self._package = package
 
+    def __repr__(self) -> str:  # a part of the names of tests, which are the same in each process
+        return f"<{self._package}, absent>"
+
     def __getattr__(self, name: str) -> StandIn:
         if name.startswith("__") and not _in_test():
             raise AttributeError(name)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 
-from benchmarks.cores import pinned
+from benchmarks.cores import CORES, pinned
 from benchmarks.native import CORE
 from benchmarks.report import Line, compared_only
 from benchmarks.responder.recording import Answer, load
@@ -49,11 +49,16 @@ def environment() -> dict[str, str]:
 class Responder:
     """A running responder; a context manager. It always ends with this process.
 
-    It speaks protocol 4, or also 5. With *tls*, ``authority`` is the PEM file of the CA of its certificate. *more*:
+    It speaks protocol 4, or also 5. It runs on the first core, or on *all_cores*. With *tls*, ``authority`` is the PEM file of the CA of its certificate. *more*:
     answers beside those of the recording. *delay*: seconds that answers to EXECUTE take (protocol 4)."""
 
     def __init__(
-        self, version: int = 4, tls: bool = False, more: Mapping[bytes, Answer] = MappingProxyType({}), delay: float = 0
+        self,
+        version: int = 4,
+        tls: bool = False,
+        more: Mapping[bytes, Answer] = MappingProxyType({}),
+        delay: float = 0,
+        all_cores: bool = False,
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="responder-")
         folder = Path(self._folder.name)
@@ -69,6 +74,8 @@ class Responder:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self.port = int(self._process.stdout.readline())
+        if all_cores and CORES:
+            os.sched_setaffinity(self._process.pid, CORES)
         self.answers, self.cpu = 0, 0.0  # known when it ended
 
     def __enter__(self) -> Responder:

@@ -19,3 +19,9 @@ def test_tablets_without_the_gil(variant: str) -> None:
     objects = compile_objects(sorted((CORE / "routing").glob("tablet*.cpp")), variant)
     for program in ("tablets_test", "tablets_threads_test"):
         run_program(TESTS / "routing" / f"{program}.cpp", variant, objects)
+
+
+@pytest.mark.parametrize("variant", variants("plain-free", "asan-free"))
+def test_forks_without_the_gil(variant: str) -> None:
+    objects = compile_objects(sorted((CORE / "routing").glob("tablet*.cpp")), variant)
+    run_program(TESTS / "routing" / "forks_test.cpp", variant, objects)

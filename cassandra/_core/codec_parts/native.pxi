@@ -48,7 +48,7 @@ from cassandra._core.cpython.interpreter cimport (
 )
 
 cdef extern from "base/threads.h" namespace "fastcql" nogil:
-    const bint FREE_THREADED "kFreeThreaded"
+    const bint FREE_THREADED "fastcql::kFreeThreaded"
 
 cdef extern from "base/bytes.h" namespace "fastcql" nogil:
     uint16_t load16(const uint8_t* p)

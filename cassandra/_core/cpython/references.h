@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
-#include <mutex>
 
 #include "base/epochs.h"
 
@@ -37,7 +36,7 @@ public:
             return;
         }
         {
-            const std::lock_guard<std::mutex> lock(mutex());
+            const GilLock lock(mutex());
             made.front().epoch = Epochs::retire();
             auto& waiting = list();
             waiting.splice(waiting.end(), made);
@@ -53,8 +52,8 @@ private:
         uint64_t epoch;
         PyObject* object;
     };
-    static std::mutex& mutex() noexcept {
-        static std::mutex one;
+    static GilMutex& mutex() noexcept {
+        static GilMutex one;
         return one;
     }
     static std::list<Entry>& list() noexcept {

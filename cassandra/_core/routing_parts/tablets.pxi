@@ -1,7 +1,7 @@
 # Tablets and the map of them: the Python objects of cpp/routing/tablet_map.h.
 
 cdef extern from "base/threads.h" namespace "fastcql" nogil:
-    const bint FREE_THREADED "kFreeThreaded"
+    const bint FREE_THREADED "fastcql::kFreeThreaded"
 
 cdef extern from "routing/tablet_map.h" namespace "fastcql":
     ctypedef uint32_t Replica

@@ -218,11 +218,11 @@ cdef class ChannelGroup:
     it calls no Python code, and a hold includes each channel that was added before it or meanwhile."""
 
     cdef set channels
-    cdef list holds  # begun and not cancelled
+    cdef set holds  # begun and not cancelled
 
     def __init__(self):
         self.channels = set()
-        self.holds = []
+        self.holds = set()
 
     def add(self, Channel channel not None):
         with cython.critical_section(self):
@@ -256,7 +256,7 @@ cdef class Hold:
     def begin(self, Reactor reactor=None, callback=None):
         """Return False, with nothing held, if the *reactor* that has to call *callback* was stopped."""
         with cython.critical_section(self.group):
-            self.group.holds.append(self)
+            self.group.holds.add(self)
             for channel in self.group.channels:
                 self.add(<Channel> channel)
         if reactor is None:
@@ -270,9 +270,9 @@ cdef class Hold:
 
     def cancel(self):
         cdef list channels, none = []
-        with cython.critical_section(self.group):
-            if self in self.group.holds:
-                self.group.holds.remove(self)
+        cdef ChannelGroup group = self.group
+        with cython.critical_section(group):
+            group.holds.discard(self)
             channels, self.channels = self.channels, none
         for channel in channels:
             (<Channel> channel).let_go()

@@ -15,7 +15,7 @@ cdef extern from "Python.h":
     const int PyBUF_WRITE
 
 cdef extern from "base/threads.h" namespace "fastcql" nogil:
-    const bint FREE_THREADED "kFreeThreaded"
+    const bint FREE_THREADED "fastcql::kFreeThreaded"
 
 cdef unsigned long main_thread = _real_threading.main_thread().ident  # not a greenlet's
 cdef list interruptions = []

@@ -9,12 +9,19 @@
 // writer advanced it, which was after the publication. An announcement costs one exchange on a cache line that only
 // this thread writes: 5 to 8 ns. The reference count of a shared object would cost two exchanges on a line that all
 // readers write.
+//
+// Forks: a child has one thread, so no other one may be within a GilLock at that moment. A thread marks its slot before
+// it acquires a lock and then checks whether a fork is under way; a fork is announced before it waits for all marks to
+// go. One of them sees the other, as these accesses are sequentially consistent. Announcements of readers are removed in
+// the child. A child of a build with the GIL has none of these problems, as the thread that forks has it.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
+#include "base/system.h"
 #include "base/threads.h"
 
 namespace fastcql {
@@ -27,8 +34,11 @@ class Epochs {
     struct alignas(kLine) Slot {
         std::atomic<uint64_t> announced{kNone};
         std::atomic<bool> used{true};
+        std::atomic<bool> locks{false};  // is within a GilLock
         Slot* next = nullptr;
-        int depth = 0;  // of readers; its thread's
+        // Its thread's.
+        int readers = 0;
+        int locked = 0;
     };
 
 public:
@@ -37,11 +47,11 @@ public:
     public:
 #if FASTCQL_FREE_THREADED
         Reader() noexcept : slot_(slot()) {
-            if (slot_.depth++ == 0)
+            if (slot_.readers++ == 0)
                 slot_.announced.store(now().load(std::memory_order_seq_cst), std::memory_order_seq_cst);
         }
         ~Reader() {
-            if (--slot_.depth == 0) slot_.announced.store(kNone, std::memory_order_release);
+            if (--slot_.readers == 0) slot_.announced.store(kNone, std::memory_order_release);
         }
         Reader(const Reader&) = delete;
         Reader& operator=(const Reader&) = delete;
@@ -65,6 +75,8 @@ public:
     }
 
 private:
+    friend class GilLock;
+
     struct Owner {
         Slot* slot = acquire();
         ~Owner() { slot->used.store(false, std::memory_order_release); }
@@ -87,12 +99,70 @@ private:
             bool used = false;
             if (slot->used.compare_exchange_strong(used, true, std::memory_order_acq_rel)) return slot;
         }
+        static const bool registered = (system::at_fork(before_fork, in_parent, in_child), true);
+        static_cast<void>(registered);
         Slot* made = new Slot;  // terminates without memory for 64 bytes, as the thread's own storage does
         made->next = slots().load(std::memory_order_relaxed);
         while (!slots().compare_exchange_weak(made->next, made, std::memory_order_seq_cst)) {
         }
         return made;
     }
+
+    static std::atomic<int>& forks() noexcept {  // under way
+        static std::atomic<int> count{0};
+        return count;
+    }
+    static void before_fork() noexcept {
+        forks().fetch_add(1, std::memory_order_seq_cst);
+        for (Slot* slot = slots().load(std::memory_order_seq_cst); slot; slot = slot->next)
+            while (slot->locks.load(std::memory_order_seq_cst)) system::yield();
+    }
+    static void in_parent() noexcept { forks().fetch_sub(1, std::memory_order_seq_cst); }
+    static void in_child() noexcept {
+        forks().store(0, std::memory_order_seq_cst);
+        const Slot* own = &slot();
+        for (Slot* slot = slots().load(std::memory_order_seq_cst); slot; slot = slot->next) {
+            if (slot == own) continue;
+            slot->announced.store(kNone, std::memory_order_relaxed);
+            slot->readers = 0;
+            slot->used.store(false, std::memory_order_release);
+        }
+    }
+};
+
+// Acquires a GilMutex for a short step: a thread that waits for it is attached to the interpreter, which it would keep
+// from stopping all threads. So no call into Python is made with it. Those of one thread may nest, of different mutexes;
+// none begins within a Reader.
+class GilLock {
+public:
+#if FASTCQL_FREE_THREADED
+    explicit GilLock(GilMutex& mutex) : slot_(Epochs::slot()), mutex_(mutex) {
+        if (slot_.locked++ == 0) begin();
+        mutex_.lock();
+    }
+    ~GilLock() {
+        mutex_.unlock();
+        if (--slot_.locked == 0) slot_.locks.store(false, std::memory_order_release);
+    }
+    GilLock(const GilLock&) = delete;
+    GilLock& operator=(const GilLock&) = delete;
+
+private:
+    void begin() noexcept {
+        slot_.locks.store(true, std::memory_order_seq_cst);
+        while (Epochs::forks().load(std::memory_order_seq_cst) != 0) {
+            slot_.locks.store(false, std::memory_order_seq_cst);
+            while (Epochs::forks().load(std::memory_order_acquire) != 0) system::yield();
+            slot_.locks.store(true, std::memory_order_seq_cst);
+        }
+    }
+
+    Epochs::Slot& slot_;
+    GilMutex& mutex_;
+#else
+    explicit GilLock(GilMutex&) noexcept {}
+    ~GilLock() {}
+#endif
 };
 
 }  // namespace fastcql

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 #ifdef __GLIBC__
@@ -116,6 +117,8 @@ inline int start_thread(pthread_t* thread, void* (*run)(void*), void* argument, 
 
 inline void join_thread(pthread_t thread) noexcept { pthread_join(thread, nullptr); }
 inline void detach_thread(pthread_t thread) noexcept { pthread_detach(thread); }
+
+inline void yield() noexcept { sched_yield(); }
 
 // Names the calling thread, for debuggers.
 inline void name_thread([[maybe_unused]] const char* name) noexcept {

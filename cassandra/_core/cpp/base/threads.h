@@ -18,10 +18,8 @@ struct NoMutex {
     void unlock() noexcept {}
 };
 
-// A mutex for state that the GIL protects otherwise. It is held for short steps: a thread that waits for it is attached
-// to the interpreter, which it would keep from stopping all threads. So no call into Python is made with it.
+// A mutex for state that the GIL protects otherwise, to be acquired by GilLock (base/epochs.h).
 using GilMutex = std::conditional_t<kFreeThreaded, std::mutex, NoMutex>;
-using GilLock = std::lock_guard<GilMutex>;
 
 // A mark of an object that one thread at a time may use: a second one is refused, it does not wait.
 class Busy {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/epochs.h"
 #include "base/growing.h"
 #include "base/threads.h"
 
