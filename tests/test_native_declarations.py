@@ -23,6 +23,7 @@ INLINE = re.compile(r'"""(?P<code>.*?)"""', re.DOTALL)
 OF_OTHERS = {"Python.h", "datetime.h", "math.h", "<time.h>"}  # C
 #: Their functions that are declared are noexcept by the standard. Buffer of the transport is a std::vector.
 OF_THE_LANGUAGE = {"string_view", "atomic<int64_t>", "atomic<bool>"}
+OF_A_FIELD = r"#define {}\(\w+\) FASTCQL_FIELD\("
 NOT_FUNCTIONS = re.compile(r"^(ctypedef (struct|int|u?int\d+_t)|(cdef )?(enum|struct)\b|pass\b|@)")
 
 
@@ -49,6 +50,8 @@ def functions() -> Iterator[Function]:
             code = inline["code"] if inline else ""
             body = INLINE.sub("", block["body"])
             for function in _of_block(source.name, header, code, body):
+                if re.search(OF_A_FIELD.format(function.name), code):
+                    continue
                 if not function.name.startswith("Py") and function.owner not in OF_THE_LANGUAGE:
                     yield function
 

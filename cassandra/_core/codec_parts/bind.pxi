@@ -348,7 +348,7 @@ cdef class TimestampClock:
         self.latest.store(value)
 
     def __reduce__(self):
-        return _clock_after, (self.last,)
+        return _clock_after, (self.latest.load(),)
 
     def advance(self):
         return self.step()

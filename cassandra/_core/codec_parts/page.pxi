@@ -78,7 +78,7 @@ cdef class ResultPlan:
 
 cdef extern from *:
     """
-    #define fastcql_factories_of(plan) (reinterpret_cast<PyObject**>(&(plan)->_factories))
+    #define fastcql_factories_of(plan) FASTCQL_FIELD(plan, _factories)
     """
     PyObject** factories_of "fastcql_factories_of"(ResultPlan plan)
 

@@ -6,7 +6,7 @@
 # with this module, as the names have no lock. Slots of those classes are written by offset; a class that cannot be built
 # that way is called.
 
-from weakref import ref as _weak_reference
+from weakref import WeakValueDictionary
 
 
 cdef class _SlottedClass:
@@ -201,15 +201,7 @@ _SCALARS = {
 }
 
 
-cdef dict _live = {}  # live codecs by id, as weak references
-
-
-class _LiveCodec(_weak_reference):
-    __slots__ = ("key",)
-
-
-def _forget_codec(reference):
-    _live.pop(reference.key, None)
+cdef object _live = WeakValueDictionary()  # codecs by id
 
 
 @cython.final
@@ -237,9 +229,7 @@ cdef class Codec:
     cdef object __weakref__
 
     def __cinit__(self):
-        reference = _LiveCodec(self, _forget_codec)
-        reference.key = id(self)
-        _live[reference.key] = reference
+        _live[id(self)] = self
         self.children = ()
         self.field_names = ()
         self._empty = None
@@ -508,7 +498,7 @@ def native_copy(Codec codec not None, bint deep=False):
 
 def all_codecs():
     """Return the live codecs."""
-    return [codec for reference in _live.copy().values() if (codec := reference()) is not None]
+    return [codec for reference in _live.valuerefs() if (codec := reference()) is not None]
 
 
 cdef object _on_new = None  # a function of codecs while functions of parameterised types are replaced

@@ -238,7 +238,7 @@ cdef class Groups:
 
     cdef int _begin(self) except -1:
         if not self.busy.begin():
-            raise RuntimeError("another thread is using these groups")
+            raise RuntimeError("these groups are in use")
         return 0
 
     def add(self, RecordBatch batch not None, Mask mask=None):

@@ -126,7 +126,7 @@ cdef class IngestPlan:
 
 cdef extern from *:
     """
-    #define fastcql_last_reader_of(plan) (reinterpret_cast<PyObject**>(&(plan)->last))
+    #define fastcql_last_reader_of(plan) FASTCQL_FIELD(plan, last)
     """
     PyObject** last_reader_of "fastcql_last_reader_of"(IngestPlan plan)
 

@@ -17,6 +17,9 @@
 
 #include "base/epochs.h"
 
+// The field *name* of a Cython object, for the functions below.
+#define FASTCQL_FIELD(object, name) (reinterpret_cast<PyObject**>(&(object)->name))
+
 namespace fastcql {
 
 #if FASTCQL_FREE_THREADED

@@ -53,10 +53,10 @@ cdef class _Known:
 
 cdef extern from *:
     """
-    #define fastcql_last_known_of(one) fastcql_field(one, _last)
-    #define fastcql_last_class_of(one) fastcql_field(one, _last)
-    #define fastcql_connection_of(one) fastcql_field(one, _connection)
-    #define fastcql_columns_of(one) fastcql_field(one, _columns)
+    #define fastcql_last_known_of(one) FASTCQL_FIELD(one, _last)
+    #define fastcql_last_class_of(one) FASTCQL_FIELD(one, _last)
+    #define fastcql_connection_of(one) FASTCQL_FIELD(one, _connection)
+    #define fastcql_columns_of(one) FASTCQL_FIELD(one, _columns)
     """
     PyObject** last_known_of "fastcql_last_known_of"(ByNames one)
     PyObject** last_class_of "fastcql_last_class_of"(Precomputed one)

@@ -109,12 +109,12 @@ cdef class InstanceLayout:
 
 cdef extern from *:
     """
-    #define fastcql_layout_of(one) fastcql_field(one, _layout)
-    #define fastcql_row_of(one) fastcql_field(one, _row)
-    #define fastcql_shared_of(one) fastcql_field(one, _shared)
-    #define fastcql_now_of(one) fastcql_field(one, _now)
-    #define fastcql_explicit_of(one) fastcql_field(one, _explicit)
-    #define fastcql_last_of(one) fastcql_field(one, _last)
+    #define fastcql_layout_of(one) FASTCQL_FIELD(one, _layout)
+    #define fastcql_row_of(one) FASTCQL_FIELD(one, _row)
+    #define fastcql_shared_of(one) FASTCQL_FIELD(one, _shared)
+    #define fastcql_now_of(one) FASTCQL_FIELD(one, _now)
+    #define fastcql_explicit_of(one) FASTCQL_FIELD(one, _explicit)
+    #define fastcql_last_of(one) FASTCQL_FIELD(one, _last)
     """
     PyObject** layout_of "fastcql_layout_of"(Instance one)
     PyObject** row_of "fastcql_row_of"(Instance one)

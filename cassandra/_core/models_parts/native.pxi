@@ -3,11 +3,6 @@
 from cassandra._core.cpython.interpreter cimport is_subclass, new_object, state_of_class
 from cassandra._core.cpython.references cimport EpochReader, load_reference, store_reference
 
-cdef extern from *:
-    """
-    #define fastcql_field(object, name) (reinterpret_cast<PyObject**>(&(object)->name))
-    """
-
 cdef extern from "Python.h":
     PyTypeObject* TYPE "Py_TYPE"(PyObject* o)
     void INCREF "Py_INCREF"(PyObject* o)

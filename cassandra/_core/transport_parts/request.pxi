@@ -12,8 +12,7 @@
 # Threads: callers wait, the I/O thread decides.
 #
 # * A caller (a thread in ``_wait_for_outcome``, the loop of a task that awaits, a greenlet) takes *plain* results only:
-#   rows or
-#   void without extras, of a request without callbacks, timers, trackers, metrics and latency recorder
+#   rows or void without extras, of a request without callbacks, timers, trackers, metrics and latency recorder
 #   (``take_plain``). Decoding one changes no state; then ``conclude_plain`` sets the outcome and wakes the waiters. A
 #   result that needs more steps, or could not be decoded, is put back for the I/O thread.
 # * The I/O thread takes all other outcomes (``on_outcome``): errors, USE, DDL, UNPREPARED, and results of requests with
@@ -523,8 +522,6 @@ cdef class Request(Operation):
     @property
     def _attempts(self):
         """The attempts in flight, a tuple."""
-        cdef Attempt first
-        cdef tuple others
         with cython.critical_section(self):
             first, others = self.first, self.others
         return others if first is None else (first, *others)
@@ -892,7 +889,6 @@ cdef class Request(Operation):
             call_back(errback, error, True)
 
     def clear_callbacks(self):
-        cdef tuple callbacks, errbacks
         with cython.critical_section(self):
             callbacks, self._callbacks = self._callbacks, ()
             errbacks, self._errbacks = self._errbacks, ()

@@ -24,6 +24,7 @@ using GilMutex = std::conditional_t<kFreeThreaded, std::mutex, NoMutex>;
 // A mark of an object that one thread at a time may use: a second one is refused, it does not wait.
 class Busy {
 public:
+    Busy() noexcept = default;
     bool begin() noexcept { return !busy_.exchange(true, std::memory_order_acquire); }
     void end() noexcept { busy_.store(false, std::memory_order_release); }
 

@@ -121,6 +121,8 @@ private:
 
 // A host of a route. The references are the owner's.
 struct RouteHost {
+    RouteHost() noexcept = default;
+
     void* host = nullptr;
     void* average = nullptr;
     void* targets = nullptr;  // a list
