@@ -373,7 +373,7 @@ cdef class TimestampClock:
 def _clock_after(int64_t last):
     """Rebuild a copied or pickled clock."""
     cdef TimestampClock made = TimestampClock()
-    made.last = last
+    made.latest.store(last)
     return made
 
 
