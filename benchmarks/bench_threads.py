@@ -2,9 +2,9 @@
 
 ``python -m benchmarks threads`` compares Python 3.13 without the GIL to the same release with it, both built here by
 ``.ci/pythons``. One thread: CPU per operation. More threads: operations per second of all of them on two cores, which
-they share with the responder; both run on any core. ``gc.set_threshold`` is 50,000: at Python's own 2,000 a few pages of
-live rows start a collection, in which a free-threaded Python stops all threads and traverses all objects; the first
-lines of the second table say how much that is.
+they share with the responder; both run on any core. ``gc.set_threshold`` is 50,000: at Python's own 2,000 a few pages
+of live rows start a collection, in which a free-threaded Python stops all threads and traverses all objects; the line
+with the default threshold says how much that is.
 """
 
 from __future__ import annotations

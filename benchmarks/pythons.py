@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 from benchmarks.peers import ROOT
@@ -17,12 +16,12 @@ def interpreter(version: str) -> Path:
     folder = ROOT / f".venv-built-{version}"
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():
-        found = subprocess.run([ROOT / ".ci/pythons", "--built", version], check=True, stdout=subprocess.PIPE, text=True)
+        command = [str(ROOT / ".ci/pythons"), "--built", version]
+        found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         print(f"Making {folder.name} …", file=sys.stderr, flush=True)
         subprocess.run([found.stdout.strip(), "-m", "venv", "--clear", folder], check=True)
-        pip: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        requires = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
-        subprocess.run([*pip, *requires], check=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "--group", "build"], check=True, cwd=ROOT)
         (folder / "ready").touch()
     subprocess.run([python, "setup.py", "--quiet", "build_ext", "--inplace"], check=True, cwd=ROOT)
     return python

@@ -87,10 +87,10 @@ class _Base:
         _xfail(cls.package)
 
 
-def _names(requirements: list[str]) -> frozenset[str]:
+def _names(requirements: list[Any]) -> frozenset[str]:
     from packaging.requirements import Requirement
 
-    parsed = map(Requirement, requirements)
+    parsed = [Requirement(one) for one in requirements if isinstance(one, str)]  # not a group
     return frozenset(one.name for one in parsed if one.marker is None or one.marker.evaluate())
 
 

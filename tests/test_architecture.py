@@ -111,8 +111,8 @@ def test_other_names_are_used() -> None:
 @pytest.mark.parametrize(
     "token",
     [
-        "_session/gone.py", "gone.pxi", "Session.gone()", "Session::execute()", "Channel::gone()", "Departed", "vanished()",
-        "HostPool.gone", "Place.pick()", "FastPath.is_over()", "a phrase",
+        "_session/gone.py", "gone.pxi", "Session.gone()", "Session::execute()", "Channel::gone()", "Departed",
+        "vanished()", "HostPool.gone", "Place.pick()", "FastPath.is_over()", "a phrase",
     ],
 )  # fmt: skip
 def test_missing_names_are_found(token: str) -> None:

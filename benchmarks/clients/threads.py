@@ -1,7 +1,7 @@
 """Operations by one thread and by several at once, in one process on all cores, by the API of this driver.
 
-Arguments: the responder's port, the folder of the recordings, counts of threads, such as ``1,2,4``, and the threshold of
-the garbage collector. Prints seconds per operation by the wall clock, as ``<operation> <threads>``, and of CPU, as
+Arguments: the responder's port, the folder of the recordings, counts of threads, such as ``1,2,4``, and the threshold
+of the garbage collector. Prints seconds per operation by the wall clock, as ``<operation> <threads>``, and of CPU, as
 ``<operation> <threads> CPU``.
 """
 

@@ -49,8 +49,9 @@ def environment() -> dict[str, str]:
 class Responder:
     """A running responder; a context manager. It always ends with this process.
 
-    It speaks protocol 4, or also 5. It runs on the first core, or on *all_cores*. With *tls*, ``authority`` is the PEM file of the CA of its certificate. *more*:
-    answers beside those of the recording. *delay*: seconds that answers to EXECUTE take (protocol 4)."""
+    It speaks protocol 4, or also 5. It runs on the first core, or on *all_cores*. With *tls*, ``authority`` is the PEM
+    file of the CA of its certificate. *more*: answers beside those of the recording. *delay*: seconds that answers to
+    EXECUTE take (protocol 4)."""
 
     def __init__(
         self,

@@ -27,8 +27,9 @@ def copied(folder: Path, mode: int) -> Path:
         "__pycache__", "*.so", "_build", "build", "dist", "*.egg-info", ".*_cache", ".hypothesis"
     )
     folder.mkdir()
+    copied = ("cassandra", "tests", "docs", "benchmarks", "scripts", "tools", ".ci", ".github")
     for path in ROOT.iterdir():
-        if path.is_dir() and path.name in {"cassandra", "tests", "docs", "benchmarks", "scripts", "tools", ".ci", ".github"}:
+        if path.is_dir() and path.name in copied:
             shutil.copytree(path, folder / path.name, ignore=ignored, copy_function=shutil.copy)
         elif path.is_file():
             shutil.copy(path, folder)
