@@ -38,6 +38,7 @@ from cassandra._wire.messages.requests import (
 )
 from cassandra._wire.messages.responses import ReadyMessage, SupportedMessage, decode_response
 from tests.fakes import wire
+from tests.packages import require
 
 ENDPOINT = DefaultEndPoint("10.0.0.1")
 SERVER_CLASS = "org.apache.cassandra.auth.PasswordAuthenticator"
@@ -122,6 +123,8 @@ def test_shortest(version: int) -> None:
 
 @pytest.mark.parametrize(("version", "wanted", "name"), [(4, True, "lz4"), (5, True, "lz4"), (4, "snappy", "snappy")])
 def test_compression(version: int, wanted: bool | str, name: str) -> None:
+    if name == "snappy":
+        require("cramjam")
     talk = Talk(ConnectionOptions(compression=wanted), version, [supported(), ReadyMessage()])
     assert talk.startup["COMPRESSION"] == name
     assert talk.starting is not None and talk.starting.compression is not None
@@ -129,6 +132,7 @@ def test_compression(version: int, wanted: bool | str, name: str) -> None:
 
 
 def test_protocol_5_has_no_snappy() -> None:
+    require("cramjam")
     talk = Talk(ConnectionOptions(compression="snappy"), 5, [supported(), ReadyMessage()])
     assert "COMPRESSION" not in talk.startup
 

@@ -20,7 +20,7 @@ from cassandra.cluster import ResultSet
 from cassandra.columns import ArrowBatches, ArrowStream, SchemaChanged
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.query import dict_factory, tuple_factory
-from tests.packages import duckdb
+from tests.packages import duckdb, require
 from tests.packages import polars as pl
 from tests.patience import eventually
 from tests.unit.frames import pandas_frames
@@ -359,8 +359,9 @@ class TestAsync:
 
         assert self.run(rows(1, more=b"1"), rows(2), use=use).to_pydict() == {"n": [1, 2]}
         assert self.run(rows(1, more=b"1"), rows(2), use=lambda found: found.to_pandas_async())["n"].tolist() == [1, 2]
-        assert self.run(rows(1, more=b"1"), rows(2), use=lambda found: found.to_polars_async())["n"].to_list() == [1, 2]
         assert self.run(rows(1, more=b"1"), rows(2), use=lambda found: found.to_numpy_async())["n"].tolist() == [1, 2]
+        require("polars")
+        assert self.run(rows(1, more=b"1"), rows(2), use=lambda found: found.to_polars_async())["n"].to_list() == [1, 2]
 
     def test_read_all(self) -> None:
         assert len(self.run(rows(1, more=b"1"), rows(2), use=lambda found: found.arrow(1).read_all_async())) == 2

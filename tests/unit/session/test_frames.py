@@ -19,6 +19,7 @@ from cassandra.memory import MemoryPool
 from cassandra.protocol import OverloadedErrorMessage
 from cassandra.util import Date, Time
 from tests.packages import polars as pl
+from tests.packages import require
 from tests.unit.session.harness import RESULT, Answer, Lab, Lost, error, rows, string, value
 
 INT, BIGINT, BOOLEAN, DECIMAL, INET, UUID_, VARINT = 0x09, 0x02, 0x04, 0x06, 0x10, 0x0C, 0x0E
@@ -77,6 +78,7 @@ def in_pandas(kind: bytes, *cells: bytes | None, **options: Any) -> Any:
 
 
 def in_polars(kind: bytes, *cells: bytes | None, **options: Any) -> Any:
+    require("polars")
     pages = page(kind, *cells[:-1], more=b"1"), page(kind, *cells[-1:])
     return result(*pages).to_polars(**options)["v"]
 
@@ -264,6 +266,7 @@ class TestOthers:
             "at": Time(1),
             "host": "10.0.0.1",
         }
+        require("polars")
         frame = result(page(kind, cell)).to_polars()
         table = frame.to_arrow()
         (((name, entry),),) = table.column("v").to_pylist()
@@ -282,7 +285,13 @@ WAYS: dict[str, Callable[[ResultSet], Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> str:
+    if request.param == "to_polars":
+        require("polars")
+    return str(request.param)
+
+
 class TestLaterPagesThatFail:
     def test_a_timeout_of_the_server(self, way: str) -> None:
         failing = error(0x1200, "read timeout", READ_TIMEOUT)
