@@ -1,6 +1,7 @@
 #include "fixtures.h"
 
 #include <algorithm>
+#include <set>
 
 namespace fixtures {
 
@@ -39,6 +40,17 @@ void drop_operations(Operation* list) {
     }
 }
 
+// Objects of channels (Channel::Held), an entry for each reference; under the runtime lock.
+std::multiset<void*> retained;
+
+void drop_object(void* object) {
+    const auto found = retained.find(object);
+    if (found == retained.end())
+        delete static_cast<std::function<void()>*>(object);  // a callback
+    else
+        retained.erase(found);
+}
+
 Events& events_of(Channel& channel) { return *static_cast<Events*>(channel.self); }
 
 Reason* broken(const char* text) { return new Reason(Reason::Kind::Runtime, text); }
@@ -68,7 +80,7 @@ Runtime make_runtime() {
     table.thread_ending = [] {};
     table.dispatch = dispatch;
     table.drop_operations = drop_operations;
-    table.retain_object = [](void*) {};
+    table.retain_object = [](void* object) { retained.insert(object); };
     table.retain = [](Operation* operation) { static_cast<Request*>(operation->self)->retain(); };
     table.call = [](void* callback) {
         auto* function = static_cast<std::function<void()>*>(callback);
@@ -76,7 +88,7 @@ Runtime make_runtime() {
         delete function;
     };
     table.interruptible = [] { return interrupted_threads; };
-    table.drop_object = [](void* callback) { delete static_cast<std::function<void()>*>(callback); };
+    table.drop_object = drop_object;
     table.warn = [](const char*) { ++warnings; };
     table.connected = [](Channel& channel) -> Reason* {
         Events& events = events_of(channel);

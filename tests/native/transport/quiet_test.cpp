@@ -56,6 +56,7 @@ TEST(a_silent_peer_is_told_of_once) {
         std::vector<WaitingRequest> waiting;
         channel->waiting(waiting);
         CHECK(waiting.size() == 1 && waiting[0].operation == &request->core && waiting[0].attempt == 0);
+        release(request);  // the reference of the list
         pause_for(6 * kShort);
         CHECK(events.quiet == 1);
         slow.answer_one();
