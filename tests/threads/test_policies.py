@@ -28,7 +28,7 @@ from tests.patience import eventually
 from tests.threads.conftest import ROWS, Connect
 from tests.threads.harness import beside, size, together
 
-PLANS = size("FASTCQL_PLANS", 300)
+PLANS = size("FASTCQL_PLANS", 60)
 TURNS = size("FASTCQL_TURNS", 20)
 
 

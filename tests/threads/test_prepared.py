@@ -167,7 +167,7 @@ def test_options_of_a_session_that_several_threads_set(table: Session) -> None:
     }  # fmt: skip
     names = list(values)
     defaults = {name: getattr(table, name) for name in names}
-    for _ in range(100):
+    for _ in range(TURNS):
         for name in names:
             setattr(table, name, defaults[name])
         together(lambda number: setattr(table, names[number], values[names[number]]), len(names))
@@ -181,7 +181,7 @@ def test_listeners_of_requests(table: Session) -> None:
     def listener(_: object, number: int) -> None:
         calls.append(number)
 
-    for _ in range(30):
+    for _ in range(TURNS // 2):
 
         def work(number: int) -> None:
             table.add_request_init_listener(listener, number)

@@ -15,7 +15,7 @@ from cassandra.testing import SimulatedCluster
 from tests.threads.conftest import ROWS
 from tests.threads.harness import THREADS, beside, size, together
 
-TURNS = size("FASTCQL_SCANS", 3)
+TURNS = size("FASTCQL_SCANS", 2)
 PAIRS = [(number, number * 7) for number in range(ROWS)]
 
 

@@ -307,10 +307,11 @@ class ResultSet(Answer, OfRows[Row]):
     def _ran_out(self) -> bool:
         """True if the timeout of a page that was requested ahead had elapsed before a caller waited for it. If the page
         has timed out then, it is requested once more: the caller gets the whole timeout of a request."""
-        if self._fetching is None or self._ahead is None:
+        ahead = self._ahead
+        if self._fetching is None or ahead is None:
             return False
         timeout = self.response_future.timeout
-        return timeout is not None and monotonic() - self._ahead >= timeout
+        return timeout is not None and monotonic() - ahead >= timeout
 
     def _is_turned(self, number: int | None, error: BaseException) -> bool:
         """True if *error* means that another thread took page *number*, turned to it and requested the next one."""
