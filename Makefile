@@ -34,7 +34,7 @@ begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
 .NOTPARALLEL:
 .PRECIOUS: .venv-%/ready
-.PHONY: build demo demo-scylla test test-all lint test-native test-native-sanitized test-unit test-unit-long \
+.PHONY: build demo demo-scylla test test-all lint test-native test-native-sanitized test-unit test-unit-long test-threads \
 	test-versions test-integration test-integration-long test-ecosystem test-distributed docs bench drill \
 	soak soak-load soak-signals soak-fuzz fuzz sanitize wheels clean help \
 	build-tools server-tools fresh-results $(addprefix unit-,$(VERSIONS)) $(addprefix try-,$(NEWEST_VERSIONS))
@@ -73,6 +73,11 @@ test-unit: build  ## what needs no server, on the main Python
 test-unit-long: build  ## the same, of tests that take long
 	$(call begin,unit-long)
 	$(PY) $(call pytest,unit-long) $(call spread,4) -m "not server and not ecosystem and long" $(NO_SERVER)
+
+test-threads: .venv-3.13t/ready  ## eight threads use each public object at the same time, without the GIL
+	$(call begin,threads)
+	.venv-3.13t/bin/python setup.py --quiet build_ext --inplace
+	.venv-3.13t/bin/python $(call pytest,threads) tests/threads
 
 test-native: build  ## the C++ core alone
 	$(call begin,native)

@@ -202,12 +202,14 @@ def _locks_are_right() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _contact_points_in_order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _contact_points_in_order(request: pytest.FixtureRequest) -> Iterator[None]:
     """Clusters ask their contact points in the order given: a test knows which one has the control connection."""
-    if request.node.get_closest_marker("contact_points_are_shuffled") is None:
-        from cassandra._session.hosts import contact
+    with pytest.MonkeyPatch.context() as patch:  # tests with the fixture monkeypatch cannot run in several threads
+        if request.node.get_closest_marker("contact_points_are_shuffled") is None:
+            from cassandra._session.hosts import contact
 
-        monkeypatch.setattr(contact, "shuffled", list)
+            patch.setattr(contact, "shuffled", list)
+        yield
 
 
 @pytest.fixture

@@ -62,6 +62,10 @@ class StandIn:
     def __getitem__(self, key: object) -> NoReturn:
         _xfail(self._package)
 
+    def __bool__(self) -> bool:
+        self._use()
+        return True
+
     def __len__(self) -> NoReturn:
         _xfail(self._package)
 

@@ -11,13 +11,13 @@ the 17th occurrence its position. Rows are pickled with the names, so that they 
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections import OrderedDict, namedtuple
+from collections import namedtuple
 from collections.abc import Callable, Iterable, Sequence
 from functools import update_wrapper
 from keyword import iskeyword
 from string import ascii_letters, digits
+from time import monotonic
 from typing import Any
 
 from .logs import get_logger
@@ -113,6 +113,17 @@ def clean_name(name: str) -> str:
     return re.sub(_JUNK, "_", name[start:end])
 
 
+class _Kept:
+    """A class in a cache."""
+
+    __slots__ = ("made", "size", "used")
+
+    def __init__(self, made: Any, size: int) -> None:
+        self.made = made
+        self.size = size
+        self.used = monotonic()  # time of the last use
+
+
 class _ClassCache:
     """An LRU cache of classes, limited by their total size: a class of 60,000 fields takes 30 MB. There is no lock, as
     any thread may read rows: each change is one operation of the dict."""
@@ -120,28 +131,30 @@ class _ClassCache:
     def __init__(self, make: Callable[..., Any]) -> None:
         update_wrapper(self, make)
         self._make = make
-        self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()  # class and size, latest use last
+        self._kept: dict[tuple[Any, ...], _Kept] = {}
         self.size = 0  # bytes of all classes, approximately
 
     def __call__(self, *key: Any) -> Any:
         found = self._kept.get(key)
-        if found is not None:
-            with contextlib.suppress(KeyError):  # another thread has evicted it
-                self._kept.move_to_end(key)
-            return found[0]
-        made = self._make(*key)
-        size = _BYTES_OF_CLASS + sum(map(len, key[-1])) + _BYTES_OF_FIELD * len(key[-1])
-        known = self._kept.setdefault(key, (made, size))
-        if known[0] is made:
-            self._count()
-            while self.size > _BYTES_KEPT and len(self._kept) > 1:
-                with contextlib.suppress(KeyError):
-                    self._kept.popitem(last=False)
-                self._count()
-        return known[0]
+        if found is None:
+            made = self._make(*key)
+            new = _Kept(made, _BYTES_OF_CLASS + sum(map(len, key[-1])) + _BYTES_OF_FIELD * len(key[-1]))
+            found = self._kept.setdefault(key, new)
+            if found is new:
+                self._shrink()
+        found.used = monotonic()
+        return found.made
 
-    def _count(self) -> None:
-        self.size = sum(size for _, size in list(self._kept.values()))
+    def _shrink(self) -> None:
+        """Remove the classes that were not used for longest until the others are small enough."""
+        kept = sorted(self._kept.items(), key=lambda item: item[1].used)  # copied in one step
+        size = sum(one.size for _, one in kept)
+        for key, one in kept[:-1]:
+            if size <= _BYTES_KEPT:
+                break
+            size -= one.size
+            self._kept.pop(key, None)
+        self.size = size
 
     def __len__(self) -> int:
         return len(self._kept)

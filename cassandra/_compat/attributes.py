@@ -57,7 +57,7 @@ class Session:
     @property
     def _request_init_callbacks(self: Any) -> list[Any]:
         """A copy of the listeners added by ``add_request_init_listener``."""
-        return list(self._listeners)
+        return list(self._listeners.value)
 
     def _create_response_future(
         self: Any,

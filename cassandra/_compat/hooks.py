@@ -247,7 +247,7 @@ class ResultSet(result.ResultSet):
             for row in self._page_iter or ():
                 return row
             if not self.has_more_pages:
-                self._end()
+                self._end(self._page_iter)
                 raise StopIteration
             self.fetch_next_page()
             self._page_iter = iter(self._current_rows or ())

@@ -249,6 +249,14 @@ def decode_result(
     A malformed body raises ProtocolError; a response whose columns do not fit *plan* (stale metadata) DriverException.
     Cells are checked when rows are decoded, and can fail only then. ``cls.__init__`` is not called."""
 
+class RowsOfBatches:
+    """The rows of all *batches*. A row that cannot be decoded raises, and so does every later call. Of threads that
+    share one, each gets some of the rows; each row goes to at least one of them."""
+
+    def __init__(self, batches: RowBatches) -> None: ...
+    def __iter__(self) -> RowsOfBatches: ...
+    def __next__(self) -> Any: ...
+
 class LazyRows:
     """Lazy rows of a page, decoded on the first access."""
 

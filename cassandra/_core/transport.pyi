@@ -217,7 +217,7 @@ class Request(Operation):
     def _fail(self, page: int, error: BaseException) -> bool: ...
     def _conclude(self, page: int, result: Any, error: BaseException | None = None, page_info: Any = ...) -> bool: ...
     def _end(self, page: int, result: Any, error: BaseException | None, page_info: Any) -> bool: ...
-    def _fetch(self, paging_state: bytes | None, asker: Any = None) -> int: ...
+    def _fetch(self, paging_state: bytes | None, asker: Any = None) -> int | None: ...
     def _send_page(self, page: int, paging_state: bytes | None, before: Any) -> None: ...
     def _add(self, callback: Call | None, errback: Call | None) -> None: ...
     def clear_callbacks(self) -> None: ...
@@ -429,13 +429,21 @@ class Answer:
         """Override: return the future of a request without one."""
     def _go_ahead(self) -> None:
         """Override: request the next page, if there is one."""
-    def _turn_page(self) -> bool:
-        """Override: go to the next page; False if there is none."""
+    def _turn_page(self, page: Any) -> bool:
+        """Override: go to the page after that of the iterator *page*, unless another thread has done so; False if there
+        is none."""
     def _turn_to_rows(self, result: Any) -> None:
         """Override: set the rows to the *result* of a row factory."""
-    def _turn(self, rows: Any, page_info: tuple[Any, ...], page_iter: Any) -> None:
-        """Go to another page, in one native section: *rows*, their extras *page_info*, and an iterator over the
-        rows."""
+    def _turn(self, number: int, before: Any, rows: Any, page_info: tuple[Any, ...], page_iter: Any) -> None:
+        """Go to the requested page *number*, in one native section: *rows*, their extras *page_info*, and an iterator
+        over the rows. Nothing is done if another thread has turned the page, or if *before* is given and ``_page_iter``
+        is another one by now."""
+    def _begin_page(self) -> None:
+        """Begin to iterate over the current page."""
+    def _end_page(self, page_iter: Any) -> None:
+        """Drop the rows of the last page, unless *page_iter* is not its iterator any more."""
+    def _not_requested(self, number: int) -> None:
+        """Forget the request of page *number*."""
 
 # Return values of Writes.launch and again: as many writes were sent as requested; there are no more rows; so many are
 # in flight that one has to end before the next is sent; a write could not be sent, or its rows not encoded: see

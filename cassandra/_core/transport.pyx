@@ -32,7 +32,9 @@ from cassandra._core.cpython.interpreter cimport (
     method_of,
     new_object,
     new_pair,
+    replace_slot,
     running_loop_note,
+    slot_offset,
     stop_with,
 )
 from cassandra._core.routing cimport (

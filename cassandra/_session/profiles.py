@@ -402,7 +402,8 @@ def profile_option(name: str, attribute: str, doc: str) -> property:
         if name == "default_timeout":
             seconds(name, value, negative=True)
         self.cluster.profile_manager.commit_legacy(f"Session.{name}")
-        self._overrides = {**self._overrides, attribute: value}
+        self._overrides.change(lambda overrides: {**overrides, attribute: value})
+        self._forget_plans()
 
     return property(read, write, doc=doc)
 

@@ -44,6 +44,7 @@ from cassandra._wire.handlers import ProtocolHandler
 
 from . import scheduler
 from .profiles import EXEC_PROFILE_DEFAULT, OF_PROFILE, ResolvedProfile, of_call, of_caller, profile_option
+from .shared import Shared, with_item, without_item
 
 if TYPE_CHECKING:
     from cassandra._ingest.report import IngestReport, IngestTask
@@ -159,12 +160,12 @@ class Session(SessionFields):
         self._reactor = cluster.reactor
         self._on_io_thread: Callable[[], bool] = cluster.reactor.in_reactor
         self._ending = Ending(self)
-        self._overrides: dict[str, Any] = {}
+        self._overrides: Shared[dict[str, Any]] = Shared({})
         #: The default profile, its overrides, and the resulting profile.
         self._overridden: tuple[ResolvedProfile, dict[str, Any], ResolvedProfile] | None = None
         self._routers: dict[int, Router] = {}
         self._tracking = _tracking_of(cluster)
-        self._listeners: tuple[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]], ...] = ()
+        self._listeners: Shared[tuple[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]], ...]] = Shared(())
         self._pool_set = PoolSet(self)
         self._builder = RequestBuilder(self)
         self._preparer = Preparer(self)
@@ -257,7 +258,7 @@ class Session(SessionFields):
         )
         for name in own or ():
             setattr(future, name, own[name])  # type: ignore[index]
-        for listener, args, kwargs in self._listeners:
+        for listener, args, kwargs in self._listeners.value:
             listener(future, *args, **kwargs)
         if self._tracking is not None:
             self._tracking.begin(future)
@@ -661,15 +662,16 @@ class Session(SessionFields):
     # ---- profiles
 
     def _resolve_profile(self, key: Any) -> ResolvedProfile:
-        if key is EXEC_PROFILE_DEFAULT and not self._overrides:  # nearly always, and twice as fast
+        overrides = self._overrides.value
+        if key is EXEC_PROFILE_DEFAULT and not overrides:  # nearly always, and twice as fast
             default = self.cluster.profile_manager.profiles[key]
             known = default._resolved
             if known is not None and known[0] == default._version:
                 return known[1]
         profile = self.cluster.profile_manager.resolved(key)
-        if not self._overrides or key is not EXEC_PROFILE_DEFAULT:
+        if not overrides or key is not EXEC_PROFILE_DEFAULT:
             return profile
-        overrides, cached = self._overrides, self._overridden
+        cached = self._overridden
         if cached is None or cached[0] is not profile or cached[1] is not overrides:
             cached = self._overridden = (profile, overrides, profile.replace(**overrides))
         return cached[2]
@@ -704,16 +706,16 @@ class Session(SessionFields):
 
     def add_request_init_listener(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Call ``fn(future, *args, **kwargs)`` for each request before it is sent, on the caller's thread."""
-        self._listeners = (*self._listeners, (fn, args, kwargs))
+        self._listeners.change(with_item((fn, args, kwargs)))
+        self._forget_plans()
 
     def remove_request_init_listener(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Undo :meth:`add_request_init_listener` with the same arguments."""
-        entry = (fn, args, kwargs)
-        if entry not in self._listeners:
-            raise ValueError(f"{fn!r} is not registered with these arguments")
-        remaining = list(self._listeners)
-        remaining.remove(entry)
-        self._listeners = tuple(remaining)
+        try:
+            self._listeners.change(without_item((fn, args, kwargs)))
+        except ValueError:
+            raise ValueError(f"{fn!r} is not registered with these arguments") from None
+        self._forget_plans()
 
     def user_type_registered(self, keyspace: str, user_type: str, klass: type) -> None:
         """Let the encoder of simple statements write *klass* as a literal of *user_type*."""

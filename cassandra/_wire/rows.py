@@ -10,13 +10,21 @@ makes them as they are consumed.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
 from operator import index as as_index
 from typing import Any
 
 from cassandra._base.objects import public
 from cassandra._base.tuples import row_class
-from cassandra._core.codec import LARGE_PAGE, LazyRows, ResultPlan, RowBatches, RowPlan, RowsPage, split_page
+from cassandra._core.codec import (
+    LARGE_PAGE,
+    LazyRows,
+    ResultPlan,
+    RowBatches,
+    RowPlan,
+    RowsOfBatches,
+    RowsPage,
+    split_page,
+)
 from cassandra._wire.class_rows import ClassRow
 from cassandra._wire.types.registry import type_class
 
@@ -121,37 +129,8 @@ def lazy_rows(page: RowsPage, size: int = 100) -> Iterator[Any]:
 
 
 def rows_of(batches: RowBatches) -> Iterator[Any]:
-    """Return an iterator over the rows of all *batches*. A row that cannot be decoded raises, and so does every later
-    call: the rows after it are not available, and their absence must not look like the end."""
-    return chain.from_iterable(_until_broken(batches))
-
-
-def _until_broken(batches: RowBatches) -> Iterator[Iterable[Any]]:
-    """Yield the batches. Never raises, as ``chain`` ends after an exception of its source."""
-    while True:
-        try:
-            batch = next(batches, None)
-        except Exception as error:
-            yield _Broken(error)
-            return
-        if batch is None:
-            return
-        yield batch
-
-
-class _Broken:
-    """An iterator that raises *error* on each call."""
-
-    __slots__ = ("_error",)
-
-    def __init__(self, error: Exception) -> None:
-        self._error = error
-
-    def __iter__(self) -> "_Broken":
-        return self
-
-    def __next__(self) -> Any:
-        raise self._error
+    """Return an iterator over the rows of all *batches*."""
+    return RowsOfBatches(batches)
 
 
 def column_types(plan: ResultPlan) -> list[Any]:

@@ -522,9 +522,11 @@ cdef class RowBatches:
         cdef list rows, failure, before
         with cython.critical_section(self):
             c, row, failure = self._at, self._row, self._failure
-        if failure:
-            self._row = page._count
-            raise failure.pop()
+            if failure is not None:
+                self._row = page._count
+                self._failure = None
+        if failure is not None:
+            raise failure[0]
         if row >= page._count:
             raise StopIteration
         part.at.row = row
@@ -537,7 +539,9 @@ cdef class RowBatches:
         rows = decode_rows(self._how, &c, min(page._count - row, self._size), &part, failure)
         if failure and not rows:
             self._row = page._count
-            raise failure.pop()
+            raise failure[0]
+        if not failure:
+            failure = None
         with cython.critical_section(self):
             before, self._failure = self._failure, failure
             self._at = c
@@ -553,6 +557,48 @@ cdef RowBatches new_batches(RowsPage page, RowPlan how, Py_ssize_t size, Py_ssiz
     batches._size = size
     batches._nbytes = nbytes
     return batches
+
+
+@cython.final
+cdef class RowsOfBatches:
+    """The rows of all batches. A row that cannot be decoded raises, and so does every later call: the rows after it are
+    not available, and their absence must not look like the end. Of threads that share one, each gets some of the rows;
+    each row goes to at least one of them."""
+
+    cdef RowBatches _following  # never advanced, but replaced together with _rows
+    cdef object _rows  # of the current batch
+    cdef object _broken
+
+    def __init__(self, RowBatches batches not None):
+        self._following = batches
+        self._rows = iter(())
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef RowBatches before, following
+        while True:
+            with cython.critical_section(self):
+                rows, before, broken = self._rows, self._following, self._broken
+            for row in rows:
+                return row
+            if broken is not None:
+                raise broken
+            following = new_batches(before._page, before._how, before._size, before._nbytes)
+            with cython.critical_section(before):
+                following._at, following._row, following._failure = before._at, before._row, before._failure
+            try:
+                following_rows = iter(next(following))
+            except StopIteration:
+                raise
+            except Exception as error:
+                with cython.critical_section(self):
+                    self._broken = error
+                raise
+            with cython.critical_section(self):
+                if self._rows is rows:  # else another thread has made the same batch
+                    self._rows, self._following = following_rows, following
 
 
 cdef inline bint holds_rows(Cursor* c, int32_t count, ResultPlan plan) noexcept:

@@ -199,6 +199,20 @@ inline PyObject* get_slot(PyObject* self, Py_ssize_t offset) noexcept {
     return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + offset);
 }
 
+// Puts *after* in place of *before* into a slot; false if it has another value. The caller then has the slot's reference
+// of *before*. Within a critical section of *self*: reading or setting the attribute there would acquire the lock of the
+// section again, and so release it.
+// Relies on: a slot is one pointer, which the interpreter sets in a critical section, and reads atomically.
+// Versions: all.
+// Otherwise: PyObject_GetAttr and PyObject_SetAttr with a mutex.
+inline bool replace_slot(PyObject* self, Py_ssize_t offset, PyObject* before, PyObject* after) noexcept {
+    PyObject** const slot = reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + offset);
+    if (*slot != before) return false;
+    Py_INCREF(after);
+    __atomic_store_n(slot, after, __ATOMIC_RELEASE);
+    return true;
+}
+
 // ---- inline values
 
 // The storage of the attributes of an instance that has no dict yet: an array of values, ordered as the keys that all

@@ -24,6 +24,7 @@ cdef extern from "cpython/interpreter.h" namespace "fastcql":
     Py_ssize_t slot_offset(object cls, const char* name)
     void set_slot(PyObject* self, Py_ssize_t offset, PyObject* value)
     PyObject* get_slot(PyObject* self, Py_ssize_t offset)
+    bint replace_slot(PyObject* self, Py_ssize_t offset, PyObject* before, PyObject* after)
     # inline values
     PyObject** attribute_values(PyObject* self) nogil
     int values_kept(PyObject** values) nogil

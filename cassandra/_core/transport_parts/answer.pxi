@@ -74,10 +74,13 @@ cdef class Answer:
         with cython.critical_section(self):
             before, self.future = self.future, future
 
-    def _turn(self, rows, tuple page_info not None, page_iter):
-        """Go to another page: *rows*, the extras *page_info*, and an iterator over the rows."""
+    def _turn(self, number, before, rows, tuple page_info not None, page_iter):
+        """Go to the requested page *number*: *rows*, the extras *page_info*, and an iterator over the rows. Do nothing
+        if another thread has turned the page; nor, unless *before* is None, if that is not the iterator any more."""
         plan, paging_state, extras, kept = page_info
         with cython.critical_section(self):
+            if self._fetching is not number or (before is not None and self._page_iter is not before):
+                return
             old_iter, self._page_iter = self._page_iter, page_iter
             old_rows, self.rows = self.rows, rows
             old_plan, self._plan = self._plan, plan
@@ -87,6 +90,31 @@ cdef class Answer:
             fetching, self._fetching = self._fetching, None
             ahead, self._ahead = self._ahead, None
             self._turned = True
+
+    def _begin_page(self):
+        """Begin to iterate over the current page."""
+        cdef bint begun = False
+        while not begun:
+            rows = self.current_rows()
+            page_iter = iter(rows or ())
+            with cython.critical_section(self):
+                begun = self.rows is rows  # else another thread has turned the page
+                if begun:
+                    before, self._page_iter = self._page_iter, page_iter
+
+    def _end_page(self, page_iter):
+        """Drop the rows of the last page, to which *page_iter* belongs."""
+        cdef list none = []
+        with cython.critical_section(self):
+            if self._page_iter is page_iter and self._paging_state is None:
+                before, self.rows = self.rows, none
+
+    def _not_requested(self, number):
+        """Forget the request of page *number*."""
+        with cython.critical_section(self):
+            if self._fetching is number:
+                self._fetching = None
+                ahead, self._ahead = self._ahead, None
 
     cdef object page_iter(self):
         with cython.critical_section(self):
@@ -98,7 +126,7 @@ cdef class Answer:
     cpdef object _go_ahead(self):
         raise NotImplementedError
 
-    cpdef bint _turn_page(self) except -1:
+    cpdef bint _turn_page(self, page) except -1:
         raise NotImplementedError
 
     cpdef object _turn_to_rows(self, result):
@@ -149,7 +177,7 @@ cdef class RowsOfPages:
             self.result._go_ahead()
             self.taken = 2
         if self.result._page_iter is page:  # else another iterator has turned the page already
-            last = not self.result._turn_page()
+            last = not self.result._turn_page(page)
         if last:
             self.ended = True
             return 0

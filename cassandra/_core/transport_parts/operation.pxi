@@ -392,3 +392,23 @@ cdef void drop_operations(COperation* list) noexcept:
         core = core.next_drop
         drop_references(operation, operation.core.left_drop_list())
         operation = None
+
+
+cdef Attempt attempt_in(tuple attempts, uint32_t number):
+    for attempt in attempts:
+        if (<Attempt> attempt).number == number:
+            return <Attempt> attempt
+    return None
+
+
+def replaced(owner, str name not None, before, after):
+    """Atomically set the attribute *name* of *owner*, a slot, to *after* if it is *before*. Return True if it was."""
+    cdef Py_ssize_t offset = slot_offset(type(owner), name.encode())
+    cdef bint done
+    if offset < 0:
+        raise TypeError(f"{name!r} is not a slot of {type(owner)!r}")
+    with cython.critical_section(owner):
+        done = replace_slot(<PyObject*> owner, offset, <PyObject*> before, <PyObject*> after)
+    if done:
+        Py_DECREF(before)
+    return done

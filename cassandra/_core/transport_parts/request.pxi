@@ -166,13 +166,6 @@ cdef _Awaitable awaitable(Request request, bint as_result):
     return made
 
 
-cdef Attempt attempt_in(tuple attempts, uint32_t number):
-    for attempt in attempts:
-        if (<Attempt> attempt).number == number:
-            return <Attempt> attempt
-    return None
-
-
 cdef bint post(Reactor reactor, _Rest rest) noexcept:
     """Post *rest* natively. Return False if the reactor was stopped."""
     Py_INCREF(rest)
@@ -180,15 +173,6 @@ cdef bint post(Reactor reactor, _Rest rest) noexcept:
         return True
     Py_DECREF(rest)
     return False
-
-
-def replaced(owner, str name not None, before, after):
-    """Atomically set the attribute *name* of *owner*, a slot, to *after* if it is *before*. Return True if it was."""
-    with cython.critical_section(owner):
-        if getattr(owner, name) is not before:
-            return False
-        setattr(owner, name, after)
-    return True
 
 
 cdef class Request(Operation):
@@ -814,27 +798,31 @@ cdef class Request(Operation):
     # ---- the next page
 
     def _fetch(self, paging_state, Answer asker=None):
-        """Request the page at *paging_state* and return its number, which is *asker*'s ``_fetching`` from the moment at
-        which the page is pending. Errors of sending end the page, and so does an exception of a signal handler
-        meanwhile."""
+        """Request the page at *paging_state* and return its number, which is *asker*'s ``_fetching`` as soon as the page
+        is pending; or that of another thread's request for *asker*; None if *asker* is at another page by now. Errors of
+        sending end the page, and so does an exception of a signal handler meanwhile."""
         cdef object before = self.outcome()
         cdef int64_t page = self._page + 1
         cdef object number = page
         cdef bint begun
         self.hooks()  # made before the section, if it was not
-        with cython.critical_section(self):
-            begun = before is not None and self._outcome is before
-            if begun:
-                self._outcome = None
-                self._page = page
-                self.rearm()
+        if asker is None:
+            with cython.critical_section(self):
+                begun = self.begin_page(before, page)
+        else:
+            with cython.critical_section(self, asker):
+                requested = asker._fetching
+                begun = requested is None and asker._paging_state is paging_state and self.begin_page(before, page)
+                if begun:
+                    asker._fetching = number
+                passed = requested is not None or asker._paging_state is not paging_state
+            if passed:
+                return requested
         if not begun:
             raise error_class("DriverException")(
                 "A page of this request is being fetched already; wait for it first"
             )
         try:
-            if asker is not None:
-                asker._fetching = number
             if green is not None and green.here() is not None:
                 hold_callbacks(self._callbacks + self._errbacks)
             self._send_page(page, paging_state, before)
@@ -842,9 +830,18 @@ cdef class Request(Operation):
             self.conclude(page, None, error, NOTHING)
             if not isinstance(error, Exception):
                 if asker is not None:
-                    asker._fetching = None
+                    asker._not_requested(number)
                 raise
-        return page
+        return number
+
+    cdef bint begin_page(self, before, int64_t page) noexcept:
+        """Within a section: make the request pending again, for *page*, if its outcome is *before*."""
+        if before is None or self._outcome is not before:
+            return False
+        self._outcome = None
+        self._page = page
+        self.rearm()
+        return True
 
     def _send_page(self, page, paging_state, before):
         """Override. Send the request for *page*, at *paging_state*; *before* is the outcome of the page before."""

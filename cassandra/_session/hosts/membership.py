@@ -45,6 +45,7 @@ from cassandra._session.prepared import Reprepare
 from cassandra._session.scheduler import command
 from cassandra._wire.messages.requests import OptionsMessage
 
+from ..shared import Shared, without_item
 from .reconnection import Reconnector, urgent_delay
 
 if TYPE_CHECKING:
@@ -489,12 +490,16 @@ class HostCommands:
 
 
 class Listeners:
-    """The registered listeners of one cluster, objects that are notified of host changes (``HostStateListener``).
-    ``registered`` is replaced as a whole."""
+    """The registered listeners of one cluster, objects that are notified of host changes (``HostStateListener``)."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._strand = scheduler.strand()
-        self.registered: tuple[Any, ...] = ()
+        self._registered: Shared[tuple[Any, ...]] = Shared(())
+
+    @property
+    def registered(self) -> tuple[Any, ...]:
+        """The registered listeners, in their order."""
+        return self._registered.value
 
     @property
     def listeners(self) -> set[Any]:
@@ -507,14 +512,14 @@ class Listeners:
 
         Its methods are called one at a time on a background thread and may use the cluster.
         """
-        if listener not in self.registered:
-            self.registered = (*self.registered, listener)
+        self._registered.change(lambda known: known if listener in known else (*known, listener))
 
     def remove(self, listener: Any) -> None:
         """Remove *listener*; raise KeyError if it was not registered."""
-        if listener not in self.registered:
-            raise KeyError(listener)
-        self.registered = tuple(other for other in self.registered if other is not listener and other != listener)
+        try:
+            self._registered.change(without_item(listener))
+        except ValueError:
+            raise KeyError(listener) from None
 
     def tell(self, event: str, host: Host) -> None:
         """Call the method *event* (``on_up``, ``on_down``, ``on_add``, ``on_remove``) of every listener. Never

@@ -210,9 +210,9 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
         asked: Any = self.start_fetching_next_page
         return type(asked) is MethodType and asked.__func__ is _START_FETCHING
 
-    def _ask_for(self, paging_state: bytes | None, asker: ResultSet[Row] | None = None) -> int:
-        """Request the page at *paging_state*, and return its number. A replaced ``start_fetching_next_page``, of a
-        subclass or of this object, is called for it."""
+    def _ask_for(self, paging_state: bytes | None, asker: ResultSet[Row] | None = None) -> int | None:
+        """Request the page at *paging_state*, and return its number; None if *asker* has turned to another page since.
+        A replaced ``start_fetching_next_page``, of a subclass or of this object, is called for it."""
         if self._asks_itself:
             return self._fetch(paging_state, asker)
         asked: Any = self.start_fetching_next_page

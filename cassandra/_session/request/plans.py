@@ -99,7 +99,7 @@ class ExecutePlan(ExecutePlanBase):
         self.router = session._router_of(profile.load_balancing_policy or cluster.load_balancing_policy)
         self._picking = self.router if type(self.router) is PickingRouter else None
         route = self._new_route(prepared, state, session.keyspace)
-        observed = session._listeners or session._tracking
+        observed = session._listeners.value or session._tracking
         default = _default_of(session, profile)
         key, source, profile_version = (None, None, 0) if default is None else default
         super().__init__(

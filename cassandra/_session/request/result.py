@@ -1,7 +1,9 @@
 """ResultSet: the rows of a request, page after page, as rows or as columns (cassandra.cluster).
 
-L5. A ResultSet belongs to the thread or task that iterates it. Not slotted: applications subclass it. Columns are made
-by ``columns.py``, which is imported on first use.
+L5. Several threads or tasks may iterate over a result: each row goes to at least one of them. Pages are turned in one
+native section, and only by a thread that has come to the end of the current one; all others go on with the page that
+they find then. Other methods that turn pages (``all``, ``==``, columns) are for one thread at a time. Not slotted:
+applications subclass it. Columns are made by ``columns.py``, which is imported on first use.
 
 A result with a next page is *idle*, or it has *requested* that page (``_fetching`` is its number), ahead (``_ahead`` is
 the time of the request) or on demand. Only iteration requests it ahead, once it has begun with the page before. The
@@ -22,7 +24,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from itertools import chain
 from time import monotonic
-from types import GenericAlias
+from types import GenericAlias, MethodType
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from cassandra._base.errors import DriverException, OperationTimedOut, UnsupportedOperation
@@ -221,36 +223,56 @@ class ResultSet(Answer, OfRows[Row]):
 
         If it cannot be fetched, the current page stays, and the next call requests the page again.
         """
+        self._fetch_next(None)
+
+    def _fetch_next(self, page: Any) -> None:
+        """Turn to the page after that of the iterator *page*, or, if that is None, after the current one. Another
+        thread may do so meanwhile."""
         if self._paging_state is None:
-            self._no_page()
-        else:
-            again = self._ran_out()
-            try:
-                outcome = self.response_future._wait_for_page(self._ask_ahead())
-            except BaseException as error:
-                self._not_fetched()
-                if not again or not isinstance(error, OperationTimedOut):
-                    raise
-                return self.fetch_next_page()
-            self._turn_to(outcome)
+            if page is None:
+                self._no_page()
+            return
+        again, number = self._ran_out(), None
+        try:
+            number = self._ask_ahead()
+            if number is None:
+                return
+            outcome = self.response_future._wait_for_page(number)
+        except BaseException as error:
+            if self._is_turned(number, error):
+                return
+            self._not_fetched(number)
+            if not again or not isinstance(error, OperationTimedOut):
+                raise
+            return self._fetch_next(page)
+        self._turn_to(outcome, number, page)
 
     async def fetch_next_page_async(self) -> None:
         """As :meth:`fetch_next_page`, without blocking the running loop.
 
         .. versionadded:: 4.0
         """
+        await self._fetch_next_async(None)
+
+    async def _fetch_next_async(self, page: Any) -> None:
         if self._paging_state is None:
-            self._no_page()
-        else:
-            again = self._ran_out()
-            try:
-                outcome = await self.response_future._wait_for_page_async(self._ask_ahead())
-            except BaseException as error:
-                self._not_fetched()
-                if not again or not isinstance(error, OperationTimedOut):
-                    raise
-                return await self.fetch_next_page_async()
-            self._turn_to(outcome)
+            if page is None:
+                self._no_page()
+            return
+        again, number = self._ran_out(), None
+        try:
+            number = self._ask_ahead()
+            if number is None:
+                return
+            outcome = await self.response_future._wait_for_page_async(number)
+        except BaseException as error:
+            if self._is_turned(number, error):
+                return
+            self._not_fetched(number)
+            if not again or not isinstance(error, OperationTimedOut):
+                raise
+            return await self._fetch_next_async(page)
+        self._turn_to(outcome, number, page)
 
     def _no_page(self) -> None:
         """Turn to the empty page after the last one."""
@@ -258,12 +280,15 @@ class ResultSet(Answer, OfRows[Row]):
         if self._page_iter is not None:
             self._page_iter = iter(())
 
-    def _ask_ahead(self) -> int:
-        """Request the next page, unless that was done already, and return its number. The request has this result's own
-        paging state: other results may have the same future."""
-        if self._fetching is None:
-            self._fetching = self.response_future._ask_for(self._paging_state, self)
-        return self._fetching
+    def _ask_ahead(self) -> int | None:
+        """Request the next page, unless that was done already, and return its number; None if another thread has turned
+        to it meanwhile. The request has this result's own paging state: other results may have the same future."""
+        number = self._fetching
+        if number is None and (paging_state := self._paging_state) is not None:
+            number = self.response_future._ask_for(paging_state, self)
+            if not self.response_future._asks_itself:
+                self._fetching = number
+        return number
 
     def _go_ahead(self) -> None:
         """Request the next page while the current one is consumed, if the future prefetches. An error is not raised
@@ -282,18 +307,25 @@ class ResultSet(Answer, OfRows[Row]):
     def _ran_out(self) -> bool:
         """True if the timeout of a page that was requested ahead had elapsed before a caller waited for it. If the page
         has timed out then, it is requested once more: the caller gets the whole timeout of a request."""
-        if self._fetching is None or self._ahead is None:
+        ahead = self._ahead
+        if self._fetching is None or ahead is None:
             return False
         timeout = self.response_future.timeout
-        return timeout is not None and monotonic() - self._ahead >= timeout
+        return timeout is not None and monotonic() - ahead >= timeout
 
-    def _not_fetched(self) -> None:
-        """Process an exception of a wait: the next call requests a page that failed again, and resumes an interrupted
-        wait."""
-        if self._fetching is not None and self.response_future._is_over(self._fetching):
-            self._fetching = self._ahead = None
+    def _is_turned(self, number: int | None, error: BaseException) -> bool:
+        """True if *error* means that another thread took page *number*, turned to it and requested the next one."""
+        if number is None or not isinstance(error, DriverException):
+            return False
+        return self._fetching is not number and self.response_future._page != number
 
-    def _turn_to(self, outcome: Outcome) -> None:
+    def _not_fetched(self, number: int | None) -> None:
+        """Process an exception of a wait for page *number*: the next call requests a page that failed again, and
+        resumes an interrupted wait."""
+        if number is not None and self.response_future._is_over(number):
+            self._not_requested(number)
+
+    def _turn_to(self, outcome: Outcome, number: int, page: Any) -> None:
         """Turn to the page of *outcome* in one step: an interruption comes before it, and the page can be taken again,
         or after it."""
         rows, page_iter = _as_rows(outcome[0]), self._page_iter
@@ -301,7 +333,7 @@ class ResultSet(Answer, OfRows[Row]):
             if isinstance(rows, LazyRows):
                 rows = rows.rows()
             page_iter = iter(rows or ())
-        self._turn(rows, outcome[2], page_iter)
+        self._turn(number, page, rows, outcome[2], page_iter)
 
     def _pass_over_empty_pages(self) -> None:
         while self._paging_state is not None and not self._current_rows:
@@ -379,7 +411,7 @@ class ResultSet(Answer, OfRows[Row]):
         if not self._stepped:
             if self._list_mode:
                 return iter(self._current_rows)
-            self._page_iter = iter(self._current_rows or ())
+            self._begin_page()
         if self._iterates_its_own_way():
             return self
         return RowsOfPages(self)
@@ -393,11 +425,12 @@ class ResultSet(Answer, OfRows[Row]):
         if not self._stepped:
             self._step()
         while True:
-            for row in self._page_iter or ():
+            page = self._page_iter
+            for row in page or ():
                 if self._fetching is None and self._paging_state is not None:
                     self._go_ahead()
                 return row  # type: ignore[no-any-return]
-            if not self._turn_page():
+            if not self._turn_page(page):
                 raise StopIteration
 
     __next__ = next
@@ -406,29 +439,35 @@ class ResultSet(Answer, OfRows[Row]):
         """Process the first call of next(). If ``iter()`` returns the result itself, a loop may have made the call:
         only a call without a loop before it counts."""
         if self._page_iter is None:
-            self._page_iter = iter(self._current_rows or ())
+            self._begin_page()
             self._stepped = True
         elif not self._iterates_its_own_way():
             self._stepped = True
 
-    def _end(self) -> None:
-        """Process the end of the rows. In list mode they can be iterated again."""
+    def _end(self, page: Any) -> None:
+        """Process the end of the rows, of the iterator *page*. In list mode they can be iterated again."""
         if self._list_mode:
             self._stepped = False
         else:
-            self._current_rows = []
+            self._end_page(page)
 
-    def _turn_page(self) -> bool:
-        """Turn to the next page. Return False after the last one."""
+    def _turn_page(self, page: Any) -> bool:
+        """Turn to the page after that of the iterator *page*, unless another thread has done so. Return False after the
+        last one."""
         if self._paging_state is None:
-            self._end()
+            if self._page_iter is not page:
+                return True
+            self._end(page)
             return False
-        self.fetch_next_page()
+        if _is_method(self.fetch_next_page, _FETCH_NEXT):
+            self._fetch_next(page)
+        else:
+            self.fetch_next_page()
         return True
 
     def __aiter__(self) -> ResultSet[Row]:
         if not self._stepped:
-            self._page_iter = iter(self._current_rows or ())
+            self._begin_page()
         return self
 
     async def __anext__(self) -> Row:
@@ -437,12 +476,17 @@ class ResultSet(Answer, OfRows[Row]):
         while True:
             if self._fetching is None and self._paging_state is not None:
                 self._go_ahead()
-            for row in self._page_iter or ():
+            page = self._page_iter
+            for row in page or ():
                 return row  # type: ignore[no-any-return]
             if self._paging_state is None:
-                self._end()
-                raise StopAsyncIteration
-            await self.fetch_next_page_async()
+                if self._page_iter is page:
+                    self._end(page)
+                    raise StopAsyncIteration
+            elif _is_method(self.fetch_next_page_async, _FETCH_NEXT_ASYNC):
+                await self._fetch_next_async(page)
+            else:
+                await self.fetch_next_page_async()
 
     # ---- as a list
 
@@ -592,6 +636,13 @@ class ResultSet(Answer, OfRows[Row]):
 
 
 _NEXT: Any = ResultSet.__dict__["__next__"]
+_FETCH_NEXT: Any = ResultSet.__dict__["fetch_next_page"]
+_FETCH_NEXT_ASYNC: Any = ResultSet.__dict__["fetch_next_page_async"]
+
+
+def _is_method(bound: Any, function: Any) -> bool:
+    """True if *bound* is *function* of an object, and nothing that replaces it."""
+    return type(bound) is MethodType and bound.__func__ is function
 
 
 def described(result: Any) -> str:
