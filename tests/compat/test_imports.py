@@ -16,7 +16,6 @@ NOT_FOR_EVERYONE = {
     "calendar",
     "cassandra._core.columns",
     "cassandra._core.models",
-    "cramjam",
     "dataclasses",
     "email",
     "http",
@@ -36,7 +35,7 @@ NOT_FOR_EVERYONE = {
 }
 
 #: What every session needs of others; they may bring along what they like (uuid has subprocess in Python 3.10).
-NEEDED = "concurrent.futures, copy, decimal, heapq, ipaddress, logging, lz4.block, random, socket, threading, uuid"
+NEEDED = "concurrent.futures, copy, cramjam, decimal, heapq, ipaddress, logging, lz4.block, random, socket, uuid"
 
 LIST = "import sys; before = set(sys.modules); import {}; print(*sorted(set(sys.modules) - before))"
 

@@ -19,6 +19,7 @@ import pytest
 from cassandra.connection import Connection
 from cassandra.testing import SimulatedCluster
 from tests.fakes.nodes import FakeCluster
+from tests.packages import require
 from tests.patience import PATIENCE
 from tests.unit.session.forking import ROOT, Held, finish, says
 from tests.unit.session.greenlets import run, start
@@ -332,6 +333,7 @@ def test_idle_and_open_sessions_do_not_keep_the_process_running(library: str, fa
 
 
 def test_without_a_patch_nothing_is_chosen(library: str) -> None:
+    require(library)
     code = f"""
 import threading, concurrent.futures, socket, warnings
 warnings.simplefilter("ignore")

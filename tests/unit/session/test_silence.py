@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra import OperationTimedOut
-from cassandra._base.locks import IO, thread_kind
+from cassandra._base.locks import CALLER, IO, thread_kind
 from cassandra._net.connection import Connection
 from cassandra._session.request.execution import Sending
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable, Session
@@ -126,7 +126,7 @@ def test_concurrent_requests_do_not_fail(scene: Scene, how: str, monkeypatch: py
         results = list(given)
     assert [result.success for result in results] == [True] * 300
     assert scene.host.is_suspect
-    assert given_up_by == {IO}
+    assert IO in given_up_by and CALLER not in given_up_by  # workers give up requests of their own
     scene.node.resume()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+import sysconfig
 import weakref
 from typing import Any
 from unittest import mock
@@ -31,9 +33,10 @@ from cassandra.cqltypes import (
     python_to_cqltype,
     strip_frozen,
 )
-from tests.patience import eventually
 
 P = "org.apache.cassandra.db.marshal."
+#: Free-threaded builds of Python 3.13 do not count references of classes once there is a second thread.
+CLASSES_STAY = bool(sysconfig.get_config_var("Py_GIL_DISABLED")) and sys.version_info < (3, 14)
 
 
 @pytest.mark.parametrize(
@@ -222,11 +225,14 @@ def test_vectors_from_metadata() -> None:
 
 
 def test_classes_do_not_outlive_their_users() -> None:
+    if CLASSES_STAY:
+        pytest.xfail("this Python never frees a class")
     cls: Any = ListType.apply_parameters([cqltypes.VectorType.apply_parameters([Int32Type, 977])])
     cls.codec()
     gone = weakref.ref(cls)
     del cls
-    assert eventually(lambda: gc.collect() >= 0 and gone() is None)  # another thread may be collecting
+    gc.collect()
+    assert gone() is None
 
 
 class TestOwnTypes:
