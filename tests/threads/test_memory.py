@@ -16,7 +16,7 @@ from cassandra.cluster import Cluster, Session
 from cassandra.memory import MemoryPool
 from cassandra.query import SimpleStatement
 from cassandra.testing import SimulatedCluster
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, eventually
 from tests.threads.conftest import ROWS
 from tests.threads.harness import beside, size, together
 from tests.unit.core.codec_frames import INT, TEXT, page_of
