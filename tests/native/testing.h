@@ -67,6 +67,13 @@ inline int run_all(int argc, char** argv) {
     static const testing::Registered registered_##name(#name, test_##name); \
     static void test_##name()
 
+// A test of a child that goes on after a fork, which ThreadSanitizer does not support.
+#ifdef __SANITIZE_THREAD__
+#define FORK_TEST(name) [[maybe_unused]] static void test_##name()
+#else
+#define FORK_TEST(name) TEST(name)
+#endif
+
 #define CHECK(condition)                                                         \
     do {                                                                         \
         if (!(condition)) testing::fail(__FILE__, __LINE__, "not: " #condition); \

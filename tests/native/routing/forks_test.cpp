@@ -28,9 +28,8 @@ bool finds(TabletMap& map, const TableName& name, int64_t token) {
     return map.find(name, token, found) && found.first < token && token <= found.last;
 }
 
-}  // namespace
-
-TEST(children_find_no_lock_of_another_thread) {
+// Forks *rounds* times beside threads that use a map; each child does the same *deeper* times.
+void fork_beside_threads(int rounds, int deeper) {
     TabletMap map(std::make_shared<TabletHosts>());
     const TableName name("ks", "t");
     add(map, name, 0, kTokens);
@@ -44,13 +43,15 @@ TEST(children_find_no_lock_of_another_thread) {
             }
         });
     }
-    for (int count = 0; count < 300; ++count) {
+    for (int count = 0; count < rounds; ++count) {
         const pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {
-            alarm(30);  // ends a child that waits for a lock
+            alarm(60);  // ends a child that waits for a lock
             add(map, name, 0, kTokens);
-            _exit(finds(map, name, 1) && Epochs::over(Epochs::retire()) ? 0 : 1);
+            CHECK(finds(map, name, 1) && Epochs::over(Epochs::retire()));
+            if (deeper > 0) fork_beside_threads(rounds, deeper - 1);
+            _exit(0);
         }
         int status = 0;
         CHECK(waitpid(child, &status, 0) == child);
@@ -59,5 +60,11 @@ TEST(children_find_no_lock_of_another_thread) {
     over = true;
     for (std::thread& thread : threads) thread.join();
 }
+
+}  // namespace
+
+TEST(children_find_no_lock_of_another_thread) { fork_beside_threads(300, 0); }
+
+TEST(threads_of_children_are_found_by_their_forks) { fork_beside_threads(15, 1); }
 
 int main(int argc, char** argv) { return testing::run_all(argc, argv); }

@@ -236,8 +236,7 @@ TEST(a_signal_ends_a_wait) {
     CHECK(::sigaction(SIGUSR1, &before, nullptr) == 0);
 }
 
-#ifndef __SANITIZE_THREAD__  // it does not support a child that goes on
-TEST(the_child_of_a_fork_closes_no_descriptor_but_the_pollers) {
+FORK_TEST(the_child_of_a_fork_closes_no_descriptor_but_the_pollers) {
     for (const char* name : kPollers) {
         std::unique_ptr<Poller> poller = make_poller(name);
         Pair pair;
@@ -259,7 +258,6 @@ TEST(the_child_of_a_fork_closes_no_descriptor_but_the_pollers) {
         CHECK(ready(*poller, &here, kSecond) == kReadable);
     }
 }
-#endif
 
 TEST(threads_park_and_are_woken_in_the_child_of_a_fork) {
     std::atomic<bool> over{false};

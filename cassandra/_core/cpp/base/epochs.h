@@ -16,13 +16,15 @@
 // the child. A child of a build with the GIL has none of these problems, as the thread that forks has it.
 #pragma once
 
+#include "base/threads.h"
+
+#if FASTCQL_FREE_THREADED
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
 #include "base/system.h"
-#include "base/threads.h"
 
 namespace fastcql {
 
@@ -45,7 +47,6 @@ public:
     // Objects that can be found during its life are not freed. Readers of one thread may nest.
     class Reader {
     public:
-#if FASTCQL_FREE_THREADED
         Reader() noexcept : slot_(slot()) {
             if (slot_.readers++ == 0)
                 slot_.announced.store(now().load(std::memory_order_seq_cst), std::memory_order_seq_cst);
@@ -58,10 +59,6 @@ public:
 
     private:
         Slot& slot_;
-#else
-        Reader() noexcept {}
-        ~Reader() {}
-#endif
     };
 
     // By a writer, after it has published other objects in place of some: the epoch of these.
@@ -125,6 +122,7 @@ private:
             if (slot == own) continue;
             slot->announced.store(kNone, std::memory_order_relaxed);
             slot->readers = 0;
+            slot->locked = 0;  // its thread may have waited for the fork
             slot->used.store(false, std::memory_order_release);
         }
     }
@@ -135,7 +133,6 @@ private:
 // none begins within a Reader.
 class GilLock {
 public:
-#if FASTCQL_FREE_THREADED
     explicit GilLock(GilMutex& mutex) : slot_(Epochs::slot()), mutex_(mutex) {
         if (slot_.locked++ == 0) begin();
         mutex_.lock();
@@ -159,10 +156,29 @@ private:
 
     Epochs::Slot& slot_;
     GilMutex& mutex_;
-#else
-    explicit GilLock(GilMutex&) noexcept {}
-    ~GilLock() {}
-#endif
 };
 
 }  // namespace fastcql
+
+#else
+
+namespace fastcql {
+
+class Epochs {
+public:
+    class Reader {
+    public:
+        Reader() noexcept {}
+        ~Reader() {}
+    };
+};
+
+class GilLock {
+public:
+    explicit GilLock(GilMutex&) noexcept {}
+    ~GilLock() {}
+};
+
+}  // namespace fastcql
+
+#endif
