@@ -24,13 +24,19 @@ cdef class SessionFields:
     cpdef object execute_async(self, query, parameters=*)
 
 
+# Attributes that threads read while another replaces them: see cpython/references.h.
+
 cdef class PoolSetFields:
-    cdef public dict pools
+    cdef object _now  # .pools
 
 
 cdef class PoolFields:
-    cdef public object picks
+    cdef object _now  # .picks
     cpdef object pick(self, token=*, shard=*)
+
+
+cdef dict pools_of(PoolSetFields pool_set)
+cdef object picks_of(PoolFields pool)
 
 
 cdef class MetadataFields:
@@ -43,5 +49,8 @@ cdef class ProfileFields:
 
 cdef class PlanCache:
     cdef public object place
-    cdef public object last
+    cdef object _last  # .last
     cdef public dict others
+
+
+cdef object last_plan_of(PlanCache cache)

@@ -44,6 +44,8 @@ from cassandra._core.routing cimport (
     PoolSetFields,
     ProfileFields,
     SessionFields,
+    picks_of,
+    pools_of,
     target_of,
 )
 from collections import deque as _deque

@@ -283,7 +283,7 @@ cdef class ReadyStatements:
         statement = None if prepared is None else prepared.statements.get(shape)
         if statement is None:
             return None
-        plan = (<PlanCache?>statement._plans).last
+        plan = last_plan_of(<PlanCache?>statement._plans)
         try:
             future = None if plan is None else request_of(plan, session, statement, values, row_factory)
             if future is None:

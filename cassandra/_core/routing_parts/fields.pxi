@@ -31,13 +31,46 @@ cdef class SessionFields:
         raise NotImplementedError
 
 
+cdef extern from *:
+    """
+    #define fastcql_pools_of(one) FASTCQL_FIELD(one, _now)
+    #define fastcql_picks_of(one) FASTCQL_FIELD(one, _now)
+    #define fastcql_last_plan_of(one) FASTCQL_FIELD(one, _last)
+    """
+    PyObject** pools_field "fastcql_pools_of"(PoolSetFields one)
+    PyObject** picks_field "fastcql_picks_of"(PoolFields one)
+    PyObject** last_plan_field "fastcql_last_plan_of"(PlanCache one)
+
+
 cdef class PoolSetFields:
-    pass
+    @property
+    def pools(self):
+        return load_reference(pools_field(self))
+
+    @pools.setter
+    def pools(self, dict pools not None):
+        store_reference(pools_field(self), pools)
+
+
+cdef dict pools_of(PoolSetFields pool_set):
+    return <dict> load_reference(pools_field(pool_set))
 
 
 cdef class PoolFields:
+    @property
+    def picks(self):
+        return load_reference(picks_field(self))
+
+    @picks.setter
+    def picks(self, picks):
+        store_reference(picks_field(self), picks)
+
     cpdef object pick(self, token=None, shard=None):
         raise NotImplementedError
+
+
+cdef object picks_of(PoolFields pool):
+    return load_reference(picks_field(pool))
 
 
 cdef class MetadataFields:
@@ -52,5 +85,17 @@ cdef class PlanCache:
     def __cinit__(self):
         self.others = {}
 
+    @property
+    def last(self):
+        return last_plan_of(self)
+
+    @last.setter
+    def last(self, plan):
+        store_reference(last_plan_field(self), plan)
+
     def __reduce__(self):
         return PlanCache, ()
+
+
+cdef object last_plan_of(PlanCache cache):
+    return load_reference(last_plan_field(cache))

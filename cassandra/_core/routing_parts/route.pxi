@@ -290,9 +290,16 @@ cdef class RouteRing:
         return known[0]
 
 
+cdef extern from *:
+    """
+    #define fastcql_routes_of(plan) FASTCQL_FIELD(plan, routes)
+    """
+    PyObject** routes_of "fastcql_routes_of"(RoutePlan plan)
+
+
 @cython.final
 cdef class RoutePlan:
-    cdef RouteRing routes
+    cdef RouteRing routes  # read by current()
     cdef TabletTable table
     cdef object make
     cdef bint ordered, leader_first
@@ -305,13 +312,10 @@ cdef class RoutePlan:
         self.routes = <RouteRing?> make()
 
     cdef RouteRing current(self):
-        cdef RouteRing routes, before
-        with cython.critical_section(self):
-            routes = self.routes
+        cdef RouteRing routes = <RouteRing> load_reference(routes_of(self))
         if not routes.hosts.is_now():
             routes = <RouteRing?> self.make()
-            with cython.critical_section(self):
-                before, self.routes = self.routes, routes
+            store_reference(routes_of(self), routes)
         return routes
 
     # Return the replica of *token* to use, of those whose state is *wanted*, and its tablet if that is known. None if

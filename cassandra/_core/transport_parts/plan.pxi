@@ -5,8 +5,7 @@
 
 cdef ConnectionBase connection_of(PoolFields pool, bint routed, int64_t token, shard):
     cdef ConnectionBase connection = None
-    with cython.critical_section(pool):
-        picks = pool.picks
+    picks = picks_of(pool)
     if type(picks) is Picks:
         connection = (<Picks> picks).usable(routed, token, shard)
     if connection is None:
@@ -16,10 +15,7 @@ cdef ConnectionBase connection_of(PoolFields pool, bint routed, int64_t token, s
 
 cdef object pool_of(PoolSetFields pool_set, host):
     """Return the pool of *host*, None if there is none."""
-    cdef dict pools
-    with cython.critical_section(pool_set):
-        pools = pool_set.pools
-    return pools.get(host)
+    return pools_of(pool_set).get(host)
 
 
 cdef inline double limit_of(timeout) except *:
