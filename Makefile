@@ -35,7 +35,7 @@ begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 .NOTPARALLEL:
 .PRECIOUS: .venv-%/ready
 .PHONY: build demo demo-scylla test test-all lint test-native test-native-sanitized test-unit test-unit-long test-threads \
-	test-versions test-integration test-integration-long test-ecosystem test-distributed docs bench drill \
+	test-threads-tsan test-versions test-integration test-integration-long test-ecosystem test-distributed docs bench drill \
 	soak soak-load soak-signals soak-fuzz fuzz sanitize wheels clean help \
 	build-tools server-tools fresh-results $(addprefix unit-,$(VERSIONS)) $(addprefix try-,$(NEWEST_VERSIONS))
 
@@ -78,6 +78,10 @@ test-threads: .venv-3.13t/ready  ## eight threads use each public object at the 
 	$(call begin,threads)
 	.venv-3.13t/bin/python setup.py --quiet build_ext --inplace
 	.venv-3.13t/bin/python $(call pytest,threads) tests/threads
+
+test-threads-tsan: .venv-3.13t/ready  ## the same under ThreadSanitizer, in an interpreter that clang instruments
+	$(call begin,threads-tsan)
+	PY=.venv-3.13t/bin/python tests/threads/tsan.sh --junitxml=$(RESULTS)/threads-tsan.xml tests/threads
 
 test-native: build  ## the C++ core alone
 	$(call begin,native)
