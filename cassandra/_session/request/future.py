@@ -312,15 +312,18 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
 
     @property
     def _final_result(self) -> Any:
-        return None if self._outcome is None else _opened(self._outcome[0])
+        outcome = self._outcome
+        return None if outcome is None else _opened(outcome[0])
 
     @property
     def _final_exception(self) -> BaseException | None:
-        return None if self._outcome is None else self._outcome[1]
+        outcome = self._outcome
+        return None if outcome is None else outcome[1]
 
     @property
     def _extras(self) -> Extras | None:
-        return None if self._outcome is None else self._outcome[2][2]
+        outcome = self._outcome  # read once: another thread may request the next page
+        return None if outcome is None else outcome[2][2]
 
     @property
     def _traces(self) -> tuple[QueryTrace, ...]:
@@ -334,7 +337,8 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
 
     @property
     def _warnings(self) -> list[str] | None:
-        return None if self._extras is None else self._extras.warnings
+        extras = self._extras
+        return None if extras is None else extras.warnings
 
     @property
     def custom_payload(self) -> Mapping[str, bytes | None] | None:
@@ -344,7 +348,8 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
 
     @property
     def _custom_payload(self) -> Mapping[str, bytes | None] | None:
-        return None if self._extras is None else self._extras.custom_payload
+        extras = self._extras
+        return None if extras is None else extras.custom_payload
 
     def get_query_trace_ids(self) -> list[Any]:
         """Return the ids of the traces of all attempts and pages; wait for the response."""
@@ -376,8 +381,9 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
 
     def __repr__(self) -> str:
         """Show only the number of rows and values: they may be large or confidential."""
-        result, error, _, _ = self._outcome or (None, None, None, None)
-        if self._outcome is None:
+        outcome = self._outcome
+        result, error, _, _ = outcome or (None, None, None, None)
+        if outcome is None:
             page_info = "(no result yet)"
         else:
             page_info = repr(error) if error is not None else described(result)

@@ -185,9 +185,10 @@ class ResultSet(Answer, OfRows[Row]):
         """Names of the columns; None for a result without rows."""
         if self._given_names is not None:
             return self._given_names
-        if self._extras is not None and self._extras.column_names is not None:
-            return self._extras.column_names
-        return None if self._plan is None else list(self._plan.names)
+        extras, plan = self._extras, self._plan  # read once: another thread may turn the page
+        if extras is not None and extras.column_names is not None:
+            return extras.column_names
+        return None if plan is None else list(plan.names)
 
     @column_names.setter
     def column_names(self, names: list[str] | None) -> None:
@@ -196,9 +197,10 @@ class ResultSet(Answer, OfRows[Row]):
     @property
     def column_types(self) -> list[Any] | None:
         """Types (classes of ``cassandra.cqltypes``) of the columns; None for a result without rows."""
-        if self._extras is not None and self._extras.column_types is not None:
-            return self._extras.column_types
-        return None if self._plan is None else column_types(self._plan)
+        extras, plan = self._extras, self._plan
+        if extras is not None and extras.column_types is not None:
+            return extras.column_types
+        return None if plan is None else column_types(plan)
 
     # ---- pages
 

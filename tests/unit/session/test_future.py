@@ -49,6 +49,19 @@ class TestResult:
             waiter.join(30)
         assert results == [(4,)] * 8
 
+    @pytest.mark.parametrize(
+        "part", ["_final_result", "_final_exception", "_extras", "_warnings", "_custom_payload"]
+    )
+    def test_parts_while_another_thread_requests_the_next_page(self, part: str) -> None:
+        """The outcome is read once: it is gone at the next moment."""
+        outcomes = [None, ([], None, (None, None, None, None), 0)]
+
+        class Turning(ResponseFuture[Any]):
+            _outcome = property(lambda self: outcomes.pop())
+
+        assert not getattr(Turning.__new__(Turning), part)
+        assert outcomes == [None]
+
     def test_not_on_the_io_thread(self) -> None:
         """There it would wait for itself."""
         lab = Lab()
