@@ -79,8 +79,12 @@ cdef class ResultPlan:
 cdef extern from *:
     """
     #define fastcql_factories_of(plan) FASTCQL_FIELD(plan, _factories)
+    #define fastcql_tuples_of(plan) FASTCQL_FIELD(plan, _tuples)
+    #define fastcql_made_of(lazy) FASTCQL_FIELD(lazy, _made)
     """
     PyObject** factories_of "fastcql_factories_of"(ResultPlan plan)
+    PyObject** tuples_of "fastcql_tuples_of"(ResultPlan plan)
+    PyObject** made_of "fastcql_made_of"(LazyRows lazy)
 
 
 cdef RowPlan factory_plan(ResultPlan plan, factory):
@@ -143,13 +147,10 @@ cdef class RowPlan:
 
 cdef RowPlan tuple_plan(ResultPlan plan):
     """Return the plan's cached row plan for tuples."""
-    cdef RowPlan made
-    if plan._tuples is None:
-        made = RowPlan(plan, "tuple")
-        with cython.critical_section(plan):
-            if plan._tuples is None:
-                plan._tuples = made
-    return plan._tuples
+    cdef object known = load_once(tuples_of(plan))
+    if known is None:
+        known = put_once(tuples_of(plan), RowPlan(plan, "tuple"))
+    return <RowPlan>known
 
 
 # ---- rows
@@ -538,7 +539,8 @@ cdef class RowBatches:
         failure = []
         rows = decode_rows(self._how, &c, min(page._count - row, self._size), &part, failure)
         if failure and not rows:
-            self._row = page._count
+            with cython.critical_section(self):
+                self._row = page._count
             raise failure[0]
         if not failure:
             failure = None
@@ -766,13 +768,10 @@ cdef class LazyRows:
         return self.page._count
 
     def rows(self):
-        cdef list made
-        if self._made is None:
-            made = self.page._decode(self._how, 0, self.page._count)
-            with cython.critical_section(self):
-                if self._made is None:
-                    self._made = made
-        return self._made
+        made = load_once(made_of(self))
+        if made is None:
+            made = put_once(made_of(self), self.page._decode(self._how, 0, self.page._count))
+        return made
 
 
 cdef LazyRows new_lazy_rows(RowsPage page, RowPlan how):

@@ -5,7 +5,11 @@
 // (transport_parts/request.pxi). Fields that every request reads, and that change seldom, are read here without a lock:
 // the replaced object is released when no reader can have it any more (base/epochs.h).
 //
-// Both functions need an attached thread. Each extension has epochs of its own, so one extension contains all uses of a
+// Fields that are None until a thread needs them, and are never replaced afterwards, are read by load_once and set by
+// put_once. A plain read without a lock orders nothing: on ARM a thread could find an object whose content it does not
+// see yet.
+//
+// All functions need an attached thread. Each extension has epochs of its own, so one extension contains all uses of a
 // field: the one that declares its class.
 #pragma once
 
@@ -94,6 +98,27 @@ inline void store_reference(PyObject** field, PyObject* value) noexcept {
 }
 
 #endif
+
+// A new reference to the object in *field*, which put_once sets; None before.
+inline PyObject* load_once(PyObject** field) noexcept {
+    PyObject* const found = __atomic_load_n(field, __ATOMIC_ACQUIRE);
+    Py_INCREF(found);
+    return found;
+}
+
+// Puts *value* into *field* if None is there, and returns a new reference to the object that is there then.
+inline PyObject* put_once(PyObject** field, PyObject* value) noexcept {
+    PyObject* before = Py_None;
+    Py_INCREF(value);
+    if (__atomic_compare_exchange_n(field, &before, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        Py_DECREF(Py_None);
+        before = value;
+    } else {
+        Py_DECREF(value);  // the caller has another reference
+    }
+    Py_INCREF(before);
+    return before;
+}
 
 // The second object of the pair in a tuple of pairs, in *field*, whose first one is *key*; null if there is none. A new
 // reference.

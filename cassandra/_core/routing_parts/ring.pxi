@@ -143,7 +143,7 @@ cdef object port_number(port):
 cdef class ShardPicker:
     cdef readonly tuple slots
     cdef uint32_t ignore_msb
-    cdef uint32_t turn  # round-robin counter; a race of two threads is harmless
+    cdef atomic[uint32_t] turn  # round-robin counter
 
     def __init__(self, ShardingInfo sharding not None, slots):
         self.slots = tuple(slots)
@@ -165,8 +165,7 @@ cdef class ShardPicker:
             if overflow == 0:
                 return self.slots[shard_of_token(number, count, self.ignore_msb)]
         for tried in range(count):
-            self.turn += 1
-            slot = self.slots[self.turn % count]
+            slot = self.slots[(self.turn.fetch_add(1, memory_order_relaxed) + 1) % count]
             if slot is not None:
                 return slot
         return None

@@ -140,6 +140,15 @@ cdef enum:
     INLINE = 6  # kFewReplicas
 
 
+cdef extern from *:
+    """
+    #define fastcql_replicas_of(tablet) FASTCQL_FIELD(tablet, made_replicas)
+    #define fastcql_dict_of(tablet) FASTCQL_FIELD(tablet, made_dict)
+    """
+    PyObject** replicas_of "fastcql_replicas_of"(Tablet tablet)
+    PyObject** dict_of "fastcql_dict_of"(Tablet tablet)
+
+
 @cython.no_gc
 @cython.freelist(16)
 cdef class Tablet:
@@ -194,25 +203,21 @@ cdef class Tablet:
 
     @property
     def replicas(self):
-        cdef tuple made
-        if self.made_replicas is None and not self.flags & kNoReplicas:
-            made = named_replicas(self.hosts, self.few, self.count)
-            with cython.critical_section(self):
-                if self.made_replicas is None:
-                    self.made_replicas = made
-        return self.made_replicas
+        made = load_once(replicas_of(self))
+        if made is None and not self.flags & kNoReplicas:
+            made = put_once(replicas_of(self), named_replicas(self.hosts, self.few, self.count))
+        return made
 
     @property
     def _replica_dict(self):
-        cdef dict made
-        if self.made_dict is None:
-            made = {}
+        cdef dict found
+        made = load_once(dict_of(self))
+        if made is None:
+            found = {}
             for host_id, shard in self.replicas or ():
-                made.setdefault(host_id, shard)  # the first entry of a repeated host counts, as everywhere
-            with cython.critical_section(self):
-                if self.made_dict is None:
-                    self.made_dict = made
-        return self.made_dict
+                found.setdefault(host_id, shard)  # the first entry of a repeated host counts, as everywhere
+            made = put_once(dict_of(self), found)
+        return made
 
     @property
     def tablet_version(self):
