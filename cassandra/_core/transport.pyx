@@ -20,6 +20,7 @@ from libc.limits cimport INT_MAX
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 from libcpp cimport bool as cbool
+from libcpp.atomic cimport atomic, memory_order_relaxed
 from libcpp.memory cimport unique_ptr
 from libcpp.string cimport string
 from libcpp.utility cimport move, pair
@@ -37,6 +38,7 @@ from cassandra._core.cpython.interpreter cimport (
     slot_offset,
     stop_with,
 )
+from cassandra._core.cpython.references cimport load_once, put_once
 from cassandra._core.routing cimport (
     MetadataFields,
     Target,

@@ -156,30 +156,40 @@ cdef class RowsOfPages:
 
     def __next__(self):
         cdef PyObject* row
-        while not self.ended:
-            if self.taken == 1:  # no request ahead for a caller that reads only the first row
-                self.result._go_ahead()
-                self.taken = 2
+        cdef int taken
+        cdef bint ended
+        while True:
+            page = None  # the one before is not freed in the section
             with cython.critical_section(self):
-                page = self.page
+                page, taken, ended = self.page, self.taken, self.ended
+            if ended:
+                raise StopIteration
+            if taken == 1:  # no request ahead for a caller that reads only the first row
+                self.result._go_ahead()
+                self.note(page, 2)
             row = PyIter_Next(page)
             if row != NULL:
-                if self.taken == 0:
-                    self.taken = 1
+                if taken == 0:
+                    self.note(page, 1)
                 return own(row)
-            self.turn(page)
-        raise StopIteration
+            self.turn(page, taken)
 
-    cdef int turn(self, page) except -1:
-        """Go past *page*, unless another thread did."""
+    cdef void note(self, page, int taken) noexcept:
+        with cython.critical_section(self):
+            if self.page is page and self.taken < taken:
+                self.taken = taken
+
+    cdef int turn(self, page, int taken) except -1:
+        """Go past *page*, of which *taken* was read, unless another thread did."""
         cdef bint last = False
-        if self.taken == 0:  # an empty page
+        if taken == 0:  # an empty page
             self.result._go_ahead()
-            self.taken = 2
-        if self.result._page_iter is page:  # else another iterator has turned the page already
+            self.note(page, 2)
+        if self.result.page_iter() is page:  # else another iterator has turned the page already
             last = not self.result._turn_page(page)
         if last:
-            self.ended = True
+            with cython.critical_section(self):
+                self.ended = True
             return 0
         rows = self.result.page_iter()
         following = iter(() if rows is None else rows)
@@ -268,7 +278,9 @@ cdef object rows_of(tuple outcome):
 
 cdef tuple page_of(result):
     cdef Answer page = <Answer?> result
-    return page.current_rows(), page._plan
+    with cython.critical_section(page):
+        plan = page._plan
+    return page.current_rows(), plan
 
 
 cdef int set_row_factory(future, row_factory) except -1:

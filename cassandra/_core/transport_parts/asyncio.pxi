@@ -18,8 +18,18 @@ cdef extern from "Python.h":
 # A task implemented in C reads the result of a future implemented in C in place. On any other object it calls a method
 # whose name it creates first, which costs as much as all other steps of the wake-up. It discards the result, because
 # its coroutine gets it from the object that it yielded. So tasks are woken with a future that is done.
-cdef const void* _wakes_task = NULL  # the wake-up method of C tasks, once one was seen; _done is set then
-cdef object _done = None
+cdef extern from *:
+    """
+    // The wake-up method of C tasks, once one was seen. The future is set before it, once: several loops may learn it at
+    // the same time.
+    static std::atomic<const void*> fastcql_wakes_task{nullptr};
+    static PyObject* fastcql_woken_future = Py_None;
+    """
+    cdef cppclass AtomicMethod "std::atomic<const void*>":
+        const void* load() nogil
+        void store(const void* value) nogil
+    AtomicMethod wakes_task "fastcql_wakes_task"
+    PyObject* woken_future "fastcql_woken_future"
 
 
 cdef object woken_with(callback, _Awaiting awaiting):
@@ -27,13 +37,12 @@ cdef object woken_with(callback, _Awaiting awaiting):
     cdef const void* method = method_of(callback)
     if method == NULL:
         return awaiting
-    if _wakes_task == NULL:
+    if wakes_task.load() == NULL:
         learn_what_wakes(method, callback)
-    return _done if method == _wakes_task else awaiting
+    return load_once(&woken_future) if method == wakes_task.load() else awaiting
 
 
 cdef void learn_what_wakes(const void* method, callback) noexcept:
-    global _wakes_task, _done
     if not is_task_wakeup(method):
         return
     try:
@@ -41,12 +50,12 @@ cdef void learn_what_wakes(const void* method, callback) noexcept:
 
         if not isinstance(callback.__self__, asyncio.Task):
             return
-        done = asyncio.Future(loop=_NoLoop())
-        done.set_result(None)
+        future = asyncio.Future(loop=_NoLoop())
+        future.set_result(None)
     except Exception:  # another asyncio implementation: its tasks are called with the awaited object
         return
-    _done = done
-    _wakes_task = method
+    put_once(&woken_future, future)
+    wakes_task.store(method)
 
 
 class _NoLoop:

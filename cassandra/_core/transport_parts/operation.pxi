@@ -8,24 +8,24 @@ def _fork_number():
 
 
 _process.number_by(_fork_number)
-cdef uint32_t caught_up = fork_generation()
+cdef atomic[uint32_t] caught_up
+caught_up.store(fork_generation())
 
 
 cdef inline void catch_up() noexcept:
     """Detect a fork that Python was not notified of. Every use of the driver begins with it."""
-    if fork_generation() != caught_up:
+    if fork_generation() != caught_up.load(memory_order_relaxed):
         catch_up_now()
 
 
 cdef void catch_up_now() noexcept:
-    global caught_up
     cdef uint32_t number = fork_generation()
     try:
         _process.catch_up()
     except BaseException as error:
         report(error, _process)
         return
-    caught_up = number
+    caught_up.store(number)
 
 
 # Operation: the native half of a request. The rules about references are in cpp/transport/operation.h.

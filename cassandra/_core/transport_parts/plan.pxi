@@ -89,14 +89,18 @@ cdef class ExecutePlanBase:
         raise NotImplementedError
 
     cpdef bint is_valid(self, session) except -1:
-        return (<SessionFields?> session)._settings_epoch is self.settings_epoch and self.metadata.state is self.state
+        return self.is_current(<SessionFields?> session)
+
+    cdef bint is_current(self, SessionFields session) noexcept:
+        """True if neither a setting of *session* nor the state of the cluster has changed."""
+        with cython.critical_section(session, self.metadata):
+            return session._settings_epoch is self.settings_epoch and self.metadata.state is self.state
 
     cdef bint takes(self, session, prepared, profile_key) except -1:
         return (
             prepared is self.prepared  # false for a copy of the statement
             and self.direct
-            and (<SessionFields?> session)._settings_epoch is self.settings_epoch
-            and self.metadata.state is self.state
+            and self.is_current(<SessionFields?> session)
             and self.is_profile(session, profile_key)
         )
 
@@ -179,7 +183,7 @@ cdef class ExecutePlanBase:
             connection = connection_of(<PoolFields?> pool, request.routed, request.hashed, target.shard)
             if connection.dialect is not self.dialect:  # the frame is encoded for another dialect
                 request._picked = target
-                return request.hooks().send_to(request, target, request._page)
+                return request.hooks().send_to(request, target, request.page_now())
             attempt = first_attempt(host, pool, connection, request.result_plan)
             request.launched(attempt, host)
             request._picked = target
@@ -196,7 +200,7 @@ cdef class ExecutePlanBase:
             request.not_launched()
             request._picked = None
             return False
-        if request._outcome is not None:  # it ended meanwhile
+        if request.is_concluded():  # it ended meanwhile
             request._give_up(attempt)
         return True
 

@@ -32,7 +32,8 @@
 # Without the GIL a section holds the lock of the request. The interpreter releases that lock when the thread blocks in
 # a call of Python's C API; so sections make no such call but for reference counts, and never free an object: what they
 # replace is held by a variable of the caller. A field that changes while other threads may read it is read in a section
-# too, or a reference could be added to an object that is freed at that moment. Comparing a field with None needs none.
+# too, or a reference could be added to an object that is freed at that moment; also to compare it with None, as a plain
+# read orders nothing. Fields that are None until they are needed, and then stay, are read by load_once.
 # Attempts, callbacks and waiters are tuples, which are replaced as a whole: a section cannot call a dict or a list.
 #
 # Why no waiter waits for ever: an outcome is either in the operation, where a waiting thread, a loop's queue or the I/O
@@ -136,15 +137,16 @@ cdef class _Awaitable:
             return self
         if state == AWAIT_WAITS:
             return self.end(self.waiter.result())
-        if state == AWAIT_BEGINS and request.attached and not (self.as_result and request._outcome is not None):
+        if state == AWAIT_BEGINS and request.is_attached() and not (self.as_result and request.is_concluded()):
             request.take_plain(None)  # the loop that it was queued for may have ended
-            if request._outcome is not None:
+            if request.is_concluded():
                 self.state = AWAIT_PASSES  # the loop runs other callbacks, also if pages arrive fast
                 return None
-        if request._outcome is None:
+        if not request.is_concluded():
             waiter = _Awaiting.__new__(_Awaiting)
             waiter.loop = running_loop()
-            request.attached = True
+            with cython.critical_section(request):
+                request.attached = True
             if request.join(waiter.loop, waiter) is None:
                 waiter._asyncio_future_blocking = True
                 self.waiter = waiter
@@ -173,6 +175,15 @@ cdef bint post(Reactor reactor, _Rest rest) noexcept:
         return True
     Py_DECREF(rest)
     return False
+
+
+cdef extern from *:
+    """
+    #define fastcql_execution_of(request) FASTCQL_FIELD(request, execution)
+    #define fastcql_hosts_of(request) FASTCQL_FIELD(request, hosts)
+    """
+    PyObject** execution_of "fastcql_execution_of"(Request request)
+    PyObject** hosts_of "fastcql_hosts_of"(Request request)
 
 
 cdef class Request(Operation):
@@ -246,27 +257,27 @@ cdef class Request(Operation):
 
     cdef RequestHooks hooks(self):
         """The slow path, made when it is needed."""
-        cdef RequestHooks made
-        if self.execution is None:
-            made = self._execute_plan.execution(self)
-            with cython.critical_section(self):
-                if self.execution is None:  # two threads may make one at the same time
-                    self.execution = made
-        return self.execution
+        cdef object known = load_once(execution_of(self))
+        if known is None:  # two threads may make one at the same time
+            known = put_once(execution_of(self), self._execute_plan.execution(self))
+        return <RequestHooks> known
+
+    cdef RequestHooks known_hooks(self):
+        """The slow path; None if it was not made yet."""
+        return <RequestHooks> load_once(execution_of(self))
 
     @property
     def _is_on_fast_path(self):
-        return self.execution is None
+        return self.known_hooks() is None
 
     @property
     def attempted_hosts(self):
-        cdef list made
-        if self.hosts is None:
-            made = [] if self.first_host is None else [self.first_host]
+        found = load_once(hosts_of(self))
+        if found is None:  # two threads may make one at the same time
             with cython.critical_section(self):
-                if self.hosts is None:  # two threads may make one at the same time
-                    self.hosts = made
-        return self.hosts
+                first = self.first_host
+            found = put_once(hosts_of(self), [] if first is None else [first])
+        return found
 
     @attempted_hosts.setter
     def attempted_hosts(self, list hosts):
@@ -278,6 +289,22 @@ cdef class Request(Operation):
         """Return the outcome; None while the page is pending."""
         with cython.critical_section(self):
             return self._outcome
+
+    cdef bint is_concluded(self) noexcept:
+        with cython.critical_section(self):
+            return self._outcome is not None
+
+    cdef bint is_attached(self) noexcept:
+        with cython.critical_section(self):
+            return self.attached
+
+    cdef int64_t page_now(self) noexcept:
+        with cython.critical_section(self):
+            return self._page
+
+    cdef void set_arrived(self, double arrived) noexcept:
+        with cython.critical_section(self):
+            self.arrived = arrived
 
     def _on_outcome(self):
         """Take the plain result, as a waiting caller does."""
@@ -297,16 +324,16 @@ cdef class Request(Operation):
             attempt = self.taken(batch.at(index).attempt)
             if attempt is None and batch.at(index).attempt != LAST_SLOT:
                 continue
-            self.arrived = <double> batch.at(index).arrived / <double> SECOND
+            self.set_arrived(<double> batch.at(index).arrived / <double> SECOND)
             try:
                 if attempt is None:
                     self.hooks().look(self)
                     continue
                 self.process_outcome(attempt, wrap_outcome(batch.at(index)))
             except BaseException as error:  # a policy, a row factory or a malformed body: this request's error only
-                self.conclude(self._page if attempt is None else attempt.page, None, error, NOTHING)
+                self.conclude(self.page_now() if attempt is None else attempt.page, None, error, NOTHING)
             finally:
-                self.arrived = 0
+                self.set_arrived(0)
         self.core.give_back(move(batch))
         return 0
 
@@ -495,7 +522,7 @@ cdef class Request(Operation):
 
     def _on_forked(self):
         self._fail(
-            self._page,
+            self.page_now(),
             error_class("ConnectionShutdown")(
                 "The request was made by the parent of this process, which gets its response"
             ),
@@ -519,7 +546,7 @@ cdef class Request(Operation):
                 before = self.others
             after = (*before, attempt)
             with cython.critical_section(self):
-                if unless_over and self.is_over(attempt.page):
+                if unless_over and (self._outcome is not None or self._page != attempt.page):
                     return False
                 added = self.others is before
                 if added:
@@ -573,10 +600,12 @@ cdef class Request(Operation):
                 self.first = attempt
         if not first:
             self.add_attempt(attempt, False)
-        if self.hosts is not None:
-            self.hosts.append(host)
+        hosts = load_once(hosts_of(self))
+        if hosts is not None:
+            (<list> hosts).append(host)
         else:
-            self.first_host = host
+            with cython.critical_section(self):
+                before, self.first_host = self.first_host, host
         return 0
 
     cdef int not_launched(self) except -1:
@@ -586,9 +615,10 @@ cdef class Request(Operation):
         with cython.critical_section(self):
             first, self.first = self.first, None
             others, self.others = self.others, ()
-        self.first_host = None
-        if self.hosts is not None:
-            self.hosts.clear()
+            host, self.first_host = self.first_host, None
+        hosts = load_once(hosts_of(self))
+        if hosts is not None:
+            (<list> hosts).clear()
         return 0
 
     def _register(self, Attempt attempt not None):
@@ -598,8 +628,9 @@ cdef class Request(Operation):
     def _give_up(self, Attempt attempt not None):
         """Give up *attempt*: its response is not needed any more."""
         attempt.abandon(self)
-        if self.execution is not None:
-            self.execution.gave_up(self, attempt)
+        cdef RequestHooks hooks = self.known_hooks()
+        if hooks is not None:
+            hooks.gave_up(self, attempt)
 
     def _remaining(self):
         """Return the seconds until the deadline; None if there is none."""
@@ -645,8 +676,10 @@ cdef class Request(Operation):
             self._timers = after
         return True
 
-    cdef inline bint is_over(self, int64_t page) noexcept:
-        return self._outcome is not None or self._page != page
+    cdef bint is_over(self, int64_t page) noexcept:
+        """Not to be called in a section."""
+        with cython.critical_section(self):
+            return self._outcome is not None or self._page != page
 
     # ---- the end of a page
 
@@ -789,10 +822,11 @@ cdef class Request(Operation):
         error = CancelledError("The request was cancelled")
         error.attempts = len(self.attempted_hosts)
         error.elapsed = seconds_now() - self._start_time
-        if self.execution is None:
+        cdef RequestHooks hooks = self.known_hooks()
+        if hooks is None:
             error.maybe_executed = self.has_attempts()
         else:
-            error.maybe_executed = self.execution.may_be_executed(self)
+            error.maybe_executed = hooks.may_be_executed(self)
         return error
 
     # ---- the next page
@@ -802,7 +836,7 @@ cdef class Request(Operation):
         is pending; or that of another thread's request for *asker*; None if *asker* is at another page by now. Errors of
         sending end the page, and so does an exception of a signal handler meanwhile."""
         cdef object before = self.outcome()
-        cdef int64_t page = self._page + 1
+        cdef int64_t page = self.page_now() + 1
         cdef object number = page
         cdef bint begun
         self.hooks()  # made before the section, if it was not
@@ -910,7 +944,8 @@ cdef class Request(Operation):
             )
         send_waiting()
         while outcome is None:
-            self._blocked = True
+            with cython.critical_section(self):
+                self._blocked = True
             self.wait(NO_TIMEOUT)
             self.take_plain(None)
             outcome = self.outcome()
@@ -945,7 +980,7 @@ cdef class Request(Operation):
 
     cdef object join(self, loop, waiter):
         cdef tuple others, waiters
-        cdef bint joined = False
+        cdef bint joined = False, blocked = False
         cdef CompletionQueue queue = adapter_for(loop).queue
         cdef _Waiter entry
         if type(waiter) is _Awaiting:
@@ -965,7 +1000,8 @@ cdef class Request(Operation):
                 joined = self._waiters is others
                 if joined:
                     self._waiters = waiters
-        if queue is None or self._blocked or not all_of_loop(others, queue):
+                    blocked = self._blocked
+        if queue is None or blocked or not all_of_loop(others, queue):
             self.set_eager()  # a loop may be busy, stopped or closed: the I/O thread notifies all
         else:
             self.attach(queue)
@@ -993,5 +1029,5 @@ cdef class Request(Operation):
             self.conclude(page, None, error, NOTHING)
 
     def cancel(self):
-        return self.conclude(self._page, None, self.cancelled(), NOTHING)
+        return self.conclude(self.page_now(), None, self.cancelled(), NOTHING)
 
