@@ -5,7 +5,7 @@ from libcpp.atomic cimport atomic
 
 cdef class TimestampClock:
     cdef atomic[int64_t] latest
-    cdef readonly int64_t ahead  # of the clock, at the last call
+    cdef atomic[int64_t] lead  # ahead of the clock, at the last call
     cdef int64_t step(self) except? -1
 
 

@@ -6,6 +6,7 @@
 #   tests/threads/tsan.sh tests/threads/test_results.py  pytest's arguments instead
 #
 # PY=.venv-3.13t/bin/python  a free-threaded Python that builds the extensions, and whose packages the tests use
+# INSTRUMENTED=python        the interpreter for the tests, if it is not that of `.ci/pythons --tsan`
 # FASTCQL_TURNS=20 and others: sizes, see size() of harness.py
 set -euo pipefail
 
@@ -13,7 +14,7 @@ cd "$(dirname "$0")/../.."
 PY=${PY:-.venv-3.13t/bin/python}
 BUILD=build/sanitized/threads
 VERSION=$("$PY" -c 'import sys; print("%d.%dt" % sys.version_info[:2])')
-INSTRUMENTED=$(.ci/pythons --tsan "$VERSION")
+INSTRUMENTED=${INSTRUMENTED:-$(.ci/pythons --tsan "$VERSION")}
 CLANG=$("$INSTRUMENTED" -c 'import sysconfig; print(sysconfig.get_config_var("CC").split()[0])')
 CLANGXX=${CLANG/clang/clang++}
 

@@ -347,6 +347,10 @@ cdef class TimestampClock:
     def last(self, int64_t value):
         self.latest.store(value)
 
+    @property
+    def ahead(self):
+        return self.lead.load(memory_order_relaxed)
+
     def __reduce__(self):
         return _clock_after, (self.latest.load(),)
 
@@ -366,7 +370,7 @@ cdef class TimestampClock:
             next = now if now > last else last + 1  # the clock may stand still, or go back
             if self.latest.compare_exchange_weak(last, next):
                 break
-        self.ahead = 0 if next == now else next - now
+        self.lead.store(0 if next == now else next - now, memory_order_relaxed)
         return next
 
 

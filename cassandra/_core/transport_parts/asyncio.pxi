@@ -20,8 +20,8 @@ cdef extern from "Python.h":
 # its coroutine gets it from the object that it yielded. So tasks are woken with a future that is done.
 cdef extern from *:
     """
-    // The wake-up method of C tasks, once one was seen. The future is set before it, once: several loops may learn it at
-    // the same time.
+    // The wake-up method of C tasks, once one was seen. The future is set before it, once: several loops may learn it
+    // at the same time.
     static std::atomic<const void*> fastcql_wakes_task{nullptr};
     static PyObject* fastcql_woken_future = Py_None;
     """

@@ -113,7 +113,7 @@ cdef class ExecutePlanBase:
     cdef object timestamp(self):
         if self.clock is None:
             return None if self.timestamps is None else self.timestamps()
-        if self.clock.ahead:
+        if self.clock.lead.load(memory_order_relaxed) != 0:
             self.on_ahead()
         return self.clock
 

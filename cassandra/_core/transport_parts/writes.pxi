@@ -235,7 +235,7 @@ cdef class Writes(Operation):
             return self.stamp
         if self.clock is not None:
             now = self.clock.step()
-            if self.clock.ahead:
+            if self.clock.lead.load(memory_order_relaxed) != 0:
                 self.on_ahead()
         else:
             now = self.timestamps()

@@ -73,8 +73,9 @@ class MonotonicTimestampGenerator:
             return self._overridden() if self.lock._is_owned() else run(self._overridden)
         clock = self._clock
         timestamp = clock.advance()
-        if clock.ahead:
-            self._warn_if_ahead(timestamp - clock.ahead, timestamp)
+        ahead = clock.ahead
+        if ahead:
+            self._warn_if_ahead(timestamp - ahead, timestamp)
         return timestamp
 
     def _overridden(self) -> int:
