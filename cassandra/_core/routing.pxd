@@ -12,14 +12,15 @@ cdef Target target_of(route, bint routed, int64_t token)
 
 
 cdef class SessionFields:
-    cdef public object _settings_epoch
+    cdef object _epoch_now  # ._settings_epoch
     cdef public object _pool_set
     cdef object _kept
-    cdef object _kept_in  # the value of _settings_epoch at keep()
+    cdef object _kept_in  # the settings epoch at keep()
     cdef public object _reactor  # of its cluster
     cdef public object _on_io_thread  # returns True on the I/O thread of that
     cdef object kept_so_far(self)
     cdef void keep_until_changed(self, found) noexcept
+    cdef bint is_at(self, epoch) noexcept
     cpdef object _resolve_profile(self, key)
     cpdef object execute_async(self, query, parameters=*)
 
@@ -40,7 +41,8 @@ cdef object picks_of(PoolFields pool)
 
 
 cdef class MetadataFields:
-    cdef public object state
+    cdef object _now  # .state
+    cdef bint is_in(self, state) noexcept
 
 
 cdef class ProfileFields:

@@ -16,7 +16,7 @@ from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 from cassandra._core.cpython.interpreter cimport set_class_name
-from cassandra._core.cpython.references cimport load_once, load_reference, put_once, store_reference
+from cassandra._core.cpython.references cimport load_once, load_reference, put_once, refers_to, store_reference
 
 include "routing_parts/ring.pxi"
 include "routing_parts/tablets.pxi"

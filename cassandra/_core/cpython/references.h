@@ -99,6 +99,11 @@ inline void store_reference(PyObject** field, PyObject* value) noexcept {
 
 #endif
 
+// True if *field* has *value*, of which the caller has a reference: so its address is that of no other object.
+inline bool refers_to(PyObject** field, PyObject* value) noexcept {
+    return __atomic_load_n(field, __ATOMIC_ACQUIRE) == value;
+}
+
 // A new reference to the object in *field*, which put_once sets; None before.
 inline PyObject* load_once(PyObject** field) noexcept {
     PyObject* const found = __atomic_load_n(field, __ATOMIC_ACQUIRE);

@@ -9,6 +9,7 @@ cdef extern from "base/epochs.h" namespace "fastcql" nogil:
 cdef extern from "cpython/references.h" namespace "fastcql":
     object load_reference(PyObject** field)
     void store_reference(PyObject** field, object value)
+    bint refers_to(PyObject** field, object value)
     object load_once(PyObject** field)
     object put_once(PyObject** field, object value)
     PyObject* find_in_pairs(PyObject** field, object key)

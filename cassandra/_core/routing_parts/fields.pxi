@@ -7,10 +7,37 @@
 # statement, as HostTargetingStatement does, needs an object without C fields.
 
 
+cdef extern from *:
+    """
+    #define fastcql_epoch_of(one) FASTCQL_FIELD(one, _epoch_now)
+    #define fastcql_state_of(one) FASTCQL_FIELD(one, _now)
+    #define fastcql_pools_of(one) FASTCQL_FIELD(one, _now)
+    #define fastcql_picks_of(one) FASTCQL_FIELD(one, _now)
+    #define fastcql_last_plan_of(one) FASTCQL_FIELD(one, _last)
+    """
+    PyObject** epoch_field "fastcql_epoch_of"(SessionFields one)
+    PyObject** state_field "fastcql_state_of"(MetadataFields one)
+    PyObject** pools_field "fastcql_pools_of"(PoolSetFields one)
+    PyObject** picks_field "fastcql_picks_of"(PoolFields one)
+    PyObject** last_plan_field "fastcql_last_plan_of"(PlanCache one)
+
+
 cdef class SessionFields:
+    @property
+    def _settings_epoch(self):
+        return load_reference(epoch_field(self))
+
+    @_settings_epoch.setter
+    def _settings_epoch(self, epoch):
+        store_reference(epoch_field(self), epoch)
+
+    cdef bint is_at(self, epoch) noexcept:
+        """Compare the settings epoch with *epoch*, without a lock."""
+        return refers_to(epoch_field(self), epoch)
+
     cdef object kept_so_far(self):
         with cython.critical_section(self):
-            return self._kept if self._kept_in is not None and self._kept_in is self._settings_epoch else None
+            return self._kept if self._kept_in is not None and self.is_at(self._kept_in) else None
 
     def kept(self):
         """Return the object cached since the last change of a session setting; None if there is none."""
@@ -20,26 +47,16 @@ cdef class SessionFields:
         self.keep_until_changed(found)
 
     cdef void keep_until_changed(self, found) noexcept:
+        now = load_reference(epoch_field(self))
         with cython.critical_section(self):
             before, self._kept = self._kept, found
-            epoch, self._kept_in = self._kept_in, self._settings_epoch
+            epoch, self._kept_in = self._kept_in, now
 
     cpdef object _resolve_profile(self, key):
         raise NotImplementedError
 
     cpdef object execute_async(self, query, parameters=None):
         raise NotImplementedError
-
-
-cdef extern from *:
-    """
-    #define fastcql_pools_of(one) FASTCQL_FIELD(one, _now)
-    #define fastcql_picks_of(one) FASTCQL_FIELD(one, _now)
-    #define fastcql_last_plan_of(one) FASTCQL_FIELD(one, _last)
-    """
-    PyObject** pools_field "fastcql_pools_of"(PoolSetFields one)
-    PyObject** picks_field "fastcql_picks_of"(PoolFields one)
-    PyObject** last_plan_field "fastcql_last_plan_of"(PlanCache one)
 
 
 cdef class PoolSetFields:
@@ -74,7 +91,17 @@ cdef object picks_of(PoolFields pool):
 
 
 cdef class MetadataFields:
-    pass
+    @property
+    def state(self):
+        return load_reference(state_field(self))
+
+    @state.setter
+    def state(self, state):
+        store_reference(state_field(self), state)
+
+    cdef bint is_in(self, state) noexcept:
+        """Compare the state with *state*, without a lock."""
+        return refers_to(state_field(self), state)
 
 
 cdef class ProfileFields:

@@ -20,16 +20,14 @@ cdef extern from "Python.h":
 # its coroutine gets it from the object that it yielded. So tasks are woken with a future that is done.
 cdef extern from *:
     """
-    // The wake-up method of C tasks, once one was seen. The future is set before it, once: several loops may learn it
-    // at the same time.
-    static std::atomic<const void*> fastcql_wakes_task{nullptr};
     static PyObject* fastcql_woken_future = Py_None;
     """
-    cdef cppclass AtomicMethod "std::atomic<const void*>":
-        const void* load() nogil
-        void store(const void* value) nogil
-    AtomicMethod wakes_task "fastcql_wakes_task"
     PyObject* woken_future "fastcql_woken_future"
+
+
+ctypedef const void* Method
+
+cdef atomic[Method] wakes_task  # the wake-up method of C tasks, once one was seen; the future is set before, and once
 
 
 cdef object woken_with(callback, _Awaiting awaiting):

@@ -93,8 +93,7 @@ cdef class ExecutePlanBase:
 
     cdef bint is_current(self, SessionFields session) noexcept:
         """True if neither a setting of *session* nor the state of the cluster has changed."""
-        with cython.critical_section(session, self.metadata):
-            return session._settings_epoch is self.settings_epoch and self.metadata.state is self.state
+        return session.is_at(self.settings_epoch) and self.metadata.is_in(self.state)
 
     cdef bint takes(self, session, prepared, profile_key) except -1:
         return (

@@ -49,9 +49,7 @@ class TestResult:
             waiter.join(30)
         assert results == [(4,)] * 8
 
-    @pytest.mark.parametrize(
-        "part", ["_final_result", "_final_exception", "_extras", "_warnings", "_custom_payload"]
-    )
+    @pytest.mark.parametrize("part", ["_final_result", "_final_exception", "_extras", "_warnings", "_custom_payload"])
     def test_parts_while_another_thread_requests_the_next_page(self, part: str) -> None:
         """The outcome is read once: it is gone at the next moment."""
         outcomes = [None, ([], None, (None, None, None, None), 0)]
