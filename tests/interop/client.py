@@ -22,6 +22,8 @@ DEADLINE = 30
 class Client:
     """One cluster object at a time."""
 
+    cluster = None
+
     def connect(self, contact_points, port, version=None, keyspace=None, compression=True, route=None):
         profile = ExecutionProfile(
             TokenAwarePolicy(RoundRobinPolicy()), row_factory=dict_factory, request_timeout=DEADLINE
@@ -41,7 +43,8 @@ class Client:
         return self.cluster.protocol_version
 
     def close(self):
-        self.cluster.shutdown()
+        if self.cluster is not None:  # else the process was restarted
+            self.cluster.shutdown()
 
     def execute(self, query, values=None, fetch_size=None, consistency="ONE", trace=False, idempotent=False):
         statement = SimpleStatement(query, consistency_level=ConsistencyLevel.name_to_value[consistency])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,15 @@ ROOT = Path(__file__).resolve().parents[2]
 CLIENT = Path(__file__).with_name("client.py")
 
 
+#: A call of a client, with all its requests, takes a second.
+ANSWERS_WITHIN = 60.0
+
+
+class HungPeer(Exception):
+    """The other driver does not answer. Its event loop may wait for ever for a lock of a connection that the server has
+    closed: https://github.com/scylladb/python-driver/issues/980."""
+
+
 class ClientError(Exception):
     """The driver of the client raised; *name* is the class of its exception."""
 
@@ -34,14 +44,17 @@ class Client:
     def __init__(self, name: str) -> None:
         self.name = name
         self.repeats = False
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
         environment = dict(os.environ)
-        if name == "scylla-driver":
+        if self.name == "scylla-driver":
             environment.pop("PYTHONPATH", None)
             command = [str(SCYLLA.interpreter()), "-I", str(CLIENT)]
         else:
             environment["PYTHONPATH"] = str(ROOT)
             command = [sys.executable, str(CLIENT)]
-        self._process = subprocess.Popen(
+        return subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=CLIENT.parent
         )
 
@@ -49,12 +62,20 @@ class Client:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps([method, options]) + "\n")
         self._process.stdin.flush()
+        if not select.select([self._process.stdout], [], [], ANSWERS_WITHIN)[0]:
+            self._restart(method)
         line = self._process.stdout.readline()
         assert line, f"the client with {self.name} has ended with {self._process.wait()}"
         answer = json.loads(line)
         if "error" in answer:
             raise ClientError(answer["error"], answer["message"])
         return answer["result"]
+
+    def _restart(self, method: str) -> None:
+        self._end(0)
+        self._process = self._start()
+        error = HungPeer if self.name == "scylla-driver" else AssertionError
+        raise error(f"the client with {self.name} did not answer to {method!r} within {ANSWERS_WITHIN:g} s")
 
     def connect(self, simulated: SimulatedCluster, **options: Any) -> Any:
         self.repeats = False
@@ -66,10 +87,16 @@ class Client:
         return self("prepare", query=query, idempotent=idempotent)
 
     def end(self) -> None:
+        self._end(30)
+
+    def _end(self, patience: float) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
         try:
-            self._process.wait(30)
+            self._process.wait(patience)
+        except subprocess.TimeoutExpired:
+            if patience:
+                raise
         finally:
             self._process.kill()
             self._process.wait()
@@ -77,6 +104,12 @@ class Client:
 
 
 DRIVERS = ("scylla-driver", "fastcql")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.flaky(reruns=2, only_rerun="HungPeer"))
 
 
 @pytest.fixture(scope="session")
