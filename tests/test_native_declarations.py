@@ -200,3 +200,14 @@ def test_folders_can_be_compiled_as_one_file() -> None:
                 if other != path:
                     hidden += [f"{path.relative_to(CPP)} and {other.name}: {name}" for name in sorted(own & declared)]
     assert not hidden
+
+
+def test_readers_of_epochs_announce_themselves() -> None:
+    """Cython drops a variable that no statement uses, and its constructor with it."""
+    declared = re.compile(
+        r"^( +)cdef EpochReader (\w+)\n(?:\1cdef \w+ \w+(?: = (?:\{\}|\[\]))?\n)*(.*)\n", re.MULTILINE
+    )
+    found = [(source.name, *reader.groups()) for source in SOURCES for reader in declared.finditer(source.read_text())]
+    assert len(found) > 5
+    for source, indent, name, statement in found:
+        assert statement == f"{indent}{name}.announce()", f"{source}: {statement}"

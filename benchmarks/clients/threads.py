@@ -82,9 +82,10 @@ def bound(prepare: Callable[[], PreparedStatement]) -> Make:
 
 
 def looked_up() -> Make:
-    get = Tablets({KEY: rows(TABLETS)}).get_tablet_for_key
+    tablets = Tablets({KEY: rows(TABLETS)})
 
     def make() -> Work:
+        get = tablets.get_tablet_for_key  # a bound method of one thread: calls change its reference count
         (keyspace, table), tokens = KEY, [Murmur3Token(random.randrange(MIN + 1, MAX)) for _ in range(SEVERAL)]
 
         def work() -> int:

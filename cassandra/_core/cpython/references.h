@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <optional>
 
 #include "base/epochs.h"
 
@@ -25,6 +26,16 @@
 #define FASTCQL_FIELD(object, name) (reinterpret_cast<PyObject**>(&(object)->name))
 
 namespace fastcql {
+
+// An Epochs::Reader for Cython, from announce() to the end of the function. A constructor alone would do nothing: Cython
+// drops a variable that no statement uses.
+class EpochReader {
+public:
+    void announce() noexcept { reader_.emplace(); }
+
+private:
+    std::optional<Epochs::Reader> reader_;
+};
 
 #if FASTCQL_FREE_THREADED
 
@@ -77,11 +88,17 @@ inline PyObject* load_reference(PyObject** field) noexcept {
     return found;
 }
 
-// Puts *value* in place of the object in *field*.
-inline void store_reference(PyObject** field, PyObject* value) noexcept {
+// Puts *value* in place of the object in *field*, and returns a new reference to that.
+inline PyObject* exchange_reference(PyObject** field, PyObject* value) noexcept {
     Py_INCREF(value);
-    Released::add(__atomic_exchange_n(field, value, __ATOMIC_SEQ_CST));
+    PyObject* const before = __atomic_exchange_n(field, value, __ATOMIC_SEQ_CST);
+    Py_INCREF(before);
+    Released::add(before);
+    return before;
 }
+
+// The object in *field*, valid as long as the EpochReader that the caller has announced.
+inline PyObject* borrow_reference(PyObject** field) noexcept { return __atomic_load_n(field, __ATOMIC_SEQ_CST); }
 
 #else
 
@@ -90,14 +107,18 @@ inline PyObject* load_reference(PyObject** field) noexcept {
     return *field;
 }
 
-inline void store_reference(PyObject** field, PyObject* value) noexcept {
+inline PyObject* exchange_reference(PyObject** field, PyObject* value) noexcept {
     PyObject* const before = *field;
     Py_INCREF(value);
     *field = value;
-    Py_DECREF(before);
+    return before;
 }
 
+inline PyObject* borrow_reference(PyObject** field) noexcept { return *field; }
+
 #endif
+
+inline void store_reference(PyObject** field, PyObject* value) noexcept { Py_DECREF(exchange_reference(field, value)); }
 
 // True if *field* has *value*, of which the caller has a reference: so its address is that of no other object.
 inline bool refers_to(PyObject** field, PyObject* value) noexcept {

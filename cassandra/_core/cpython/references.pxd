@@ -2,12 +2,12 @@
 
 from cpython.object cimport PyObject
 
-cdef extern from "base/epochs.h" namespace "fastcql" nogil:
-    cdef cppclass EpochReader "fastcql::Epochs::Reader":
-        EpochReader()
-
 cdef extern from "cpython/references.h" namespace "fastcql":
+    cppclass EpochReader:
+        void announce() noexcept
     object load_reference(PyObject** field)
+    PyObject* borrow_reference(PyObject** field)
+    object exchange_reference(PyObject** field, object value)
     void store_reference(PyObject** field, object value)
     bint refers_to(PyObject** field, object value)
     object load_once(PyObject** field)

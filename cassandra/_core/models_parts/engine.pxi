@@ -525,6 +525,7 @@ cdef class RowUpdate(FastRequest):
         """Return the row as it was loaded or written; None if a value was set since, or changed in place."""
         cdef EpochReader reader
         cdef tuple row
+        reader.announce()
         if not instance._is_persisted or instance._explicit or instance.has_own():
             return None
         row = instance.row_as(self.layout)
@@ -679,6 +680,7 @@ cdef class RowSave:
         cdef dict found = {}
         cdef Kind kind
         cdef Py_ssize_t place
+        reader.announce()
         if one._now is None:
             return found
         for name, value in one._now.items():
@@ -704,6 +706,7 @@ cdef class RowSave:
         cdef dict found = {}
         cdef Kind kind
         cdef Py_ssize_t place
+        reader.announce()
         if one._now is None or one._layout is not None:
             return None
         for place in range(len(self.layout.names)):

@@ -183,6 +183,7 @@ cdef class Instance:
         """Return the loaded value of this column, converted; *missing* if it was not loaded."""
         cdef EpochReader reader
         cdef Py_ssize_t place
+        reader.announce()
         if self._layout is None:
             return missing
         found = self._layout._places.get(name)
@@ -235,15 +236,17 @@ cdef class Instance:
     def _is_known(self, name):
         """True if the value of the column *name* was loaded or written."""
         cdef EpochReader reader
+        reader.announce()
         return self._layout is not None and name in self._layout._places
 
     cdef tuple row_as(self, InstanceLayout wanted):
         """Return the loaded or written row with the columns of *wanted*, which is then a layout for it; None if a
         column was not loaded, or is converted when it is read."""
         cdef EpochReader reader
-        cdef InstanceLayout layout = self._layout
         cdef list found
         cdef Py_ssize_t place
+        reader.announce()
+        cdef InstanceLayout layout = self._layout
         if layout is None:
             return None
         if layout is wanted and not self._shared:
@@ -297,6 +300,7 @@ cdef class Instance:
     def __reduce__(self):
         """Pickle loaded values, converted, and a mark for those that have a converter: converters are not pickled."""
         cdef EpochReader reader
+        reader.announce()
         layout = self._layout
         loaded = None
         if layout is not None:
@@ -405,6 +409,7 @@ cdef class ColumnAccess:
         cdef EpochReader reader
         cdef Instance one
         cdef _Place at
+        reader.announce()
         if instance is None:
             return self.query_evaluator
         one = <Instance?>instance

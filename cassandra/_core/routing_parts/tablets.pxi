@@ -1,8 +1,5 @@
 # Tablets and the map of them: the Python objects of cpp/routing/tablet_map.h.
 
-cdef extern from "base/threads.h" namespace "fastcql" nogil:
-    const bint FREE_THREADED "fastcql::kFreeThreaded"
-
 cdef extern from "routing/tablet_map.h" namespace "fastcql":
     ctypedef uint32_t Replica
     Replica make_replica(uint16_t host, uint16_t shard)
@@ -41,6 +38,7 @@ cdef extern from "routing/tablet_map.h" namespace "fastcql":
 
     cppclass NativeTable "fastcql::TabletTable":
         cbool find(int64_t token, FoundTablet& found)
+        cbool find_announced(int64_t token, FoundTablet& found)
         cbool has_tablets()
 
     cppclass CopiedTable "fastcql::TabletMap::Copy":
@@ -321,32 +319,63 @@ cdef enum:
     SELDOM = 16
 
 
-# A table with the very name objects of a look-up, which are kept, as the table is held.
-cdef struct NamedTable:
-    PyObject* keyspace
-    PyObject* table
-    NativeTable* native
+# A table with the very name objects of a look-up. *native* is held by the map while this is in its slot.
+@cython.final
+@cython.no_gc
+cdef class NamedTable:
+    cdef object keyspace
+    cdef object table
+    cdef NativeTable* native
 
 
-cdef inline bint is_named(NamedTable* known, object keyspace, object table) noexcept:
-    return known.keyspace == <PyObject*> keyspace and known.table == <PyObject*> table
+cdef enum Found:
+    FOUND
+    NOT_FOUND
+    NOT_NAMED
+
+
+cdef inline bint is_named(PyObject* named, keyspace, table) noexcept:
+    return (
+        named != <PyObject*> None
+        and <PyObject*> (<NamedTable> named).keyspace == <PyObject*> keyspace
+        and <PyObject*> (<NamedTable> named).table == <PyObject*> table
+    )
+
+
+cdef bint has_named(PyObject** slot, keyspace, table) noexcept:
+    cdef EpochReader reader
+    reader.announce()
+    return is_named(borrow_reference(slot), keyspace, table)
+
+
+cdef Found find_in(PyObject** slot, keyspace, table, int64_t token, FoundTablet& found) noexcept:
+    cdef EpochReader reader
+    reader.announce()
+    cdef PyObject* named = borrow_reference(slot)
+    if not is_named(named, keyspace, table):
+        return NOT_NAMED
+    return FOUND if (<NamedTable> named).native.find_announced(token, found) else NOT_FOUND
 
 
 cdef class TabletMap:
     cdef NativeMap* native
     cdef _TabletHosts hosts
-    cdef NamedTable named[NAMED]  # names are mostly the same objects: these need no hashing. With the GIL only
-    cdef unsigned int asked
+    # Names are mostly the same objects: these need no hashing. Each has a NamedTable or None, and is read in an epoch.
+    cdef PyObject* named[NAMED]
+    cdef atomic[uint32_t] asked
 
     def __cinit__(self, *args, **kwargs):
+        cdef size_t i
+        for i in range(<size_t> NAMED):
+            Py_INCREF(None)
+            self.named[i] = <PyObject*> None
         self.hosts = _TabletHosts()
         self.native = new NativeMap(self.hosts.native)
 
     def __dealloc__(self):
         cdef size_t i
         for i in range(<size_t> NAMED):
-            Py_XDECREF(self.named[i].keyspace)
-            Py_XDECREF(self.named[i].table)
+            Py_DECREF(<object> self.named[i])
         del self.native
 
     # Only the value of *t* may run foreign code: tables may be added or removed meanwhile.
@@ -355,49 +384,46 @@ cdef class TabletMap:
     def get_tablet_for_key(self, keyspace, table, t):
         """get_tablet_for_key($self, keyspace, table, t)\n--\n\n"""
         cdef FoundTablet found
-        cdef NamedTable* known
         cdef int64_t token
         cdef int beyond = 0
-        known = &self.named[(<size_t> <PyObject*> keyspace >> 4 ^ <size_t> <PyObject*> table >> 6) & (NAMED - 1)]
-        if not is_named(known, keyspace, table) and not self.table_has_tablets(keyspace, table):
+        cdef PyObject** slot = &self.named[
+            (<size_t> <PyObject*> keyspace >> 4 ^ <size_t> <PyObject*> table >> 6) & (NAMED - 1)
+        ]
+        if not has_named(slot, keyspace, table) and not self.has_tablets(keyspace, table):
             return None
         token = PyLong_AsLongLongAndOverflow(t if type(t) is int else t.value, &beyond)
         if beyond:
             return None
-        if is_named(known, keyspace, table):
-            if not known.native.find(token, found):
-                return None
-        elif not self.find_named(keyspace, table, token, found, known):
-            return None
-        return found_tablet(self.hosts, found)
+        cdef Found how = find_in(slot, keyspace, table, token, found)
+        if how == NOT_NAMED:
+            how = self.find_named(keyspace, table, token, found, slot)
+        return found_tablet(self.hosts, found) if how == FOUND else None
 
-    # Look up by the names themselves; every SELDOM calls the table replaces the one cached in *known*.
-    cdef bint find_named(
-        self, object keyspace, object table, int64_t token, FoundTablet& found, NamedTable* known
-    ) except -1:
+    # Look up by the names themselves; every SELDOM calls the table replaces the one in *slot*.
+    cdef Found find_named(self, keyspace, table, int64_t token, FoundTablet& found, PyObject** slot) except *:
         cdef TableName name
         if not set_name(&name, keyspace, table):
-            return False
-        if not FREE_THREADED:
-            self.asked += 1
-            if known.native == NULL or self.asked % SELDOM == 0:
-                self.remember(known, NamedTable(<PyObject*> keyspace, <PyObject*> table, self.native.hold(name)))
-        return self.native.find(name, token, found)
+            return NOT_FOUND
+        if refers_to(slot, None) or self.asked.fetch_add(1, memory_order_relaxed) % SELDOM == 0:
+            self.remember(slot, keyspace, table, name)
+        return FOUND if self.native.find(name, token, found) else NOT_FOUND
 
-    cdef int remember(self, NamedTable* known, NamedTable table) except -1:
-        cdef NamedTable before = known[0]
-        Py_INCREF(<object> table.keyspace)
-        Py_INCREF(<object> table.table)
-        known[0] = table
-        if before.native != NULL:
-            self.native.release(before.native)
-            Py_XDECREF(before.keyspace)
-            Py_XDECREF(before.table)
+    cdef int remember(self, PyObject** slot, keyspace, table, const TableName& name) except -1:
+        cdef NamedTable now = NamedTable.__new__(NamedTable)
+        now.keyspace = keyspace
+        now.table = table
+        now.native = self.native.hold(name)
+        before = exchange_reference(slot, now)
+        if before is not None:
+            self.native.release((<NamedTable> before).native)
         return 0
 
-    cpdef bint table_has_tablets(self, keyspace, table) except -1:
+    cdef bint has_tablets(self, keyspace, table) except -1:
         cdef TableName name
         return self.native.tables() != 0 and set_name(&name, keyspace, table) and self.native.has_tablets(name)
+
+    def table_has_tablets(self, keyspace, table):
+        return self.has_tablets(keyspace, table)
 
     def learn(self, keyspace, table, payload):
         cdef TableName name

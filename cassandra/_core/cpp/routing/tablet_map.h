@@ -69,17 +69,17 @@ public:
         const Epochs::Reader reader;
         return find_announced(token, found);
     }
+    // By a caller that has an Epochs::Reader.
+    bool find_announced(int64_t token, FoundTablet& found) const noexcept {
+        const Snapshot* current = current_.load(std::memory_order_seq_cst);
+        return current && current->find(token, found);
+    }
     bool has_tablets() const noexcept { return current_.load(std::memory_order_relaxed) != nullptr; }
 
 private:
     friend class TabletMap;
     friend class TableNames;
     TabletTable(const TableName& name, uint64_t hash) : keyspace(name.keyspace), table(name.table), hash(hash) {}
-
-    bool find_announced(int64_t token, FoundTablet& found) const noexcept {
-        const Snapshot* current = current_.load(std::memory_order_seq_cst);
-        return current && current->find(token, found);
-    }
 
     std::atomic<const Snapshot*> current_{nullptr};
     size_t holders_ = 0;  // guarded by the map's mutex
