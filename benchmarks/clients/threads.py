@@ -33,10 +33,18 @@ from cassandra.tablets import Tablets
 PERIOD = 0.4  # seconds
 AT_ONCE, SEVERAL, TABLETS = 100, 1000, 1000
 
+#: An operation without this driver.
+INTERPRETER = "Python function called"
+
 #: Does some operations on the calling thread, and returns how many.
 Work = Callable[[], int]
 #: Makes the work of one more thread.
 Make = Callable[[], Work]
+
+
+class Increment:
+    def __init__(self, number: int) -> None:
+        self.number = number
 
 
 class Connected(NamedTuple):
@@ -49,6 +57,21 @@ def connected(port: int) -> Iterator[Connected]:
     with Cluster(["127.0.0.1"], port=port, compression=False, protocol_version=4) as cluster:
         session = cluster.connect()
         yield Connected(session, session.prepare(SELECT))
+
+
+def interpreted() -> Work:
+    """The interpreter alone: one operation is a call of a Python function with an attribute and an addition."""
+    state = Increment(1)
+
+    def step(value: int) -> int:
+        return value + state.number
+
+    def work() -> int:
+        for value in range(SEVERAL):
+            step(value)
+        return SEVERAL
+
+    return work
 
 
 def rows_decoded(data: Recordings) -> Make:
@@ -181,6 +204,7 @@ def main(arguments: list[str]) -> None:
         one = stack.enter_context(connected(port))
         owned = [stack.enter_context(connected(port)) for _ in range(max(counts))]
         operations = {
+            INTERPRETER: interpreted,
             "row decoded": rows_decoded(Recordings(folder)),
             "bind, own statements": bound(lambda: one.session.prepare(SELECT)),
             "bind, one statement": bound(lambda: one.select),
