@@ -80,6 +80,7 @@ ONLY = [name for name in os.environ.get("FASTCQL_ONLY", "").split(",") if name]
 GENERATED_ARGS = {"columns": "-O1", "memory": "-O1"}
 
 compile_args = ["-std=c++17", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"]
+compile_args.append("-Wno-missing-field-initializers")  # Cython's type objects, for each new Python
 link_args: list[str] = []
 macros: list[tuple[str, str | None]] = []
 python_macros = [("Py_GIL_DISABLED", "1")] if ABI.endswith("t") else []  # pyconfig.h may be that of the other build

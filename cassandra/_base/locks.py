@@ -29,6 +29,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from .conditions import HANDLED_BEFORE_THE_BLOCK, NativeWith
 from .real import threading
 
 CHECKED = os.environ.get("FASTCQL_CHECK_LOCKS") == "1"
@@ -61,7 +62,7 @@ def driver_lock(name: str) -> Any:
 
 def caller_lock(name: str) -> Any:
     """Return a re-entrant lock for caller threads, and for foreign code on workers."""
-    return _Checked(name, False) if CHECKED else threading.RLock()
+    return _Checked(name, False) if CHECKED else _new_lock()
 
 
 def lock_of_programs(owner: Any) -> Any:
@@ -87,6 +88,24 @@ def thread_kind() -> str:
     return _here.kind
 
 
+class _NativeLock(NativeWith):
+    """A re-entrant lock, also for ``threading.Condition``."""
+
+    def __init__(self) -> None:
+        self.native = threading.RLock()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.native, name)
+
+    def __reduce__(self) -> Any:
+        """Return the arguments for a new lock: a copy does not share the lock."""
+        return _NativeLock, ()
+
+
+def _new_lock() -> Any:
+    return _NativeLock() if HANDLED_BEFORE_THE_BLOCK else threading.RLock()
+
+
 class _Checked:
     """A lock that checks the rule. ``with`` checks first, and then acquires and releases in C: a signal handler that
     raises leaves no lock acquired."""
@@ -94,7 +113,7 @@ class _Checked:
     def __init__(self, name: str, of_driver: bool) -> None:
         self._name = name
         self._of_driver = of_driver
-        self._lock: Any = threading.RLock()
+        self._lock = _new_lock()
 
     @property
     def __enter__(self) -> Any:
@@ -113,6 +132,10 @@ class _Checked:
         self._lock.release()
 
     # for threading.Condition and for the renewal in forked children
+
+    def locked(self) -> bool:
+        """Python 3.14 and newer."""
+        return bool(self._lock.locked())
 
     def _is_owned(self) -> bool:
         return bool(self._lock._is_owned())

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import pytest
+
+from cassandra._base.conditions import NativeWith
+from cassandra._base.locks import caller_lock
+from tests.interrupts import interrupted_everywhere
 
 SETUP = """
 import threading
@@ -95,3 +100,25 @@ print(len(locks._held()))
 
 def test_unchecked_locks_are_plain() -> None:
     assert outcome("print(type(D) is type(threading.RLock()), on(None, D.acquire))", checked=False) == ["True []"]
+
+
+class _Native(NativeWith):
+    def __init__(self) -> None:
+        self.native = threading.RLock()
+        self._is_owned = self.native._is_owned  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("lock", [caller_lock("of a test"), _Native()], ids=["lock", "condition"])
+def test_a_handler_that_raises_leaves_no_lock_held(lock: Any) -> None:
+    """Python 3.14 runs it after ``__enter__`` and before the block."""
+
+    def use() -> None:
+        with lock, lock:
+            len("")
+        len("")
+
+    moments = 0
+    for _ in interrupted_everywhere(use):
+        assert not lock._is_owned()
+        moments += 1
+    assert moments >= 2
