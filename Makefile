@@ -8,9 +8,9 @@ OTHER_VERSIONS := 3.10 3.12 3.13 3.13t
 # Not every machine can have these: `make test-versions` names those on which nothing ran.
 NEWEST_VERSIONS := 3.14 3.14t 3.15 3.15t
 VERSIONS := $(OTHER_VERSIONS) $(NEWEST_VERSIONS)
-OTHERS = $(foreach version,$(filter-out %t,$(VERSIONS)),$(if $(call find-python,$(version)),$(version)))
-# a failure on a version between these is rare: `make test-versions` finds it
-ENDS := $(sort $(firstword $(OTHERS)) $(lastword $(OTHERS)))
+# A failure on a version between these is rare: `make test-versions` finds it.
+OLDEST := $(firstword $(foreach version,$(filter-out %t,$(VERSIONS)),$(if $(call find-python,$(version)),$(version))))
+NEWEST := $(lastword $(filter-out %t,$(NEWEST_VERSIONS)))
 
 PY := .venv/bin/python
 RESULTS := build/results
@@ -56,7 +56,7 @@ test: fresh-results build lint test-native test-unit test-integration docs  ## t
 	@$(PY) -m tests.summary $(RESULTS)
 
 test-all: RESULTS := build/results/all
-test-all: fresh-results build test-native-sanitized test-unit-long sanitize $(addprefix unit-,$(ENDS)) test-integration-long fuzz  ## what make test leaves out: long tests, sanitizers, other Pythons, several servers
+test-all: fresh-results build test-native-sanitized test-unit-long sanitize $(addprefix unit-,$(filter-out $(NEWEST),$(OLDEST))) try-$(NEWEST) test-integration-long fuzz  ## what make test leaves out: long tests, sanitizers, other Pythons, several servers
 	@$(PY) -m tests.summary $(RESULTS)
 
 lint: build  ## style, types, security rules, and the workflows of CI

@@ -11,7 +11,7 @@ import ipaddress
 import math
 import uuid
 from collections.abc import Callable, Iterator
-from decimal import Decimal
+from decimal import Context, Decimal
 from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
@@ -34,6 +34,7 @@ pytestmark = pytest.mark.server
 
 EPOCH = datetime.datetime(1970, 1, 1)
 FIRST_DAY = datetime.date(1970, 1, 1)
+EXACT = Context(prec=10_000)
 TEXTS = ["", "a", "grüße", "x" * 40, "'quoted'", "\n", "\U0001f600", "0"]
 
 
@@ -260,10 +261,10 @@ def plain(kind: Kind, value: Any) -> Any:
     if name in ("list", "vector"):
         return [plain(kind.nested[0], item) for item in value]
     if name == "set":
-        return sorted((plain(kind.nested[0], item) for item in value), key=repr)
+        return sorted((plain(kind.nested[0], item) for item in value), key=_place)
     if name == "map":
         pairs = value.items() if hasattr(value, "items") else [_pair(entry) for entry in value]
-        return sorted(([plain(kind.nested[0], k), plain(kind.nested[1], v)] for k, v in pairs), key=repr)
+        return sorted(([plain(kind.nested[0], k), plain(kind.nested[1], v)] for k, v in pairs), key=_place)
     if name in ("tuple", "udt"):
         items = list(value.values()) if isinstance(value, dict) else list(value)
         items += [None] * (len(kind.nested) - len(items))
@@ -275,6 +276,13 @@ def plain(kind: Kind, value: Any) -> Any:
         return value
     assert not isinstance(value, float), f"{name} {value!r}"
     return int(value)
+
+
+def _place(value: Any) -> str:
+    """Equal values have the same one: a decimal may come with another scale."""
+    if isinstance(value, Decimal):
+        return repr(EXACT.plus(EXACT.normalize(value)))
+    return str([_place(item) for item in value]) if isinstance(value, list) else repr(value)
 
 
 def _pair(entry: Any) -> tuple[Any, Any]:
