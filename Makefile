@@ -120,7 +120,7 @@ test-versions: $(addprefix unit-,$(OTHER_VERSIONS)) $(addprefix try-,$(NEWEST_VE
 
 $(addprefix try-,$(NEWEST_VERSIONS)): try-%:
 	@.ci/pythons $* >/dev/null; case $$? in \
-	0) $(MAKE) --no-print-directory unit-$* ;; \
+	0) $(MAKE) --no-print-directory RESULTS=$(RESULTS) unit-$* ;; \
 	3) echo "NOT RUN: unit tests on Python $*" >&2 ;; \
 	*) exit 1 ;; \
 	esac
