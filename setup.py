@@ -259,6 +259,7 @@ class Sdist(sdist):
             return entry
 
         made = f"{base_name}.tar.gz"
+        Path(made).parent.mkdir(parents=True, exist_ok=True)
         with (
             Path(made).open("wb") as file,
             gzip.GzipFile("", "wb", fileobj=file, mtime=epoch) as packed,

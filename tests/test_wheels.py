@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
 import subprocess
 import sys
-import tarfile
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
 from tools.wheels.bom import document
-from tools.wheels.build import compress
 from tools.wheels.targets import ALL, covers, select
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -86,24 +83,6 @@ def test_with_musl_the_unwinder_is_bundled() -> None:
     (target,) = select(["cp311-musllinux_x86_64"])
     made = document("4.0.0a1", "21.1.0", {"ziglang": "0.17.1"}, target, 1_700_000_000)
     assert "libunwind" in {one["name"] for one in made["components"]}
-
-
-def test_an_sdist_does_not_depend_on_when_and_by_whom_it_is_made(tmp_path: Path) -> None:
-    made = []
-    for number, names in enumerate((["p/a", "p/b"], ["p/b", "p/a"])):
-        archive = tmp_path / f"{number}.tar"
-        with tarfile.open(archive, "w") as writing:
-            for name in names:
-                member = tarfile.TarInfo(name)
-                member.size, member.mtime, member.uid, member.mode = 3, number, number, 0o644 | number << 4
-                writing.addfile(member, io.BytesIO(b"abc"))
-        made.append(compress(archive, tmp_path / f"{number}.tar.gz", 1_700_000_000).read_bytes())
-    assert made[0] == made[1]
-    with tarfile.open(tmp_path / "0.tar.gz") as reading:
-        assert [(one.name, one.mtime, one.mode) for one in reading] == [
-            ("p/a", 1_700_000_000, 0o644),
-            ("p/b", 1_700_000_000, 0o644),
-        ]
 
 
 def test_cibuildwheel_builds_the_same_wheels() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
 import shlex
 import shutil
@@ -47,28 +45,11 @@ def make_sdist(work: Path, dist: Path, epoch: int) -> Path:
             copy.chmod(0o755 if os.access(source, os.X_OK) else 0o644)
     made = work / "made"
     shutil.rmtree(made, ignore_errors=True)
-    command = [sys.executable, "setup.py", "--quiet", "sdist", "--formats=tar", "--dist-dir", str(made)]
-    subprocess.run(command, cwd=tree, check=True)
-    (archive,) = made.glob("*.tar")
+    command = [sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", str(made)]
+    subprocess.run(command, cwd=tree, env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch)}, check=True)
+    (archive,) = made.iterdir()
     dist.mkdir(parents=True, exist_ok=True)
-    return compress(archive, dist / f"{archive.name}.gz", epoch)
-
-
-def compress(archive: Path, target: Path, epoch: int) -> Path:
-    """Write *archive* compressed, without what differs between two runs and two users."""
-    with (
-        tarfile.open(archive) as reading,
-        target.open("wb") as raw,
-        gzip.GzipFile("", "wb", fileobj=raw, mtime=epoch) as compressed,
-        tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as writing,
-    ):
-        for member in sorted(reading.getmembers(), key=lambda member: member.name):
-            clean = tarfile.TarInfo(member.name)
-            clean.type, clean.size, clean.mtime = member.type, member.size, epoch
-            clean.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
-            content = reading.extractfile(member) if member.isfile() else None
-            writing.addfile(clean, io.BytesIO(content.read()) if content else None)
-    return target
+    return Path(shutil.copy(archive, dist))
 
 
 def unpack_sdist(sdist: Path, work: Path) -> Path:
