@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.wheels.bom import document
+from cassandra import __version__
+from tools.wheels.bom import document, release
 from tools.wheels.targets import ALL, covers, select
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -77,6 +78,10 @@ def test_the_bill_of_materials_names_the_cpp_runtime() -> None:
     references = [one["bom-ref"] for one in made["components"]]
     assert made["dependencies"] == [{"ref": "fastcql@4.0.0a1", "dependsOn": references}]
     assert json.loads(json.dumps(made)) == made
+
+
+def test_the_release_is_that_of_the_driver() -> None:
+    assert release() == __version__
 
 
 def test_with_musl_the_unwinder_is_bundled() -> None:

@@ -71,4 +71,4 @@ def release() -> str:
     path = Path(__file__).resolve().parents[2] / "cassandra" / "_base" / "version.py"
     names: dict[str, Any] = {}
     exec(compile(path.read_text(), str(path), "exec"), names)
-    return str(names["RELEASE"])
+    return str(names["__version__"])
