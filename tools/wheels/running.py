@@ -47,7 +47,9 @@ def run(wheel: Path, target: Target, source: Path, work: Path, *, whole: bool) -
         if not tests:
             return done, []
         machine.install_tests(source)
-        result = machine.python(["-m", "pytest", *machine.pytest_options, "-q", "-m", "not server and not long", tests])
+        options = ["-c", str(machine.seen / "pyproject.toml"), *machine.pytest_options]
+        chosen = ["-m", "not server and not long", str(machine.seen / tests)]
+        result = machine.python(["-m", "pytest", "-q", *options, *chosen])
         closing = (result.stdout.strip().splitlines() or [""])[-1]
         failed = [f"{tests}: {result.stdout[-6000:]}{result.stderr[-2000:]}"] if result.returncode else []
         return f"{done}, {tests}: {closing}", failed
@@ -76,7 +78,7 @@ class Environment:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         self.folder = folder
-        self.tests = folder / "tests"
+        self.tests = self.seen = folder / "tests"
         self.tests.mkdir()
         _call([python, "-m", "venv", str(folder / "venv")])
 
@@ -117,6 +119,7 @@ class Root:
                 shutil.copy(self.emulator, self.folder / "emulator")
             (self.folder / "ready").touch()
         self.site, self.tests = self.folder / "opt" / "site", self.folder / "opt" / "tests"
+        self.seen = Path("/opt/tests")  # by programs in the root
         for folder in (self.site, self.tests):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
@@ -153,11 +156,12 @@ class Root:
 
 
 def copy_tests(source: Path, folder: Path) -> None:
-    """What the unit tests import and read, without the package."""
-    for name in ("tests", "benchmarks", "docs"):
-        shutil.copytree(source / name, folder / name, dirs_exist_ok=True)
-    for name in ("pyproject.toml", "setup.py", "README.rst", "CHANGELOG.rst"):
-        shutil.copy(source / name, folder / name)
+    """All of the sdist but the package, which is installed."""
+    for path in source.iterdir():
+        if path.is_file():
+            shutil.copy(path, folder)
+        elif path.name in ("tests", "benchmarks", "docs", "scripts"):
+            shutil.copytree(path, folder / path.name, dirs_exist_ok=True)
 
 
 def _environment(path: str, *, home: str) -> dict[str, str]:
