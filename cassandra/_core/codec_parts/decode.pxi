@@ -332,19 +332,21 @@ cdef PyObject* decode_fields_into(
     return row.release()
 
 
+cdef extern from *:
+    """
+    #define fastcql_make_of(codec) FASTCQL_FIELD(codec, _make)
+    """
+    PyObject** make_of "fastcql_make_of"(Codec codec)
+
+
 cdef object made_for_values(Codec codec):
     """Return the class for values of a user type without a registered class. Two threads get the same one."""
-    make = make_namedtuple(codec.type_name, codec.field_names)
-    with cython.critical_section(codec):
-        if codec._make is None:  # not replaced: another thread may use the node's pointer
-            codec._make = make
-            codec.node.make = <PyObject*>make
-    return make
+    return put_once(make_of(codec), make_namedtuple(codec.type_name, codec.field_names))
 
 
 cdef PyObject* decode_udt(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version) except NULL:
-    cdef object make = <object>node.make
     cdef Codec codec = <Codec>node.codec
+    cdef object make = load_once(make_of(codec))
     cdef Ref row
     if make is None:
         make = made_for_values(codec)

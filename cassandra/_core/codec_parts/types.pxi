@@ -172,7 +172,6 @@ cdef struct TypeNode:
     TypeNode** children
     PyObject* codec  # the owner, borrowed
     PyObject* empty  # decoded from zero bytes where they are not a value of the type, borrowed
-    PyObject* make  # UDT class or callable, borrowed; None for a namedtuple of which no value was decoded yet
     Make how
 
 _SCALARS = {
@@ -221,7 +220,7 @@ cdef class Codec:
     cdef readonly object cipher
     cdef public object py_type
     cdef object _factory
-    cdef object _make
+    cdef object _make  # UDT class or callable; None for a namedtuple of which no value was decoded yet
     cdef object _empty
     cdef object _decode
     cdef object _encode
@@ -523,15 +522,12 @@ cdef int set_factory(Codec codec, factory) except -1:
         raise TypeError(f"the factory of {codec.type_name} is not callable")
     in_place = factory is None or factory is tuple or is_fields_tuple(factory, codec.field_names)
     make = factory if in_place else fitted(factory, codec.type_name, codec.field_names)
-    old = codec._make
     codec._factory = factory
     codec._make = make
-    codec.node.make = <PyObject*>make
     codec.node.how = MAKE_ROW if in_place else MAKE_CALL
     codec.node.atomic = codec.node.how == MAKE_ROW
     for child in codec.children:
         codec.node.atomic &= (<Codec>child).node.atomic
-    del old
     return 0
 
 
