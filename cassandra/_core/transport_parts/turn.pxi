@@ -26,17 +26,22 @@ cdef extern from *:
 cdef extern from "Python.h":
     object PyUnicode_InternFromString(const char* text)
 
-cdef object _loop_or_none = None
+cdef extern from *:
+    """
+    static PyObject* fastcql_loop_or_none = Py_None;
+    """
+    PyObject* loop_or_none "fastcql_loop_or_none"  # a function of asyncio, loaded when it is needed
+
 cdef str NOTED = PyUnicode_InternFromString(RUNNING_LOOP_KEY)
 
 
-cdef int find_asyncio() except -1:
-    global _loop_or_none
-    if _loop_or_none is None:
+cdef object found_loop():
+    find = load_once(&loop_or_none)
+    if find is None:
         import asyncio
 
-        _loop_or_none = asyncio._get_running_loop
-    return 0
+        find = put_once(&loop_or_none, asyncio._get_running_loop)
+    return find()
 
 
 cdef object loop_here():
@@ -44,8 +49,7 @@ cdef object loop_here():
     if fastcql_turn.loop != NULL and fastcql_turn.process == fork_generation():
         if running_loop_note(NOTED) == fastcql_turn.noted:
             return <object> fastcql_turn.loop
-    find_asyncio()
-    return _loop_or_none()
+    return found_loop()
 
 
 cdef object running_loop():
@@ -66,8 +70,7 @@ cdef class _Turn:
 
     cdef int begin(self) except -1:
         self.before = fastcql_turn
-        find_asyncio()
-        self.loop = _loop_or_none()
+        self.loop = found_loop()
         cdef PyObject* noted = running_loop_note(NOTED)
         if self.loop is None or noted == NULL:
             fastcql_turn.loop = NULL
