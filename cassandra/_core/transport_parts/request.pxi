@@ -90,10 +90,8 @@ cdef bint post(Reactor reactor, _Rest rest) noexcept:
 cdef extern from *:
     """
     #define fastcql_execution_of(request) FASTCQL_FIELD(request, execution)
-    #define fastcql_hosts_of(request) FASTCQL_FIELD(request, hosts)
     """
     PyObject** execution_of "fastcql_execution_of"(Request request)
-    PyObject** hosts_of "fastcql_hosts_of"(Request request)
 
 
 cdef class Request(Operation):
@@ -182,16 +180,22 @@ cdef class Request(Operation):
 
     @property
     def attempted_hosts(self):
-        found = load_once(hosts_of(self))
-        if found is None:  # two threads may make one at the same time
+        cdef list found, made
+        with cython.critical_section(self):
+            found, first = self.hosts, self.first_host
+        while found is None:  # another thread may make one, or launch the first attempt
+            made = [] if first is None else [first]
             with cython.critical_section(self):
-                first = self.first_host
-            found = put_once(hosts_of(self), [] if first is None else [first])
+                if self.hosts is None and self.first_host is first:
+                    self.hosts = made
+                found, now = self.hosts, self.first_host
+            first = now
         return found
 
     @attempted_hosts.setter
     def attempted_hosts(self, list hosts):
-        self.hosts = hosts
+        with cython.critical_section(self):
+            before, self.hosts = self.hosts, hosts
 
     # ---- outcomes
 
@@ -504,31 +508,33 @@ cdef class Request(Operation):
     cdef int launched(self, Attempt attempt, host) except -1:
         """Register the first attempt, which is about to be submitted."""
         cdef bint first
+        cdef list hosts
         with cython.critical_section(self):
             first = self.first is None
             if first:
                 self.first = attempt
         if not first:
             self.add_attempt(attempt, False)
-        hosts = load_once(hosts_of(self))
-        if hosts is not None:
-            (<list> hosts).append(host)
-        else:
-            with cython.critical_section(self):
+        with cython.critical_section(self):
+            hosts = self.hosts
+            if hosts is None:
                 before, self.first_host = self.first_host, host
+        if hosts is not None:
+            hosts.append(host)
         return 0
 
     cdef int not_launched(self) except -1:
         """Undo launched(): nothing was sent."""
         cdef Attempt first
         cdef tuple others
+        cdef list hosts
         with cython.critical_section(self):
             first, self.first = self.first, None
             others, self.others = self.others, ()
             host, self.first_host = self.first_host, None
-        hosts = load_once(hosts_of(self))
+            hosts = self.hosts
         if hosts is not None:
-            (<list> hosts).clear()
+            hosts.clear()
         return 0
 
     def _register(self, Attempt attempt not None):
