@@ -132,11 +132,12 @@ inline PyObject* load_once(PyObject** field) noexcept {
     return found;
 }
 
-// Puts *value* into *field* if None is there, and returns a new reference to the object that is there then.
+// Puts *value* into *field* if None is there, and returns a new reference to the object that is there then. A field that
+// is also replaced, by store_reference, needs an announced epoch here.
 inline PyObject* put_once(PyObject** field, PyObject* value) noexcept {
     PyObject* before = Py_None;
     Py_INCREF(value);
-    if (__atomic_compare_exchange_n(field, &before, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    if (__atomic_compare_exchange_n(field, &before, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
         Py_DECREF(Py_None);
         before = value;
     } else {

@@ -525,13 +525,15 @@ cdef class RowUpdate(FastRequest):
         """Return the row as it was loaded or written; None if a value was set since, or changed in place."""
         cdef EpochReader reader
         cdef tuple row
+        cdef dict now
         reader.announce()
-        if not instance._is_persisted or instance._explicit or instance.has_own():
+        if not instance._is_persisted or instance.known_explicit() or instance.has_own():
             return None
         row = instance.row_as(self.layout)
-        if row is None or not instance._now:
+        now = instance.known_now()
+        if row is None or not now:
             return row
-        for name, value in instance._now.items():
+        for name, value in now.items():
             place = self.layout._places.get(name)
             kind = None if place is None else self.layout.converters[place]
             if type(kind) is not Kind or not (<Kind>kind).is_same(value, row[place]):
@@ -681,9 +683,10 @@ cdef class RowSave:
         cdef Kind kind
         cdef Py_ssize_t place
         reader.announce()
-        if one._now is None:
+        cdef dict now = one.known_now()
+        if now is None:
             return found
-        for name, value in one._now.items():
+        for name, value in now.items():
             known = self.layout._places.get(name)
             if known is None:
                 return None
@@ -707,14 +710,16 @@ cdef class RowSave:
         cdef Kind kind
         cdef Py_ssize_t place
         reader.announce()
-        if one._now is None or one._layout is not None:
+        cdef dict now = one.known_now()
+        cdef set explicit = one.known_explicit()
+        if now is None or one.layout() is not None:
             return None
         for place in range(len(self.layout.names)):
             name = self.layout.names[place]
-            value = one._now.get(name, _missing)
+            value = now.get(name, _missing)
             kind = <Kind>self._kinds[place]
             if value is None or (kind.item is not None and not value):
-                if self._is_needed[place] or (one._explicit is not None and name in one._explicit):
+                if self._is_needed[place] or (explicit is not None and name in explicit):
                     return None  # a null that was assigned is deleted
             elif value is _missing:
                 return None

@@ -156,41 +156,53 @@ cdef class Instance:
 
     cdef dict now(self):
         """Return the dict of values that are read instead of loaded ones, to be extended."""
-        cdef dict made
-        if self._now is None:
+        cdef EpochReader reader
+        reader.announce()
+        found = <object>borrow_reference(now_of(self))
+        if found is None:
             tell_collector(self)
-            made = {}
-            with cython.critical_section(self):
-                if self._now is None:
-                    self._now = made
-        return load_reference(now_of(self))
+            found = put_once(now_of(self), {})
+        return <dict>found
 
     cdef set explicit(self):
         """Return the names of the values that the application set, to be extended."""
-        cdef set made
-        if self._explicit is None:
-            made = set()
-            with cython.critical_section(self):
-                if self._explicit is None:
-                    self._explicit = made
-        return load_reference(explicit_of(self))
+        cdef EpochReader reader
+        reader.announce()
+        found = <object>borrow_reference(explicit_of(self))
+        if found is None:
+            found = put_once(explicit_of(self), set())
+        return <set>found
+
+    # What these four return is valid in the epoch that the caller has announced.
+
+    cdef inline InstanceLayout layout(self):
+        return <InstanceLayout>borrow_reference(layout_of(self))
+
+    cdef inline dict known_now(self):
+        return <dict>borrow_reference(now_of(self))
+
+    cdef inline set known_explicit(self):
+        return <set>borrow_reference(explicit_of(self))
 
     cdef object as_it_came(self, Py_ssize_t place):
-        cdef Py_ssize_t own = len(self._row)
-        return self._row[place] if place < own else self._shared[place - own]
+        """Return the loaded value at *place* of a layout; None if another thread has put a shorter row there."""
+        cdef tuple values = <tuple>borrow_reference(row_of(self))
+        if place >= len(values):
+            place -= len(values)
+            values = <tuple>borrow_reference(shared_of(self))
+        return values[place] if place < len(values) else None
 
     cdef object came(self, name, object missing):
         """Return the loaded value of this column, converted; *missing* if it was not loaded."""
         cdef EpochReader reader
         cdef Py_ssize_t place
         reader.announce()
-        if self._layout is None:
-            return missing
-        found = self._layout._places.get(name)
+        cdef InstanceLayout layout = self.layout()
+        found = None if layout is None else layout._places.get(name)
         if found is None:
             return missing
         place = found
-        convert = self._layout.converters[place]
+        convert = layout.converters[place]
         value = self.as_it_came(place)
         return value if convert is None else convert(value)
 
@@ -237,20 +249,23 @@ cdef class Instance:
         """True if the value of the column *name* was loaded or written."""
         cdef EpochReader reader
         reader.announce()
-        return self._layout is not None and name in self._layout._places
+        cdef InstanceLayout layout = self.layout()
+        return layout is not None and name in layout._places
 
     cdef tuple row_as(self, InstanceLayout wanted):
         """Return the loaded or written row with the columns of *wanted*, which is then a layout for it; None if a
         column was not loaded, or is converted when it is read."""
         cdef EpochReader reader
         cdef list found
+        cdef tuple row
         cdef Py_ssize_t place
         reader.announce()
-        cdef InstanceLayout layout = self._layout
+        cdef InstanceLayout layout = self.layout()
         if layout is None:
             return None
-        if layout is wanted and not self._shared:
-            return self._row
+        if layout is wanted and not <tuple>borrow_reference(shared_of(self)):
+            row = <tuple>borrow_reference(row_of(self))
+            return row if len(row) == len(wanted.names) else None
         found = []
         for name in wanted.names:
             known = layout._places.get(name)
@@ -301,13 +316,15 @@ cdef class Instance:
         """Pickle loaded values, converted, and a mark for those that have a converter: converters are not pickled."""
         cdef EpochReader reader
         reader.announce()
-        layout = self._layout
+        cdef InstanceLayout layout = self.layout()
+        cdef dict now = self.known_now()
+        cdef set explicit = self.known_explicit()
         loaded = None
         if layout is not None:
             made = tuple([convert is not None for convert in layout.converters])
             loaded = (layout.names, made, tuple([self.came(name, None) for name in layout.names]))
-        now = None if self._now is None else dict(self._now)
-        explicit = None if self._explicit is None else set(self._explicit)
+        now = None if now is None else dict(now)
+        explicit = None if explicit is None else set(explicit)
         state = (loaded, now, explicit, self._is_persisted, getattr(self, "__dict__", None))
         return _instance_of, (type(self),), state
 
@@ -408,19 +425,23 @@ cdef class ColumnAccess:
     def __get__(self, instance, owner):
         cdef EpochReader reader
         cdef Instance one
+        cdef InstanceLayout layout
+        cdef dict now
         cdef _Place at
         reader.announce()
         if instance is None:
             return self.query_evaluator
         one = <Instance?>instance
-        if one._now is not None:
-            value = one._now.get(self._name, _missing)
+        now = one.known_now()
+        if now is not None:
+            value = now.get(self._name, _missing)
             if value is not _missing:
                 return value
-        if one._layout is not None:
-            at = self._last
-            if at.layout is not one._layout:
-                at = self.find(one._layout)
+        layout = one.layout()
+        if layout is not None:
+            at = <_Place>borrow_reference(last_of(self))
+            if at.layout is not layout:
+                at = self.find(layout)
             if at.place >= 0:
                 value = one.as_it_came(at.place)
                 return value if at.convert is None else self.noted(one, at.convert(value))

@@ -1,7 +1,7 @@
 # The C API of the interpreter.
 
 from cassandra._core.cpython.interpreter cimport is_subclass, new_object, state_of_class
-from cassandra._core.cpython.references cimport EpochReader, load_reference, store_reference
+from cassandra._core.cpython.references cimport EpochReader, borrow_reference, load_reference, put_once, store_reference
 
 cdef extern from "Python.h":
     PyTypeObject* TYPE "Py_TYPE"(PyObject* o)
