@@ -9,6 +9,7 @@ immutable; the last one that was used is replaced by an atomic step (cpython/ref
 
 cimport cython
 from cpython.object cimport PyObject, PyTypeObject
+from libcpp.atomic cimport atomic
 from libcpp.vector cimport vector
 
 from cassandra._core.routing cimport PlanCache, SessionFields, last_plan_of

@@ -92,7 +92,8 @@ inline int is_of_heap_type(PyObject* value) noexcept { return (Py_TYPE(value)->t
 inline unsigned int state_of_class(PyObject* kind) noexcept {
     if (!PyType_Check(kind)) return 0;
     PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(kind);
-    return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
+    if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
+    return __atomic_load_n(&type->tp_version_tag, __ATOMIC_RELAXED);
 }
 
 // Sets the qualified name that repr, pickle and tracebacks show for a class of ours. name must be a literal.

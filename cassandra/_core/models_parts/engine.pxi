@@ -10,7 +10,7 @@ cdef class Untouched:
     cdef type _kind
     cdef tuple _names
     cdef tuple _methods
-    cdef unsigned int _state  # version of the class in which it had these methods; 0: not known
+    cdef atomic[unsigned int] _state  # version of the class in which it had these methods; 0: not known
 
     def __init__(self, type kind not None, names):
         self._kind = kind
@@ -35,12 +35,13 @@ cdef class Untouched:
 
     cdef bint is_so(self) except -1:
         cdef Py_ssize_t at
-        if self._state != 0 and self._state == state_of_class(self._kind):
+        cdef unsigned int state = state_of_class(self._kind)  # before the methods: another thread may replace one
+        if state != 0 and state == self._state.load():
             return True
         for at in range(len(self._names)):
             if getattr(self._kind, self._names[at]) is not self._methods[at]:
                 return False
-        self._state = state_of_class(self._kind)
+        self._state.store(state)
         return True
 
 
@@ -319,7 +320,7 @@ cdef class FastRequest:
     cdef readonly object keyspace
     cdef ReadyStatements _ready
     cdef object _connection
-    cdef unsigned int _state  # version of the model with that connection; 0: not known
+    cdef atomic[unsigned int] _state  # version of the model with that connection; 0: not known
 
     def __init__(self, model, shape, keyspace, ReadyStatements ready not None):
         self.model = model
@@ -330,9 +331,9 @@ cdef class FastRequest:
     cdef object request(self, values, row_factory):
         """Return the future of the request with *values*; None if the slow path is needed."""
         cdef unsigned int state = state_of_class(self.model)
-        if state == 0 or state != self._state:
+        if state == 0 or state != self._state.load():
             store_reference(connection_name_of(self), self.model.__connection__)
-            self._state = state_of_class(self.model)
+            self._state.store(state)
         return self._ready.sent(load_reference(connection_name_of(self)), self.shape, values, row_factory)
 
     cdef tuple outcome(self, future):
