@@ -140,9 +140,18 @@ cdef class Attempt:
     cdef object reader(self):
         return self.connection.results
 
+    cdef void sent(self, int64_t stream, double started) noexcept:
+        """Note the stream: its response may be there already, and other threads may give up the attempt."""
+        with cython.critical_section(self):
+            self.stream = stream
+            self.started = started
+
     def abandon(self, Operation request not None):
-        if self.stream >= 0:
-            self.connection.orphan(self.stream, request, self.number)
+        cdef int64_t stream
+        with cython.critical_section(self):
+            stream = self.stream
+        if stream >= 0:
+            self.connection.orphan(stream, request, self.number)
 
 
 cdef Attempt first_attempt(host, pool, ConnectionBase connection, plan):

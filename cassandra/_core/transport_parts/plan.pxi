@@ -169,6 +169,7 @@ cdef class ExecutePlanBase:
         cdef ConnectionBase connection
         cdef Submitted submitted
         cdef Target target
+        cdef double started
         if self.route is None:
             return False
         target = target_of(self.route, request.routed, request.hashed)
@@ -188,13 +189,12 @@ cdef class ExecutePlanBase:
             request._picked = target
             if connection.direct is None:
                 later = waits_in_turn(connection.reactor)
-                attempt.started = seconds_now()
-                attempt.stream = connection.submit(request._frame, request, 0, request.timeout, later)
+                started = seconds_now()
+                attempt.sent(connection.submit(request._frame, request, 0, request.timeout, later), started)
             else:
                 later = waits_in_turn(connection.direct.reactor)
                 submitted = connection.direct.put(request._frame, request, 0, limit_of(request.timeout), later)
-                attempt.stream = submitted.stream
-                attempt.started = <double> submitted.started / <double> SECOND
+                attempt.sent(submitted.stream, <double> submitted.started / <double> SECOND)
         except self.not_sent:
             request.not_launched()
             request._picked = None

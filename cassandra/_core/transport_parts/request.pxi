@@ -421,10 +421,13 @@ cdef class Request(Operation):
     cdef int measure(self, Attempt attempt, answer) except -1:
         """Report the latency of *attempt* to the policy. A lost connection has none."""
         cdef bint answered = type(answer) is Frame
-        if attempt.reprepares is None and self.arrived and attempt.started:
+        cdef double started
+        with cython.critical_section(attempt):
+            started = attempt.started
+        if attempt.reprepares is None and self.arrived and started:
             if answered or (<Failure> answer).kind == TIMED_OUT:
                 good = answered and (<Frame> answer).opcode == OPCODE_RESULT
-                self._latency_recorder(attempt.host, self.arrived - attempt.started, good)
+                self._latency_recorder(attempt.host, self.arrived - started, good)
         return 0
 
     def _on_silent(self, attempt_number):
