@@ -9,10 +9,11 @@ A wait that is interrupted leaves the request to other waiters, and can be repea
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from time import monotonic
-from types import MethodType, coroutine
+from types import CodeType, MethodType, coroutine
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.aliases import ObservedAliases
@@ -423,8 +424,17 @@ def _result_of(outcome: Outcome) -> Outcome:
     """Return *outcome*, or raise its exception."""
     error = outcome[1]
     if error is not None:
-        raise as_before(error, _result_of.__code__)
+        raise _to_thread(error, _result_of.__code__)
     return outcome
+
+
+def _copy_to_thread(error: BaseException, raiser: CodeType) -> BaseException:
+    """Return the exception for one of several threads that may raise it at the same time: without the GIL, CPython 3.13
+    would free the traceback of an exception that they share twice."""
+    return CancelledError(*error.args) if type(error) is CancelledError else copy_to_raise(error, raiser)
+
+
+_to_thread = _copy_to_thread if "t" in sys.abiflags else as_before
 
 
 def _awaited(outcome: Outcome) -> Outcome:
