@@ -114,7 +114,7 @@ class Root:
         self.folder = work / "roots" / f"{target.version}-{target.platform.machine}"
         suite = Suite(work / "debian", SUITES[target.version], target.platform.machine)
         if not (self.folder / "ready").exists():
-            suite.root([f"python{target.version}"], self.folder)
+            suite.root([f"python{target.version}", "libstdc++6"], self.folder)  # which NumPy needs, for the tests
             if self.emulator:
                 shutil.copy(self.emulator, self.folder / "emulator")
             (self.folder / "ready").touch()

@@ -46,11 +46,7 @@ public:
         std::list<Entry> ready, made;
         try {
             made.push_back({0, object});
-        } catch (const std::bad_alloc&) {
-            const uint64_t epoch = Epochs::retire();
-            while (!Epochs::over(epoch)) {
-            }
-            Py_DECREF(object);
+        } catch (const std::bad_alloc&) {  // it is not freed: this thread itself may be a reader, and cannot wait
             return;
         }
         {

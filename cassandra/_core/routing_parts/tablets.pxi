@@ -322,7 +322,7 @@ cdef enum:
 # A table with the very name objects of a look-up. *native* is held by the map while this is in its slot.
 @cython.final
 @cython.no_gc
-cdef class NamedTable:
+cdef class _NamedTable:
     cdef object keyspace
     cdef object table
     cdef NativeTable* native
@@ -337,8 +337,8 @@ cdef enum Found:
 cdef inline bint is_named(PyObject* named, keyspace, table) noexcept:
     return (
         named != <PyObject*> None
-        and <PyObject*> (<NamedTable> named).keyspace == <PyObject*> keyspace
-        and <PyObject*> (<NamedTable> named).table == <PyObject*> table
+        and <PyObject*> (<_NamedTable> named).keyspace == <PyObject*> keyspace
+        and <PyObject*> (<_NamedTable> named).table == <PyObject*> table
     )
 
 
@@ -354,13 +354,13 @@ cdef Found find_in(PyObject** slot, keyspace, table, int64_t token, FoundTablet&
     cdef PyObject* named = borrow_reference(slot)
     if not is_named(named, keyspace, table):
         return NOT_NAMED
-    return FOUND if (<NamedTable> named).native.find_announced(token, found) else NOT_FOUND
+    return FOUND if (<_NamedTable> named).native.find_announced(token, found) else NOT_FOUND
 
 
 cdef class TabletMap:
     cdef NativeMap* native
     cdef _TabletHosts hosts
-    # Names are mostly the same objects: these need no hashing. Each has a NamedTable or None, and is read in an epoch.
+    # Names are mostly the same objects: these need no hashing. Each has a _NamedTable or None, and is read in an epoch.
     cdef PyObject* named[NAMED]
     cdef atomic[uint32_t] asked
 
@@ -409,13 +409,13 @@ cdef class TabletMap:
         return FOUND if self.native.find(name, token, found) else NOT_FOUND
 
     cdef int remember(self, PyObject** slot, keyspace, table, const TableName& name) except -1:
-        cdef NamedTable now = NamedTable.__new__(NamedTable)
+        cdef _NamedTable now = _NamedTable.__new__(_NamedTable)
         now.keyspace = keyspace
         now.table = table
         now.native = self.native.hold(name)
         before = exchange_reference(slot, now)
         if before is not None:
-            self.native.release((<NamedTable> before).native)
+            self.native.release((<_NamedTable> before).native)
         return 0
 
     cdef bint has_tablets(self, keyspace, table) except -1:

@@ -185,6 +185,8 @@ cdef class ExecutePlanBase:
                 request._picked = target
                 return request.hooks().send_to(request, target, request.page_now())
             attempt = first_attempt(host, pool, connection, request.result_plan)
+            if request._latency_recorder is not None:
+                attempt.started = seconds_now()  # without the GIL, the response may be processed before sent()
             request.launched(attempt, host)
             request._picked = target
             if connection.direct is None:

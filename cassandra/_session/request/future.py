@@ -431,7 +431,11 @@ def _result_of(outcome: Outcome) -> Outcome:
 def _copy_to_thread(error: BaseException, raiser: CodeType) -> BaseException:
     """Return the exception for one of several threads that may raise it at the same time: without the GIL, CPython 3.13
     would free the traceback of an exception that they share twice."""
-    return CancelledError(*error.args) if type(error) is CancelledError else copy_to_raise(error, raiser)
+    if type(error) is not CancelledError:
+        return copy_to_raise(error, raiser)
+    copy = CancelledError(*error.args)
+    copy.__dict__.update(error.__dict__)
+    return copy
 
 
 _to_thread = _copy_to_thread if "t" in sys.abiflags else as_before
