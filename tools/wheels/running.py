@@ -25,7 +25,19 @@ SMOKE = Path(__file__).with_name("smoke.py")
 UNIT_TESTS = {"cp311-manylinux_x86_64": "tests/unit", "cp313-manylinux_aarch64": "tests/unit/core"}
 OF_THE_SOURCE = "tests/unit/release"  # tests of the source tree
 #: Of these all have wheels for both machines.
-TEST_PACKAGES = ["attrs", "cramjam", "cryptography", "hypothesis", "lz4", "numpy", "pyarrow", "pytest"]
+TEST_PACKAGES = [
+    "attrs",
+    "cramjam",
+    "cryptography",
+    "duckdb",
+    "hypothesis",
+    "lz4",
+    "numpy",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "pytest",
+]
 #: Under QEMU no program starts another one of its machine.
 STARTS_PROGRAMS = "not fork and not process and not subprocess and not exit and not interpreter and not docs"
 NOT_RUN = "compiled, not run"
