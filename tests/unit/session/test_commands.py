@@ -210,9 +210,7 @@ def test_a_cancelled_task_s_command_is_undone() -> None:
     eventually(lambda: undone == ["result"])
 
 
-@pytest.mark.filterwarnings(
-    "ignore:This process .* is multi-threaded:DeprecationWarning"
-)  # the child uses no lock of it
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_has_threads_of_its_own() -> None:
     scheduler.run(lambda: None)
     child = os.fork()

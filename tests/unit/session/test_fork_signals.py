@@ -99,7 +99,7 @@ MANY = {
     "list": "execute_concurrent(session, requests())",
     "generator": "list(execute_concurrent(session, requests(), results_generator=True))",
 }
-if sys.version_info < (3, 14):  # then a child that is forked in a task has no running loop: no task goes on there
+if sys.version_info < (3, 14):  # since 3.14 a child that is forked in a task has no running loop, so no task goes on
     MANY["await"] = "asyncio.run(whole(execute_concurrent_async(session, requests())))"
 #: The part of a request during whose creation the thread is interrupted.
 PLACES = {
