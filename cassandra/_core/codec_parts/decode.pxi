@@ -76,8 +76,7 @@ cdef PyObject* decode_value(const TypeNode* node, const uint8_t* p, Py_ssize_t n
 cdef PyObject* irregular(const TypeNode* node, Py_ssize_t n) except NULL:
     """Return the value of a length that is not the type's own: the empty value, or raise."""
     if n == 0:
-        INCREF(node.empty)
-        return node.empty
+        return owned(load_reference(empty_of(<Codec>node.codec)))
     needs = {
         INT: "4 bytes", FLOAT: "4 bytes", DATE: "4 bytes", SMALLINT: "2 bytes", TINYINT: "1 byte", BOOLEAN: "1 byte",
         UUID: "16 bytes", TIMEUUID: "16 bytes", INET: "4 or 16 bytes", DECIMAL: "5 bytes or more",
@@ -205,7 +204,8 @@ cdef object decode_duration(const uint8_t* p, Py_ssize_t n):
 cdef object decode_custom(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version):
     cdef Codec codec = <Codec>node.codec
     cdef bytes data = PyBytes_FromStringAndSize(<const char*>p, n)
-    return data if codec._decode is None else codec._decode(data, version)
+    cdef object decode = load_reference(decode_of(codec))
+    return data if decode is None else decode(data, version)
 
 
 # ---- collections, tuples, user types and vectors
@@ -316,42 +316,37 @@ cdef int fill_fields(const TypeNode* node, const uint8_t* p, const uint8_t* end,
 
 
 cdef PyObject* decode_tuple(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version) except NULL:
-    return decode_fields_into(&PyTuple_Type, node, p, n, version)
+    return decode_fields_into(&PyTuple_Type, node, p, n, version, not node.atomic)
 
 
 cdef PyObject* decode_fields_into(
-    PyTypeObject* cls, const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version
+    PyTypeObject* cls, const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version, bint tracked
 ) except NULL:
     cdef Ref row
     if node.arity == 0:
         return owned((<object>cls).__new__(<object>cls, ()))
     row.reset(new_row(cls, node.arity))
     fill_fields(node, p, p + n, tuple_items(row.get()), version)
-    if not node.atomic:
+    if tracked:
         GC_TRACK(row.get())
     return row.release()
 
 
-cdef extern from *:
-    """
-    #define fastcql_make_of(codec) FASTCQL_FIELD(codec, _make)
-    """
-    PyObject** make_of "fastcql_make_of"(Codec codec)
-
-
-cdef object made_for_values(Codec codec):
-    """Return the class for values of a user type without a registered class. Two threads get the same one."""
-    return put_once(make_of(codec), make_namedtuple(codec.type_name, codec.field_names))
+cdef object made_for_values(Codec codec, _ValueFactory factory):
+    """Return the class for values of a user type without a registered class, made for the first value: a server may
+    describe many types. Two threads get the same one."""
+    return put_once(make_of(factory), make_namedtuple(codec.type_name, codec.field_names))
 
 
 cdef PyObject* decode_udt(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version) except NULL:
     cdef Codec codec = <Codec>node.codec
-    cdef object make = load_once(make_of(codec))
+    cdef _ValueFactory factory = <_ValueFactory>load_reference(factory_of(codec))
+    cdef object make = load_once(make_of(factory))
     cdef Ref row
     if make is None:
-        make = made_for_values(codec)
-    if node.how == MAKE_ROW:
-        return decode_fields_into(<PyTypeObject*>make, node, p, n, version)
+        make = made_for_values(codec, factory)
+    if factory.in_place:
+        return decode_fields_into(<PyTypeObject*>make, node, p, n, version, factory.tracked)
     row.reset(decode_tuple(node, p, n, version))
     return owned(make(**dict(zip(codec.field_names, <object>row.get()))))
 

@@ -270,9 +270,10 @@ cdef int encode_inet(const TypeNode* node, object value, ByteBuffer* out) except
 
 cdef int encode_custom(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
     cdef Codec codec = <Codec>node.codec
-    if codec._encode is None:
+    cdef object encode = load_reference(encode_of(codec))
+    if encode is None:
         return encode_blob(node, value, out)
-    data = codec._encode(value, version)
+    data = encode(value, version)
     if not isinstance(data, bytes):
         raise TypeError(f"the serializer of {codec.name} returned {type(data).__name__} instead of bytes")
     out.put(PyBytes_AS_STRING(data), <size_t>PyBytes_GET_SIZE(data))

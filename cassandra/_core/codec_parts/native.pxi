@@ -18,7 +18,9 @@ from libc.string cimport memcmp, memcpy, memset
 from libcpp cimport bool as cbool
 from libcpp.atomic cimport atomic, memory_order_relaxed
 
-from cassandra._core.cpython.references cimport find_in_pairs, load_once, load_reference, put_once, store_reference
+from cassandra._core.cpython.references cimport (
+    find_in_pairs, load_once, load_reference, put_once, refers_to, store_reference,
+)
 from cassandra._core.cpython.interpreter cimport (
     add_value,
     attribute_values,

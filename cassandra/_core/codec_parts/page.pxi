@@ -742,7 +742,7 @@ cdef bytes encoded_rows(ResultPlan plan, list rows):
 
 
 cdef int encode_kept(const TypeNode* node, object value, ByteBuffer* out) except -1:
-    if value is not None and <PyObject*>value == node.empty:
+    if value is not None and refers_to(empty_of(<Codec>node.codec), value):
         out.put32(0)
         return 0
     return encode_cell(node, value, out, PLAIN_VERSION)

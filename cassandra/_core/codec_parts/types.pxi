@@ -159,10 +159,6 @@ cdef enum:
 cdef enum:
     MAX_DEPTH = 128  # nesting of types; a bound for the C stack against hostile metadata
 
-cdef enum Make:
-    MAKE_CALL  # factory(**fields)
-    MAKE_ROW  # fill an instance of a plain tuple class
-
 cdef struct TypeNode:
     int op
     int atomic  # decoded values hold no reference that could be part of a cycle
@@ -171,8 +167,6 @@ cdef struct TypeNode:
     Py_ssize_t arity  # children; dimensions of a vector
     TypeNode** children
     PyObject* codec  # the owner, borrowed
-    PyObject* empty  # decoded from zero bytes where they are not a value of the type, borrowed
-    Make how
 
 _SCALARS = {
     ASCII: ("ascii", -1),
@@ -204,8 +198,46 @@ cdef object _live = WeakValueDictionary()  # codecs by id
 
 
 @cython.final
+cdef class _ValueFactory:
+    """How values of a user type are made. A codec's is replaced as a whole, while other threads decode."""
+
+    cdef object given  # class or callable, by the program; or None
+    cdef object make  # what is called or filled; None for a namedtuple of which no value was decoded yet (put_once)
+    cdef bint in_place  # *make* is a plain tuple class, of which instances are filled
+    cdef bint tracked  # the collector has to track those instances
+
+    def __cinit__(self, Codec codec, given):
+        if given is not None and not callable(given):
+            raise TypeError(f"the factory of {codec.type_name} is not callable")
+        self.given = given
+        self.in_place = given is None or given is tuple or is_fields_tuple(given, codec.field_names)
+        self.make = given if self.in_place else fitted(given, codec.type_name, codec.field_names)
+        for child in codec.children:
+            self.tracked |= not (<Codec>child).node.atomic
+
+
+cdef extern from *:
+    """
+    #define fastcql_decode_of(codec) FASTCQL_FIELD(codec, _decode)
+    #define fastcql_encode_of(codec) FASTCQL_FIELD(codec, _encode)
+    #define fastcql_empty_of(codec) FASTCQL_FIELD(codec, _empty)
+    #define fastcql_factory_of(codec) FASTCQL_FIELD(codec, _factory)
+    #define fastcql_make_of(factory) FASTCQL_FIELD(factory, make)
+    """
+    PyObject** decode_of "fastcql_decode_of"(Codec codec)
+    PyObject** encode_of "fastcql_encode_of"(Codec codec)
+    PyObject** empty_of "fastcql_empty_of"(Codec codec)
+    PyObject** factory_of "fastcql_factory_of"(Codec codec)
+    PyObject** make_of "fastcql_make_of"(_ValueFactory factory)
+
+
+@cython.final
 cdef class Codec:
-    """A compiled CQL type. Made by :func:`scalar` and its companions, never directly."""
+    """A compiled CQL type. Made by :func:`scalar` and its companions, never directly.
+
+    Programs may replace the factory of a user type, the empty value and the functions of a type while other threads
+    convert values: those fields are replaced by store_reference.
+    """
 
     cdef TypeNode node
     cdef TypeNode** _children_store
@@ -219,9 +251,8 @@ cdef class Codec:
     cdef readonly Codec stored
     cdef readonly object cipher
     cdef public object py_type
-    cdef object _factory
-    cdef object _make  # UDT class or callable; None for a namedtuple of which no value was decoded yet
-    cdef object _empty
+    cdef object _factory  # _ValueFactory of a user type; or None
+    cdef object _empty  # decoded from zero bytes where they are not a value of the type
     cdef object _decode
     cdef object _encode
     cdef tuple _before  # operation, atomic, and functions, while a program has replaced them
@@ -231,9 +262,7 @@ cdef class Codec:
         _live[id(self)] = self
         self.children = ()
         self.field_names = ()
-        self._empty = None
         self.node.codec = <PyObject*>self
-        self.node.empty = Py_None
         self.node.fixed = -1
         self.node.depth = 1
         self.node.atomic = 1
@@ -246,25 +275,23 @@ cdef class Codec:
 
     @property
     def factory(self):
-        return self._factory
+        factory = load_reference(factory_of(self))
+        return None if factory is None else (<_ValueFactory>factory).given
 
     @factory.setter
     def factory(self, value):
-        if self.node.op != UDT:
+        if self.kind != UDT:
             raise AttributeError(f"{self.name} has no factory")
-        set_factory(self, value)
+        store_reference(factory_of(self), _ValueFactory(self, value))
 
     @property
     def empty_value(self):
         """Decoded from zero bytes, for types without a zero-length value. None by default."""
-        return self._empty
+        return load_reference(empty_of(self))
 
     @empty_value.setter
     def empty_value(self, value):
-        old = self._empty  # stays alive until the node points elsewhere
-        self._empty = value
-        self.node.empty = <PyObject*>value
-        del old
+        store_reference(empty_of(self), value)
 
     @property
     def element_size(self):
@@ -426,7 +453,8 @@ def udt_codec(str keyspace not None, str name not None, field_names, elements, f
     adopt(codec, checked_children(elements))
     if len(codec.field_names) != len(codec.children):
         raise ValueError(f"{len(codec.field_names)} field names for {len(codec.children)} types in {name}")
-    set_factory(codec, factory)
+    codec.factory = factory
+    codec.node.atomic = 0  # a factory of later may return any object
     return codec
 
 
@@ -458,17 +486,21 @@ def replace_functions(Codec codec not None, decode, encode):
     """Let *decode* and *encode* convert the values of *codec*, in all plans that contain it; see the stub."""
     if codec._before is None:
         codec._before = (codec.node.op, codec.node.atomic, codec._decode, codec._encode)
-    codec._decode = decode
-    codec._encode = encode
+    store_reference(decode_of(codec), decode)
+    store_reference(encode_of(codec), encode)
     codec.node.op = CALL
     codec.node.atomic = 0
 
 
 def restore_functions(Codec codec not None):
     """Undo :func:`replace_functions`."""
-    if codec._before is not None:
-        codec.node.op, codec.node.atomic, codec._decode, codec._encode = codec._before
-        codec._before = None
+    if codec._before is None:
+        return
+    codec.node.op, codec.node.atomic, decode, encode = codec._before
+    if codec.node.op == CALL:  # else they remain, for threads that have just read CALL
+        store_reference(decode_of(codec), decode)
+        store_reference(encode_of(codec), encode)
+    codec._before = None
 
 
 def native_copy(Codec codec not None, bint deep=False):
@@ -484,14 +516,14 @@ def native_copy(Codec codec not None, bint deep=False):
     copy.py_type = codec.py_type
     copy._decode = decode
     copy._encode = encode
-    copy.empty_value = codec._empty
+    copy.empty_value = codec.empty_value
     if codec.children:
         adopt(copy, tuple([native_copy(child, True) for child in codec.children]) if deep else codec.children)
     copy.node.arity = codec.node.arity
     copy.node.fixed = codec.node.fixed
     copy.node.atomic = atomic
     if op == UDT:
-        set_factory(copy, codec._factory)
+        copy.factory = codec.factory
     return copy
 
 
@@ -513,22 +545,6 @@ cdef inline Codec noted(codec):
     if _on_new is not None:
         _on_new(codec)
     return <Codec>codec
-
-
-cdef int set_factory(Codec codec, factory) except -1:
-    """Choose how values of a user type are made. A namedtuple with the fields of the type is filled in place; the
-    driver's own class is made for the first value: a server may describe many types."""
-    if factory is not None and not callable(factory):
-        raise TypeError(f"the factory of {codec.type_name} is not callable")
-    in_place = factory is None or factory is tuple or is_fields_tuple(factory, codec.field_names)
-    make = factory if in_place else fitted(factory, codec.type_name, codec.field_names)
-    codec._factory = factory
-    codec._make = make
-    codec.node.how = MAKE_ROW if in_place else MAKE_CALL
-    codec.node.atomic = codec.node.how == MAKE_ROW
-    for child in codec.children:
-        codec.node.atomic &= (<Codec>child).node.atomic
-    return 0
 
 
 cdef bint is_fields_tuple(make, tuple names) except -1:

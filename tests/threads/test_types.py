@@ -1,0 +1,66 @@
+"""Types that a program changes while other threads convert values of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cassandra.cqltypes import CassandraType, Int32Type, UserType, UTF8Type
+from tests.threads.harness import beside, size, together
+
+VALUES = size("FASTCQL_VALUES", 5_000)
+
+
+def test_the_class_of_a_user_type_changes_while_values_are_decoded() -> None:
+    """Each value is of one of the classes, and has the fields; a class of which no value is left is freed."""
+    kind = UserType.make_udt_class("ks", "place", ["street", "number"], [UTF8Type, Int32Type])
+    value = kind.to_binary(("Main", 7), 4)
+
+    def change() -> None:
+        class Place:
+            def __init__(self, street: str, number: int) -> None:
+                self.street, self.number = street, number
+
+        for mapped in (Place, None, dict):
+            kind.mapped_class = mapped
+            kind.from_binary(value, 4)
+
+    def read(_: int) -> set[tuple[Any, Any]]:
+        decoded = (kind.from_binary(value, 4) for _ in range(VALUES))
+        return {
+            (place["street"], place["number"]) if isinstance(place, dict) else (place.street, place.number)
+            for place in decoded
+        }
+
+    with beside(change):
+        assert all(found == {("Main", 7)} for found in together(read))
+
+
+def test_functions_of_a_type_are_replaced_while_values_are_converted() -> None:
+    """Each value is converted by the functions of the driver or by those of the program."""
+    kind: Any = Int32Type
+
+    def change() -> None:
+        kind.deserialize = staticmethod(lambda data, version: 1 + int.from_bytes(data, "big"))
+        kind.serialize = staticmethod(lambda value, version: (value + 2).to_bytes(4, "big"))
+        for name in ("deserialize", "serialize"):
+            delattr(kind, name)
+
+    def convert(_: int) -> set[Any]:
+        read = {Int32Type.from_binary(b"\0\0\0\x05", 4) for _ in range(VALUES)}
+        written = {Int32Type.to_binary(5, 4) for _ in range(VALUES)}
+        return read | written
+
+    with beside(change):
+        for found in together(convert):
+            assert found <= {5, 6, b"\0\0\0\x05", b"\0\0\0\x07"}
+    assert (Int32Type.from_binary(b"\0\0\0\x05", 4), Int32Type.to_binary(5, 4)) == (5, b"\0\0\0\x05")
+
+
+def test_the_empty_value_changes_while_values_are_decoded() -> None:
+    def change() -> None:
+        for support in (True, False):
+            CassandraType.support_empty_values = support
+
+    with beside(change):
+        found = together(lambda _: {type(Int32Type.from_binary(b"", 4)).__name__ for _ in range(VALUES)})
+    assert set().union(*found) <= {"NoneType", "EmptyValue"}
