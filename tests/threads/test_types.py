@@ -7,7 +7,7 @@ from typing import Any
 from cassandra.cqltypes import CassandraType, Int32Type, UserType, UTF8Type
 from tests.threads.harness import beside, size, together
 
-VALUES = size("FASTCQL_VALUES", 5_000)
+VALUES = size("FASTCQL_VALUES", 20_000)
 
 
 def test_the_class_of_a_user_type_changes_while_values_are_decoded() -> None:
