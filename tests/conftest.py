@@ -126,7 +126,7 @@ def pytest_configure() -> None:
 def pytest_collection_finish() -> None:
     """Objects that exist now stay until the end: leak checks, which collect garbage, need not scan them each time.
 
-    Hypothesis makes its generator before: it warns about one to which only frozen objects refer.
+    Hypothesis makes its generator before: since Python 3.14 it warns about one to which only frozen objects refer.
     """
     given(strategies.none())(lambda _: None)()
     gc.collect()

@@ -199,7 +199,7 @@ cdef object _live = WeakValueDictionary()  # codecs by id
 
 @cython.final
 cdef class _ValueFactory:
-    """How values of a user type are made. A codec's is replaced as a whole, while other threads decode."""
+    """How values of a user type are made. That of a codec is replaced as a whole, while other threads decode."""
 
     cdef object given  # class or callable, by the program; or None
     cdef object make  # what is called or filled; None for a namedtuple of which no value was decoded yet (put_once)
@@ -280,7 +280,7 @@ cdef class Codec:
 
     @factory.setter
     def factory(self, value):
-        if self.kind != UDT:
+        if self.type_name is None:  # another type, or an encrypted column
             raise AttributeError(f"{self.name} has no factory")
         store_reference(factory_of(self), _ValueFactory(self, value))
 
@@ -454,7 +454,7 @@ def udt_codec(str keyspace not None, str name not None, field_names, elements, f
     if len(codec.field_names) != len(codec.children):
         raise ValueError(f"{len(codec.field_names)} field names for {len(codec.children)} types in {name}")
     codec.factory = factory
-    codec.node.atomic = 0  # a factory of later may return any object
+    codec.node.atomic = 0  # a later factory may return any object
     return codec
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import namedtuple
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from cassandra._base.errors import DriverException
 from cassandra._core.codec import (
     Codec,
     custom_codec,
+    encrypted_codec,
     list_codec,
     map_codec,
     set_codec,
@@ -156,8 +158,9 @@ def test_user_types_with_a_class_of_their_own() -> None:
     assert codec.decode(codec.encode(("Main", 7))) == ("Main", 7)
     with pytest.raises(TypeError, match="not callable"):
         codec.factory = 5
-    with pytest.raises(AttributeError, match="int has no factory"):
-        INT.factory = dict
+    for other in (INT, encrypted_codec(codec, SimpleNamespace(decode=None, encode=None))):
+        with pytest.raises(AttributeError, match="has no factory"):
+            other.factory = dict
 
 
 def test_named_tuples_are_filled_directly_only_when_that_is_the_same() -> None:
