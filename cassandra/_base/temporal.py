@@ -11,6 +11,7 @@ import uuid
 from functools import total_ordering
 from typing import Any, ClassVar
 
+from .numbers import is_masked
 from .objects import public
 
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -292,10 +293,9 @@ def _time_nanos(value: datetime.time) -> int:
 
 def _whole(value: Any, message: str) -> int:
     """Return *value* as an int if it is any kind of integer (also of NumPy); raise TypeError otherwise."""
-    try:
+    if hasattr(value, "__index__") and not is_masked(value):
         return int(value.__index__())
-    except AttributeError:
-        raise TypeError(f"{message}, not {type(value).__name__}") from None
+    raise TypeError(f"{message}, not {type(value).__name__}")
 
 
 def _days(other: object) -> int | None:

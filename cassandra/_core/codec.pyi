@@ -8,18 +8,20 @@ Python types of the values (read | also accepted):
 
 * ascii, text: str. blob, custom: bytes | any contiguous buffer. boolean: bool | int, numpy.bool.
 * tinyint, smallint, int, bigint, counter, varint: int | any object with ``__index__``.
-* float, double: float | any object with ``__float__``. decimal: Decimal, its scale kept | int, float, str.
+* float, double: float | any object with ``__float__``, see :func:`is_real`.
+* decimal: Decimal, its scale kept | int, float, str.
 * uuid, timeuuid: uuid.UUID | an object with 16 ``bytes``.
 * timestamp: naive UTC datetime, beyond its years the int of milliseconds | aware or naive datetime, date, int or float
   milliseconds. Parts of a millisecond are cut off.
 * date: Date | datetime.date, str, or an int as CQL defines it: days counted from 2**31 at the epoch.
 * time: Time | datetime.time, str, int nanoseconds. duration: Duration | any object with its three attributes.
-* inet: str | ipaddress objects.
+* inet: str | ipaddress objects without a scope, and without a prefix length that is shorter than the address.
 * list, vector: list; set: SortedSet; map: OrderedMapSerializedKey | any iterable except str; for maps any object with
   ``items()``; for vectors of float, double, int and bigint one-dimensional arrays, without a Python object per
   element. Null items are allowed in collections (servers refuse them), not in vectors.
-* tuple: tuple | any iterable; short tuples are filled with null. UDT: ``factory`` | tuple or list by position, mapping
-  by key (unknown keys are an error), any other object by attribute.
+* tuple: tuple | any iterable; short tuples are filled with null. UDT: ``factory`` | see :func:`fields_of`.
+
+Masked elements of NumPy, and arrays with masked elements, are refused.
 
 Zero bytes are None (``empty_value``) except for text, ascii, blob and custom types.
 """
@@ -95,6 +97,23 @@ def all_codecs() -> list[Codec]:
 
 def set_on_new(function: Callable[[Codec], object] | None) -> None:
     """Call *function* from now on with each parameterised codec made from a server's metadata; None: stop."""
+
+def is_real(value: Any) -> bool:
+    """Return True if ``float(value)`` is *value* as a whole. False for text, for other objects without a float, and for
+    complex numbers, masked elements and times of NumPy, of which ``float()`` takes a part."""
+
+def check_address(value: Any) -> None:
+    """Raise ValueError for an object of the ipaddress module that ``inet`` cannot hold as a whole: one with a scope, or
+    with a prefix length that is shorter than the address."""
+
+def fields_of(value: Any, type_name: str, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return the fields *names* of *value*, a value of the user type *type_name*, in this order; fields at the end may
+    be missing, others are then None.
+
+    A named tuple is read by name if the type has all its names, or it has all those of the type; another tuple or list
+    by position, a mapping by key, any other object by attribute. TypeError for an object without any of the fields;
+    ValueError for an unknown key, and for a named tuple with unknown names that has others at another position.
+    """
 
 class TypeContext:
     """Resolves types that wire metadata does not define alone. Called once per new type, never per value."""

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 from cassandra._base import temporal
 from cassandra._base.names import escape_name
 from cassandra._base.objects import public
+from cassandra._core.codec import is_real
 from cassandra._wire.types.base import cqltypes
 
 from .clauses import milliseconds
@@ -502,6 +503,15 @@ class Ascii(Text):
         return value
 
 
+def _whole_value(value: Any) -> Any:
+    """Return *value*, which ``float()``, ``int()`` or ``bool()`` is called with. Raise TypeError if these would take a
+    part of it."""
+    is_number = hasattr(value, "__float__") and not isinstance(value, (str, bytes))
+    if isinstance(value, complex) or (is_number and not is_real(value)):
+        raise TypeError(f"not a real number: {type(value).__name__}")
+    return value
+
+
 class _Converted(Column[T]):
     """Base of columns that convert values by validating them, in both directions."""
 
@@ -522,7 +532,7 @@ class _Whole(_Converted[int]):
         if value is None:
             return None
         try:
-            return int(value)
+            return int(value if type(value) is int else _whole_value(value))
         except (TypeError, ValueError, OverflowError):
             raise self._refusal(f"{value} can't be converted to integral value", value) from None
 
@@ -597,7 +607,12 @@ class Boolean(Column[bool]):
 
     def validate(self, value: Any) -> Any:
         value = super().validate(value)
-        return None if value is None else bool(value)
+        if value is None or type(value) is bool:
+            return value
+        try:
+            return bool(_whole_value(value))
+        except TypeError:
+            raise self._refusal(f"{value!r} is not a valid bool", value) from None
 
     def to_python(self, value: Any) -> Any:
         return self.validate(value)
@@ -614,7 +629,7 @@ class BaseFloat(_Converted[float]):
         if value is None:
             return None
         try:
-            found = float(value)
+            found = float(value if type(value) is float else _whole_value(value))
         except (TypeError, ValueError, OverflowError):
             raise self._refusal(f"{value} is not a valid float", value) from None
         if math.isinf(found) and isinstance(value, decimal.Decimal) and value.is_finite():

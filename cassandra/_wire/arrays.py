@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+from cassandra._base.numbers import is_masked
 from cassandra._core.columns import batch_of as _batch_of
 
 Batch = tuple[Any, Any]  # capsules of a schema and an array
@@ -73,10 +74,13 @@ def _named(values: Any) -> str:
     return type(values).__name__ if dtype is None else f"{type(values).__name__} of {dtype}"
 
 
-def _in_single_units(numpy: Any, values: Any) -> Any:
-    """Return *values* with times in multiples of a unit, such as ten milliseconds, converted to the unit itself:
-    PyArrow ignores the multiple."""
+def _in_single_units(numpy: Any, values: Any, whole: bool = True) -> Any:
+    """Return *values* with times in multiples of a unit, such as ten milliseconds, converted to the unit itself.
+    Raise TypeError for masked elements, unless *values* is the *whole* column. PyArrow ignores the multiple, and the
+    masks of arrays within a column."""
     if isinstance(values, numpy.ndarray | numpy.generic):
+        if not whole and isinstance(values, numpy.ma.MaskedArray) and is_masked(values):
+            raise TypeError("a masked element of NumPy is not a value")
         if values.dtype.kind in "mM":
             unit, count = numpy.datetime_data(values.dtype)
             return values if count == 1 else _in_units(numpy, values, unit)
@@ -90,10 +94,10 @@ def _in_single_units(numpy: Any, values: Any) -> Any:
         found = _in_single_units(numpy, objects)
         return values if found is objects else found
     if isinstance(values, dict):
-        items = {key: _in_single_units(numpy, item) for key, item in values.items()}
+        items = {key: _in_single_units(numpy, item, False) for key, item in values.items()}
         return items if any(items[key] is not item for key, item in values.items()) else values
     if isinstance(values, list | tuple | set | frozenset | numpy.ndarray):
-        found = [_in_single_units(numpy, item) for item in values]
+        found = [_in_single_units(numpy, item, False) for item in values]
         return found if any(new is not old for new, old in zip(found, values, strict=True)) else values
     return values
 

@@ -19,8 +19,10 @@ from uuid import UUID
 from cassandra._base.collections import OrderedMap, OrderedMapSerializedKey, SortedSet
 from cassandra._base.datastax_values import DateRange, LineString, Point, Polygon
 from cassandra._base.names import integer_literal, maybe_escape_name, quote_text
+from cassandra._base.numbers import is_masked
 from cassandra._base.objects import public
 from cassandra._base.temporal import Date, Duration, Time, whole_ms
+from cassandra._core.codec import check_address
 
 _EPOCH_DAY = 2**31  # day 0 of the CQL date as a number
 
@@ -103,10 +105,15 @@ class Encoder:
         """Return the literal of a scalar of NumPy or of another integer type with ``__index__``."""
         kind = getattr(getattr(val, "dtype", None), "kind", None) if getattr(val, "shape", None) == () else None
         try:
+            if is_masked(val):
+                raise TypeError("the data under a mask is not a value")
             if kind == "b":
                 return self._encode_bool(bool(val))
             if kind == "f":
-                return self.cql_encode_float(float(val))
+                number = float(val)
+                if math.isinf(number) and val != number:  # a long double
+                    raise OverflowError(f"{val!r} is out of range for double")
+                return self.cql_encode_float(number)
             return int.__repr__(operator.index(val))
         except (TypeError, ValueError):
             raise TypeError(
@@ -188,8 +195,10 @@ class Encoder:
         return quote_text(val.replace(tzinfo=None).isoformat() if isinstance(val, time) else str(val))
 
     def cql_encode_ipaddress(self, val: IPv4Address | IPv6Address) -> str:
-        """Return the address in quotes; the scope of an IPv6 address may be any text."""
-        return quote_text(val.compressed)
+        """Return the address in quotes. Raise ValueError for an address with a scope or a prefix length."""
+        check_address(val)
+        address: IPv4Address | IPv6Address = getattr(val, "ip", val)  # of an interface
+        return quote_text(address.compressed)
 
     def cql_encode_sequence(self, val: Iterable[Any]) -> str:
         """Return ``(a, b)``, for ``IN``."""

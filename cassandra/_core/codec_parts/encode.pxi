@@ -85,16 +85,29 @@ cdef object out_of_range(const TypeNode* node, object value, str limits):
 
 
 cdef bint is_masked(object value) except -1:
-    """True if *value* is a masked array of NumPy, or the constant that stands for one of its masked elements. The data
-    under a mask is not a value."""
-    return is_of_heap_type(value) and hasattr(value, "mask") and hasattr(value, "filled")
+    if not is_of_heap_type(value) or not hasattr(value, "filled"):
+        return False
+    from cassandra._base.numbers import is_masked
+
+    return is_masked(value)
+
+
+cpdef bint is_real(object value) except -1:
+    """True if float(value) is *value* as a whole. False for text, and for complex numbers, masked elements and times of
+    NumPy, of which float() takes a part."""
+    if PyUnicode_Check(value) or not (PyIndex_Check(value) or hasattr(value, "__float__")):
+        return False
+    if PyComplex_Check(value) or is_masked(value):
+        return False
+    dtype = getattr(value, "dtype", None)
+    return dtype is None or getattr(dtype, "kind", "f") not in "cmMSU"
 
 
 cdef object as_index(const TypeNode* node, object value):
     """Return *value* as int if it is a whole number of any kind; floats are not."""
     if PyLong_Check(value):
         return value
-    if not PyIndex_Check(value):
+    if not PyIndex_Check(value) or is_masked(value):
         raise wrong_type(node, value, "an int")
     return PyNumber_Index(value)
 
@@ -114,7 +127,7 @@ cdef double as_double(const TypeNode* node, object value) except? -1:
     cdef double number
     if PyFloat_Check(value):
         return PyFloat_AS_DOUBLE(value)
-    if PyUnicode_Check(value) or not (PyIndex_Check(value) or hasattr(value, "__float__")) or is_masked(value):
+    if not PyLong_Check(value) and not is_real(value):
         raise wrong_type(node, value, "a float")
     number = PyFloat_AsDouble(value)
     if isinf(number) and value != number:  # e.g. a Decimal, which is rounded to infinity
@@ -135,10 +148,14 @@ cdef int as_boolean(const TypeNode* node, object value) except -1:
         return 1
     if value is False:
         return 0
+    if PyLong_Check(value):
+        return PyObject_IsTrue(value)
     if is_masked(value):
         raise wrong_type(node, value, "a bool")
-    if PyIndex_Check(value) or type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
+    if getattr(getattr(value, "dtype", None), "kind", None) == "b" and getattr(value, "shape", None) == ():
         return PyObject_IsTrue(value)
+    if PyIndex_Check(value):
+        return PyObject_IsTrue(PyNumber_Index(value))  # which arrays of other numbers do not have
     raise wrong_type(node, value, "a bool")
 
 
@@ -236,7 +253,7 @@ cdef int encode_decimal(const TypeNode* node, object value, ByteBuffer* out) exc
 cdef object as_decimal(const TypeNode* node, object value):
     """Return an exact Decimal of the same value; a tuple or list is a sign, digits and an exponent."""
     if not isinstance(value, (_decimal, int, float, str, tuple, list)):
-        if not PyIndex_Check(value):
+        if not PyIndex_Check(value) or is_masked(value):
             raise wrong_type(node, value, "a decimal.Decimal, int, float or str")
         value = PyNumber_Index(value)
     try:
@@ -264,8 +281,18 @@ cdef int encode_inet(const TypeNode* node, object value, ByteBuffer* out) except
     packed = getattr(value, "packed", None)  # of the ipaddress module
     if not isinstance(packed, bytes) or len(packed) not in (4, 16):
         raise ValueError(f"inet needs a str or an ipaddress.IPv4Address or IPv6Address, not {type(value).__name__}")
+    check_address(value)
     out.put(PyBytes_AS_STRING(packed), <size_t>len(packed))
     return 0
+
+
+cpdef object check_address(object value):
+    """Raise ValueError for an object of the ipaddress module of which 4 or 16 bytes are a part."""
+    if getattr(value, "scope_id", None) is not None:
+        raise ValueError(f"inet cannot hold the scope of {value}")
+    network = getattr(value, "network", None)  # of an IPv4Interface or IPv6Interface
+    if network is not None and network.prefixlen != network.max_prefixlen:
+        raise ValueError(f"inet cannot hold the prefix length of {value}")
 
 
 cdef int encode_custom(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
@@ -476,25 +503,49 @@ cdef int encode_tuple(const TypeNode* node, object value, ByteBuffer* out, int v
 
 
 cdef int encode_udt(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
-    """Append a user type: a tuple or list by position, a mapping by key, any other object by attribute; missing fields
-    become null. A tuple may be longer than the type: another program has added fields since."""
+    """Append a user type: a named tuple by name, another tuple or a list by position, a mapping by key, any other
+    object by attribute; missing fields become null. A tuple may be longer than the type: another program has added
+    fields since."""
     cdef Codec codec = <Codec>node.codec
+    return encode_fields(node, fields_of(value, codec.type_name, codec.field_names), node.arity, out, version)
+
+
+cpdef tuple fields_of(object value, str type_name, tuple names):
+    """Return the fields *names* of a value of a user type, in this order; those at the end may be missing."""
     cdef tuple given
     if PyTuple_Check(value) or PyList_Check(value):
         given = tuple(value)
-        if len(given) > node.arity:
-            given = given[:node.arity]
-        return encode_fields(node, given, node.arity, out, version)
+        if type(value) is not tuple and type(value) is not list:
+            own = getattr(value, "_fields", None)
+            if type(own) is tuple and own != names and len(<tuple>own) == len(given):
+                return by_name(given, own, type_name, names)
+        return given[:len(names)] if len(given) > len(names) else given
     if PyDict_Check(value) or is_mapping(value):
-        unknown = [key for key in value if key not in codec.field_names]
+        unknown = [key for key in value if key not in names]
         if unknown:
-            raise ValueError(f"user type {codec.type_name} has no field {unknown[0]!r}")
-        return encode_fields(node, tuple([value.get(name) for name in codec.field_names]), node.arity, out, version)
-    fields = [getattr(value, name, _unset) for name in codec.field_names]
+            raise ValueError(f"user type {type_name} has no field {unknown[0]!r}")
+        return tuple([value.get(name) for name in names])
+    fields = [getattr(value, name, _unset) for name in names]
     if fields and fields.count(_unset) == len(fields):
-        raise wrong_type(node, value, "a tuple, a mapping, or an object with its fields as attributes")
-    found = tuple([None if field is _unset else field for field in fields])
-    return encode_fields(node, found, node.arity, out, version)
+        wanted = "a tuple, a mapping, or an object with its fields as attributes"
+        raise TypeError(f"{type_name} needs {wanted}, not {type(value).__name__}")
+    return tuple([None if field is _unset else field for field in fields])
+
+
+cdef tuple by_name(tuple given, tuple own, str type_name, tuple names):
+    """Return the fields *names* of a named tuple with the fields *own*: by name if the type has all of these, or they
+    include all of the type; else by position, as names may have changed, unless names that both have contradict it."""
+    cdef dict found = dict(zip(own, given))
+    common = [name for name in names if name in found]
+    if len(common) == len(own) or len(common) == len(names):
+        return tuple([found.get(name) for name in names])
+    moved = [name for name in common if own.index(name) != names.index(name)]
+    if moved:
+        unknown = next(name for name in own if name not in names)
+        raise ValueError(
+            f"user type {type_name} has no field {unknown!r}, and the named tuple has {moved[0]!r} at another position"
+        )
+    return given[:len(names)]
 
 
 cdef bint is_mapping(object value) except -1:

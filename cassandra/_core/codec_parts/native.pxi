@@ -167,6 +167,7 @@ cdef extern from "Python.h":
     void GC_TRACK "PyObject_GC_Track"(void* o)
     long long PyLong_AsLongLongAndOverflow(object v, int* overflow) except? -1
     bint PyLong_Check(object o)
+    bint PyComplex_Check(object o)
     bint PyFloat_Check(object o)
     bint PyFloat_CheckExact(object o)
     double PyFloat_AS_DOUBLE(object o)

@@ -8,7 +8,8 @@ result plan that decodes values as instances of the class (:func:`read_as`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import UserTypeDoesNotExist
@@ -16,6 +17,7 @@ from cassandra._base.names import protect_name
 from cassandra._core.codec import (
     ResultPlan,
     TypeContext,
+    fields_of,
     list_codec,
     map_codec,
     set_codec,
@@ -70,7 +72,9 @@ class RegisteredTypes:
 
 
 def register_encoder(encoder: Encoder, metadata: Metadata, keyspace: str, user_type: str, klass: type) -> None:
-    """Register an encoder for instances of *klass* as ``{field: value, …}`` of ``keyspace.user_type``.
+    """Register an encoder for instances of *klass* as ``{field: value, …}`` of ``keyspace.user_type``, with the fields
+    that binding takes (:func:`fields_of`). A mapping whose keys are not fields of a type that *klass* is registered for
+    remains a map: programs may register ``dict``.
 
     Raises :exc:`UserTypeDoesNotExist` when the schema has no such keyspace or type.
     """
@@ -82,16 +86,37 @@ def register_encoder(encoder: Encoder, metadata: Metadata, keyspace: str, user_t
         raise UserTypeDoesNotExist(f"User type {user_type} does not exist in keyspace {keyspace}")
     first: Any = udt
 
-    def encode(value: Any) -> str:
+    def names() -> tuple[str, ...]:
         keyspaces = metadata.keyspaces.get(keyspace)  # the type may have been altered meanwhile
         now = first if keyspaces is None else keyspaces.user_types.get(user_type, first)
-        literals = (
-            f"{protect_name(name)} : {encoder.cql_encode_all_types(getattr(value, name, None))}"
-            for name in now.field_names
-        )
-        return "{" + ", ".join(literals) + "}"
+        return tuple(now.field_names)
 
-    encoder.mapping[klass] = encode
+    known_types = encoder.mapping.get(klass)
+    others = known_types.types if isinstance(known_types, _UserTypeEncoder) else {}
+    types = {key: others[key] for key in others if key != (keyspace, user_type)}
+    encoder.mapping[klass] = _UserTypeEncoder(encoder, {**types, (keyspace, user_type): names})
+
+
+class _UserTypeEncoder:
+    """Encodes instances of a class as literals. *types*: the user types that it is registered for, the latest one last,
+    with functions that return the names of their fields."""
+
+    def __init__(self, encoder: Encoder, types: dict[tuple[str, str], Callable[[], tuple[str, ...]]]) -> None:
+        self._encoder = encoder
+        self.types = types
+
+    def __call__(self, value: Any) -> str:
+        if isinstance(value, Mapping):
+            if not value or not any(all(map(names().__contains__, value)) for names in self.types.values()):
+                return self._encoder.cql_encode_map_collection(value)
+            return self._literal(value.items())
+        (_, user_type), names = next(reversed(self.types.items()))
+        fields = names()
+        return self._literal(zip_longest(fields, fields_of(value, user_type, fields)))
+
+    def _literal(self, fields: Iterable[tuple[str, Any]]) -> str:
+        write = self._encoder.cql_encode_all_types
+        return "{" + ", ".join(f"{protect_name(name)} : {write(value)}" for name, value in fields) + "}"
 
 
 def read_as(plan: ResultPlan, keyspace: str, user_type: str, klass: Any) -> ResultPlan:

@@ -13,7 +13,7 @@ from cassandra._base.datastax_values import (
     Polygon,
 )
 from cassandra._base.objects import public
-from cassandra._core.codec import Codec, custom_codec
+from cassandra._core.codec import Codec, custom_codec, is_real
 from cassandra._wire.marshal import int8_pack, int64_pack
 from cassandra._wire.types.base import _CassandraType
 
@@ -75,7 +75,13 @@ def _header(geometry: int, *counts: int) -> bytes:
 
 
 def _pack_points(points: Any) -> bytes:
-    return b"".join(struct.pack("<dd", x, y) for x, y in points)
+    return b"".join(struct.pack("<dd", *map(_coordinate, point)) for point in points)
+
+
+def _coordinate(value: Any) -> Any:
+    if type(value) is not float and not is_real(value):
+        raise TypeError(f"a coordinate must be a float, not {type(value).__name__}")
+    return value
 
 
 class PointType(_PythonType):

@@ -12,6 +12,7 @@ from typing import Any
 from unittest import mock
 from uuid import uuid4
 
+import numpy as np
 import pytest
 
 from cassandra._mapper.reading import Pages
@@ -38,6 +39,47 @@ def named(column: Any, name: str = "field", model: str = "Model") -> Any:
 
 
 # errors
+
+MASKED = np.ma.masked_array([1.5, 2.5, 3.5], [False, True, False])
+PARTS = [np.complex64(1 + 2j), 1 + 2j, np.ma.masked, np.ma.masked_array(5, mask=True), np.timedelta64(5)]
+
+
+@pytest.mark.parametrize("value", PARTS, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "column",
+    [
+        columns.Float(), columns.Double(), columns.Integer(), columns.BigInt(), columns.VarInt(), columns.Boolean(),
+        columns.Decimal(), columns.Counter(),
+    ],
+    ids=lambda column: type(column).__name__,
+)  # fmt: skip
+def test_numbers_of_which_a_part_would_be_stored(column: Any, value: Any) -> None:
+    with pytest.raises(ValidationError):
+        named(column).validate(value)
+    with pytest.raises(ValidationError):
+        named(columns.List(type(column)) if column.db_type != "counter" else column).validate(
+            [value] if column.db_type != "counter" else value
+        )
+
+
+@pytest.mark.parametrize("value", [MASKED, list(MASKED), np.array([1j, 2, 3]), [np.complex64(1)] * 3])
+def test_vectors_of_which_a_part_would_be_stored(value: Any) -> None:
+    with pytest.raises(ValidationError):
+        named(columns.Vector(columns.Float, 3)).validate(value)
+
+
+@pytest.mark.parametrize("column", [columns.Date(), columns.Time()])
+def test_masked_days_and_times(column: Any) -> None:
+    with pytest.raises(TypeError):
+        named(column).to_database(np.ma.masked_array(5, mask=True))
+
+
+def test_numbers_of_numpy_and_text_are_converted() -> None:
+    assert columns.Float().validate(np.float32(0.5)) == 0.5 and columns.Float().validate("1.5") == 1.5
+    assert columns.Integer().validate(np.int8(5)) == columns.Integer().validate(np.str_("5")) == 5
+    assert columns.Integer().validate(np.ma.masked_array(5, mask=False)) == 5
+    assert columns.Boolean().validate(np.bool_(True)) is columns.Boolean().validate("x") is True
+    assert columns.Boolean().validate(None) is None and columns.Boolean().validate(0) is False
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,37 @@ def test_times_of_several_units_among_objects(unit: str, kind: str) -> None:
     assert nanoseconds(read([{"at": one}, {"at": None}, {"at": three}]).field("at")) == [expected[0], None, expected[2]]
 
 
+HIDDEN = np.ma.masked_array([1.5, 2.5], [False, True])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [HIDDEN, HIDDEN],
+        (HIDDEN,),
+        [{"a": HIDDEN}],
+        [[HIDDEN]],
+        pd.Series([HIDDEN, None]),
+        np.array([HIDDEN, None], object),
+        [1.5, HIDDEN[1]],
+        [[1.5, HIDDEN[1]]],
+        [np.ma.masked_array(np.array([1, 2], "M8[ms]"), [True, False])],
+        [np.ma.masked_array(["a", "b"], [True, False])],
+    ],
+    ids=lambda values: type(values).__name__,
+)
+def test_masked_elements_within_a_column(values: Any) -> None:
+    """PyArrow takes the data under the masks of arrays that are values."""
+    with pytest.raises(TypeError, match="column 'c': cannot convert .*: a masked element of NumPy is not a value"):
+        read(values)
+
+
+def test_arrays_within_a_column_whose_masks_hide_nothing() -> None:
+    assert read([np.ma.masked_array([1.5, 2.5]), None]).to_pylist() == [[1.5, 2.5], None]
+    objects = np.array([[1], [2, 3], None], object)
+    assert read(np.ma.masked_array(objects, [True, False, False])).to_pylist() == [None, [2, 3], None]
+
+
 def test_masked_times_may_be_anything() -> None:
     for kind in ("M8[D]", "M8[W]", "M8[10s]", "m8[2W]"):
         values = np.ma.masked_array(np.array([2**62, 1], "i8").view(kind), [True, False])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import struct
+from collections import namedtuple
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -207,6 +209,52 @@ class TestUserType:
             assert cls.deserialize(cls.serialize(value, 4), 4) == (1, "x")
         assert cls.deserialize(cls.serialize((1, None), 4), 4) == (1, None)
         assert cls.from_binary(None, 4) is None
+
+    @pytest.mark.parametrize(
+        ("fields", "values"),
+        [
+            ("b a", ("x", 1)),
+            ("a b", (1, "x")),
+            ("b", ("x",)),  # the type has more fields
+            ("Index b a", (7, "x", 1)),  # it has fewer: a row of pandas
+            ("b a c", ("x", 1, 7)),
+            ("a b c", (1, "x", 7)),
+            ("old b", (1, "x")),  # a field was renamed
+            ("p q", (1, "x")),
+            ("p q r", (1, "x", 7)),
+        ],
+    )
+    def test_named_tuples(self, fields: str, values: tuple[Any, ...]) -> None:
+        """By name, as they are read; by position if their names say nothing else."""
+        cls = UserType.make_udt_class("ks", "named", ("a", "b"), (Int32Type, UTF8Type))
+        value = namedtuple("Named", fields)(*values)
+        expected = (None, "x") if fields == "b" else (1, "x")
+        assert cls.deserialize(cls.serialize(value, 4), 4) == expected
+        for outer, around in (
+            (ListType.apply_parameters([cls]), [value]),
+            (MapType.apply_parameters([cls, Int32Type]), {value: 1}),
+            (TupleType.apply_parameters([Int32Type, cls]), (1, value)),
+            (VectorType.apply_parameters([cls, 1]), [value]),
+            (UserType.make_udt_class("ks", "outer", ("n",), (cls,)), SimpleNamespace(n=value)),
+        ):
+            plain = type(around)([expected]) if isinstance(around, list) else (1, expected)
+            plain = {expected: 1} if isinstance(around, dict) else plain
+            plain = (expected,) if isinstance(around, SimpleNamespace) else plain
+            assert outer.serialize(around, 4) == outer.serialize(plain, 4)
+
+    @pytest.mark.parametrize("fields", ["b old", "b a2", "c a"])
+    def test_named_tuples_in_another_order_with_unknown_names(self, fields: str) -> None:
+        cls = UserType.make_udt_class("ks", "named", ("a", "b"), (UTF8Type, UTF8Type))
+        with pytest.raises(ValueError, match="user type named has no field .*at another position"):
+            cls.serialize(namedtuple("Named", fields)("x", "y"), 4)
+
+    def test_subclasses_of_tuples_without_names(self) -> None:
+        class Pair(tuple[Any, ...]):
+            _fields = None
+
+        cls = UserType.make_udt_class("ks", "pair", ("a", "b"), (Int32Type, UTF8Type))
+        for value in ((1, "x"), [1, "x"], Pair((1, "x")), (1, "x", "later")):
+            assert cls.deserialize(cls.serialize(value, 4), 4) == (1, "x")
 
     def test_altered(self) -> None:
         old = UserType.make_udt_class("ks", "t2", ("a",), (Int32Type,))
