@@ -202,6 +202,6 @@ define make-venv
 $(call begin,$(2))
 $(1) -m venv $(2)
 $(2)/bin/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
-$(2)/bin/python -m pip install --quiet --group $(3)
+$(2)/bin/python -m pip install --quiet --prefer-binary --group $(3)
 @touch $(2)/ready
 endef
