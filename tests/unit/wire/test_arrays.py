@@ -239,7 +239,7 @@ HIDDEN = np.ma.masked_array([1.5, 2.5], [False, True])
 )
 def test_masked_elements_within_a_column(values: Any) -> None:
     """PyArrow takes the data under the masks of arrays that are values."""
-    with pytest.raises(TypeError, match="column 'c': cannot convert .*: a masked element of NumPy is not a value"):
+    with pytest.raises(TypeError, match=r"column 'c': cannot convert .*: a masked element of NumPy is not a value"):
         read(values)
 
 

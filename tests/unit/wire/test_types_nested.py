@@ -245,7 +245,7 @@ class TestUserType:
     @pytest.mark.parametrize("fields", ["b old", "b a2", "c a"])
     def test_named_tuples_in_another_order_with_unknown_names(self, fields: str) -> None:
         cls = UserType.make_udt_class("ks", "named", ("a", "b"), (UTF8Type, UTF8Type))
-        with pytest.raises(ValueError, match="user type named has no field .*at another position"):
+        with pytest.raises(ValueError, match=r"user type named has no field .*at another position"):
             cls.serialize(namedtuple("Named", fields)("x", "y"), 4)
 
     def test_subclasses_of_tuples_without_names(self) -> None:
