@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from cassandra._base import temporal
 from cassandra._base.names import escape_name
+from cassandra._base.numbers import is_masked
 from cassandra._base.objects import public
 from cassandra._core.codec import is_real
 from cassandra._wire.types.base import cqltypes
@@ -504,8 +505,8 @@ class Ascii(Text):
 
 
 def _whole_value(value: Any) -> Any:
-    """Return *value*, which ``float()``, ``int()`` or ``bool()`` is called with. Raise TypeError if these would take a
-    part of it."""
+    """Return *value*, which ``float()`` or ``int()`` is called with. Raise TypeError if these would take a part of
+    it."""
     is_number = hasattr(value, "__float__") and not isinstance(value, (str, bytes))
     if isinstance(value, complex) or (is_number and not is_real(value)):
         raise TypeError(f"not a real number: {type(value).__name__}")
@@ -609,10 +610,9 @@ class Boolean(Column[bool]):
         value = super().validate(value)
         if value is None or type(value) is bool:
             return value
-        try:
-            return bool(_whole_value(value))
-        except TypeError:
-            raise self._refusal(f"{value!r} is not a valid bool", value) from None
+        if is_masked(value):
+            raise self._refusal(f"{value!r} is not a valid bool", value)
+        return bool(value)
 
     def to_python(self, value: Any) -> Any:
         return self.validate(value)

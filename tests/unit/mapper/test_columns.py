@@ -48,8 +48,8 @@ PARTS = [np.complex64(1 + 2j), 1 + 2j, np.ma.masked, np.ma.masked_array(5, mask=
 @pytest.mark.parametrize(
     "column",
     [
-        columns.Float(), columns.Double(), columns.Integer(), columns.BigInt(), columns.VarInt(), columns.Boolean(),
-        columns.Decimal(), columns.Counter(),
+        columns.Float(), columns.Double(), columns.Integer(), columns.BigInt(), columns.VarInt(), columns.Decimal(),
+        columns.Counter(),
     ],
     ids=lambda column: type(column).__name__,
 )  # fmt: skip
@@ -60,6 +60,12 @@ def test_numbers_of_which_a_part_would_be_stored(column: Any, value: Any) -> Non
         named(columns.List(type(column)) if column.db_type != "counter" else column).validate(
             [value] if column.db_type != "counter" else value
         )
+
+
+@pytest.mark.parametrize("value", [np.ma.masked, np.ma.masked_array(True, mask=True), MASKED])
+def test_masked_truth_values(value: Any) -> None:
+    with pytest.raises(ValidationError, match="is not a valid bool"):
+        named(columns.Boolean()).validate(value)
 
 
 @pytest.mark.parametrize("value", [MASKED, list(MASKED), np.array([1j, 2, 3]), [np.complex64(1)] * 3])
