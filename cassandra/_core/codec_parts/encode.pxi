@@ -99,8 +99,10 @@ cpdef bint is_real(object value) except -1:
         return False
     if PyComplex_Check(value) or is_masked(value):
         return False
-    dtype = getattr(value, "dtype", None)
-    return dtype is None or getattr(dtype, "kind", "f") not in "cmMSU"
+    kind = getattr(getattr(value, "dtype", None), "kind", "f")
+    if kind == "O":
+        return getattr(value, "shape", None) == () and is_real(value.item())
+    return kind not in "cmMSU"
 
 
 cdef object as_index(const TypeNode* node, object value):

@@ -168,6 +168,17 @@ def test_times_and_text_of_numpy_are_no_floats(kind: str, value: Any) -> None:
         lookup_casstype(kind).serialize(value, 4)
 
 
+@pytest.mark.parametrize("kind", ["FloatType", "DoubleType"])
+def test_objects_in_arrays_of_no_dimension(kind: str) -> None:
+    for value in (np.complex64(1 + 2j), 1j, "1.5", np.timedelta64(5)):
+        array = np.empty((), object)
+        array[()] = value
+        with pytest.raises(TypeError, match="needs a float"):
+            lookup_casstype(kind).serialize(array, 4)
+    written = lookup_casstype(kind).serialize(np.array(Decimal("1.5"), object), 4)
+    assert written == lookup_casstype(kind).serialize(1.5, 4)
+
+
 @pytest.mark.parametrize("value", [np.array(0.5), np.array([1]), np.array([True])])
 def test_arrays_that_are_no_truth_values(value: Any) -> None:
     with pytest.raises(TypeError):
