@@ -144,6 +144,14 @@ def meaning_of(error: BaseException) -> Meaning:
 # ---- retry decisions
 
 
+class ReportedLevel(int):
+    """Consistency level in the server's error, as it is passed to a retry policy. It may be another one than that of
+    the statement: ONE for the batch log, a serial level or QUORUM for the steps of Paxos. A policy that returns this
+    object does not ask for it."""
+
+    __slots__ = ()
+
+
 class Decision(NamedTuple):
     """Decision of a retry policy: one of its constants, the consistency level of the next attempt (None keeps it), and
     the delay before it in seconds."""
@@ -166,9 +174,11 @@ def decide(
     else:
         info = getattr(error, "info", None) or {}
         details = {name: value for name, value in info.items() if name != "contentions"}  # not scylla-driver's
+        if details.get("consistency") is not None:
+            details["consistency"] = ReportedLevel(details["consistency"])
         answer = getattr(policy, ask)(statement, retry_num=retry_num, **details)
-    action, consistency, *delay = answer
-    return Decision(action, consistency, (delay[0] or 0.0) if delay else 0.0)
+    action, level, *delay = answer
+    return Decision(action, None if type(level) is ReportedLevel else level, (delay[0] or 0.0) if delay else 0.0)
 
 
 class RepeatDecision(NamedTuple):
