@@ -39,7 +39,7 @@ from cassandra._session.request.retry import (
     FIRST_DELAY,
     NOT_SENT,
     decide_repeatable,
-    meaning_of,
+    may_be_executed,
 )
 from cassandra._session.statements.prepared import BoundStatement
 from cassandra._session.statements.timestamps import MonotonicTimestampGenerator, on_ahead_of
@@ -308,7 +308,7 @@ class Writing(ManyRequests, Writes):
         elif isinstance(message, PreparedQueryNotFound):
             self._go_on_alone(number, count, outcome if count == 1 else None, sender)
         else:
-            decision, executed = decide_repeatable(message, attempts), meaning_of(message).may_be_executed
+            decision, executed = decide_repeatable(message, attempts), may_be_executed(message)
             if executed:
                 self.doubt(number)
             annotate(decision.error, host=sender.host, attempts=attempts, elapsed=age, maybe_executed=executed)

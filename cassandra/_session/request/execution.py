@@ -65,7 +65,7 @@ from .retry import (
     decide,
     encoding_error,
     is_timeout,
-    meaning_of,
+    may_be_executed,
     public_error,
 )
 from .trace import QueryTrace
@@ -687,7 +687,7 @@ class Execution(RequestHooks):
         elif kind == ResultKind.SCHEMA_CHANGE:
             agree(request, attempt, message.schema_change_event, extras_of(message))
         else:
-            request._fail(attempt.page, DriverException(f"unknown kind of RESULT: {kind!r}"))
+            self._not_understood(request, attempt, DriverException(f"unknown kind of RESULT: {kind!r}"))
 
     def _take_note(self, request: ResponseFuture, attempt: Attempt, message: Any) -> None:
         """Process the parts that any response may have, an ERROR too."""
@@ -747,7 +747,7 @@ class Execution(RequestHooks):
             self.sending.send(request, attempt.page)
 
     def _consider_retry(self, request: ResponseFuture, attempt: Attempt, error: Any) -> None:
-        self.sending.unsure |= attempt.reprepares is None and meaning_of(error).may_be_executed
+        self.sending.unsure |= attempt.reprepares is None and may_be_executed(error)
         content, decision = self.content, None
         if self.retry_policy is not None:
             decision = decide(self.retry_policy, content.statement, content.consistency, error, self._retries)

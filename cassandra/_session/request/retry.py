@@ -25,6 +25,7 @@ from cassandra._base.errors import (
     NoConnectionsAvailable,
     NoHostAvailable,
     OperationTimedOut,
+    OperationType,
     ProtocolError,
     RateLimitReached,
     ReadFailure,
@@ -36,13 +37,17 @@ from cassandra._base.errors import (
 )
 from cassandra._base.randomness import uniform
 from cassandra._base.server_errors import (
+    BadCredentials,
     CASWriteUnknownMessage,
     ErrorMessage,
+    FunctionFailureMessage,
     IsBootstrappingErrorMessage,
     OverloadedErrorMessage,
+    ProtocolException,
     RateLimitReachedException,
     ReadFailureMessage,
     ReadTimeoutErrorMessage,
+    RequestValidationException,
     ServerError,
     TruncateError,
     UnavailableErrorMessage,
@@ -109,6 +114,12 @@ _TABLE: dict[type[BaseException], Meaning] = {
     ConnectionException: Meaning(True, _COORDINATOR, False, _UNTIL),
     OperationTimedOut: Meaning(True, None, True, _UNTIL),
     ProtocolError: Meaning(True, None, False, _FEW),  # the response cannot be read
+    # errors of servers in general: nothing is known about an unknown code
+    ErrorMessage: Meaning(True, None, False, _NEVER),
+    RequestValidationException: FATAL,
+    ProtocolException: FATAL,
+    BadCredentials: FATAL,
+    FunctionFailureMessage: FATAL,  # it is called before anything is written
     # errors of the coordinator
     OverloadedErrorMessage: Meaning(True, _COORDINATOR, True, _UNTIL),
     IsBootstrappingErrorMessage: Meaning(False, _COORDINATOR, False, _UNTIL),
@@ -139,6 +150,14 @@ def meaning_of(error: BaseException) -> Meaning:
         if found is not None:
             return found
     return FATAL
+
+
+def may_be_executed(error: BaseException) -> bool:
+    """Return True unless it is known that the server did not execute the request, in whole or in part."""
+    if isinstance(error, RateLimitReachedException):  # of replicas, each decides for itself
+        info = error.info or {}
+        return not info.get("rejected_by_coordinator") and info.get("op_type") is not OperationType.Read
+    return meaning_of(error).may_be_executed
 
 
 # ---- retry decisions

@@ -23,6 +23,8 @@ from tests.unit.session.executions import (
     idempotent,
 )
 from tests.unit.session.harness import (
+    ERROR,
+    RESULT,
     TIMED_OUT,
     Answer,
     Lab,
@@ -200,6 +202,44 @@ class TestLostConnections:
         assert set(caught.value.errors or ()) == set(lab.hosts)
 
 
+def string(text: str) -> bytes:
+    return struct.pack(">H", len(text)) + text.encode()
+
+
+class TestPossibleExecution:
+    """``maybe_executed`` of errors that the only attempt ends with."""
+
+    def told(self, answer: Answer, level: int | None = None) -> bool | None:
+        lab = Lab(retry_policy=FallthroughRetryPolicy())
+        lab[0].script = [answer]
+        with pytest.raises(Exception) as caught:
+            lab.session.execute("INSERT")
+        return caught.value.maybe_executed  # type: ignore[no-any-return, attr-defined]
+
+    @pytest.mark.parametrize("code", [0x9999, 0x1800, 0x2600, 0x4321, 0x8000, -1])
+    def test_unknown_codes(self, code: int) -> None:
+        """Nothing is known about them, so nothing is known to be refused."""
+        assert self.told(error(code)) is True
+
+    @pytest.mark.parametrize("code", [0x0000, 0x1001, 0x1003, 0x1600])
+    def test_errors_of_the_execution(self, code: int) -> None:
+        assert self.told(error(code)) is True
+
+    @pytest.mark.parametrize("code", [0x000A, 0x0100, 0x1002, 0x2000, 0x2100, 0x2200, 0x2300])
+    def test_refused(self, code: int) -> None:
+        assert self.told(error(code)) is False
+
+    def test_refused_with_details(self) -> None:
+        assert self.told(error(0x2400, "there", string("ks") + string("t"))) is False
+        assert self.told(error(0x1400, "bug", string("ks") + string("f") + b"\0\0")) is False
+
+    def test_an_unknown_kind_of_result(self) -> None:
+        assert self.told(Answer(RESULT, struct.pack(">i", 77))) is True
+
+    def test_a_body_that_cannot_be_decoded(self) -> None:
+        assert self.told(Answer(ERROR, b"\0")) is True
+
+
 class TestTimeouts:
     def test_content(self) -> None:
         lab = Lab(hosts=2)
@@ -261,7 +301,7 @@ class TestEnd:
     def test_shutdown_fails_requests_waiting_for_a_retry(self) -> None:
         lab = Lab(retry_policy=Told((RetryPolicy.RETRY, None, 60)))
         lab[0].script = [error(0x1001)]
-        future = lab.session.execute_async(idempotent())
+        future = lab.session.execute_async(idempotent(), timeout=100)
         lab.session.shutdown()
         with pytest.raises(DriverException, match="shut down"):
             future.result()
@@ -274,7 +314,7 @@ class TestEnd:
 
     def test_retry_asked_after_shutdown(self) -> None:
         lab = Lab(retry_policy=Told((RetryPolicy.RETRY, None, 60)))
-        future = lab.session.execute_async(idempotent())
+        future = lab.session.execute_async(idempotent(), timeout=100)
         lab.session.is_shutdown = True
         lab[0].answer(error(0x1001))
         with pytest.raises(DriverException, match="shut down"):
