@@ -26,18 +26,18 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
 from cassandra._base.errors import ConnectionException, NoHostAvailable, annotate
-from cassandra._base.logs import log_server_warnings
 from cassandra._base.server_errors import ErrorMessage, PreparedQueryNotFound
 from cassandra._core.codec import TimestampClock
 from cassandra._core.routing import Target
 from cassandra._core.transport import AT_END, FULL, LAUNCHED, Failure, Frame, Writes
 from cassandra._session.request.admission import within_limits
-from cassandra._session.request.execution import NO_POOL, closed_text
+from cassandra._session.request.execution import NO_POOL
 from cassandra._session.request.many import PATIENCE, ManyRequests, Schedule, continue_from, failure_error
 from cassandra._session.request.notes import learn_tablet
 from cassandra._session.request.retry import (
     FIRST_DELAY,
     NOT_SENT,
+    closed_text,
     decide_repeatable,
     may_be_executed,
 )
@@ -300,7 +300,7 @@ class Writing(ManyRequests, Writes):
             self.doubt(number)
             self._retry(number, unreadable, attempts, age)
             return
-        log_server_warnings(message.warnings)
+        self.session._warning_log.log(message.warnings)
         if not isinstance(message, ErrorMessage):
             if message.custom_payload is not None:
                 learn_tablet(self.session, sender.connection.features, self._statement, message.custom_payload)

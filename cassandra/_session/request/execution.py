@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ConsistencyLevel, ResultKind, consistency_value_to_name
 from cassandra._base.errors import ConnectionException, DriverException, NoHostAvailable, OperationTimedOut, annotate
-from cassandra._base.logs import get_logger, log_server_warnings
+from cassandra._base.logs import get_logger
 from cassandra._base.server_errors import ErrorMessage, PreparedQueryNotFound
 from cassandra._core.codec import is_plain_rows
 from cassandra._core.routing import Target
@@ -61,6 +61,7 @@ from .retry import (
     RETRY,
     RETRY_NEXT_HOST,
     Decision,
+    closed_text,
     connection_error,
     decide,
     encoding_error,
@@ -311,13 +312,6 @@ def _next_of(targets: Iterator[Target]) -> Target | None:
 
 
 # ---- attempts along the plan
-
-
-def closed_text(session: Session) -> str:
-    """Return the reason why *session* rejects requests, and the remedy."""
-    if session.cluster.is_shutdown:
-        return "The cluster is shut down, and so are its sessions; make a new Cluster."
-    return "The session is shut down; open a new one with Cluster.connect()."
 
 
 class Sending:
@@ -693,7 +687,7 @@ class Execution(RequestHooks):
         """Process the parts that any response may have, an ERROR too."""
         attempt.answered = True
         if message.warnings is not None:
-            log_server_warnings(message.warnings)
+            request.session._warning_log.log(message.warnings)
         if message.trace_id is not None:
             self.traces = (*self.traces, QueryTrace(message.trace_id, request.session))
 

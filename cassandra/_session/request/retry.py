@@ -60,6 +60,7 @@ from cassandra._session.statements.statement import Statement
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
     from cassandra._routing.policies import RetryPolicy
+    from cassandra._session.session import Session
 
 KEYSPACE_PER_REQUEST = 5  # first protocol version with a keyspace field in requests
 
@@ -271,6 +272,13 @@ def encoding_error(message: Any, error: Exception) -> Exception:
     named = TypeError("; ".join(wrong))
     named.__cause__ = error
     return named
+
+
+def closed_text(session: Session) -> str:
+    """Return the reason why *session* rejects requests, and the remedy."""
+    if session.cluster.is_shutdown:
+        return "The cluster is shut down, and so are its sessions; make a new Cluster."
+    return "The session is shut down; open a new one with Cluster.connect()."
 
 
 def is_timeout(failure: Failure) -> bool:
