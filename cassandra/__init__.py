@@ -13,7 +13,7 @@ from cassandra._base.constants import (
 from cassandra._base.names import SignatureDescriptor, UserAggregateDescriptor, UserFunctionDescriptor
 from cassandra._base.errors import (
     AlreadyExists, AuthenticationFailed, CASWriteUnknown, CDCWriteFailure, ConfigurationException,
-    CoordinationFailure, DependencyException, DriverException, FunctionFailure, InvalidRequest,
+    CoordinationFailure, DecodeError, DependencyException, DriverException, FunctionFailure, InvalidRequest,
     OperationTimedOut, OperationType, RateLimitReached, ReadFailure, ReadTimeout,
     RequestExecutionException, RequestValidationException, Timeout, Unauthorized, Unavailable,
     UnresolvableContactPoints, UnsupportedOperation, WriteFailure, WriteTimeout,
@@ -26,8 +26,8 @@ get_logger("cassandra").addHandler(NullHandler())
 
 __all__ = [
     "AlreadyExists", "AuthenticationFailed", "CASWriteUnknown", "CDCWriteFailure", "ConfigurationException",
-    "ConsistencyLevel", "CoordinationFailure", "DependencyException", "DriverException", "FunctionFailure",
-    "InvalidRequest", "NullHandler", "OperationTimedOut", "OperationType", "ProtocolVersion",
+    "ConsistencyLevel", "CoordinationFailure", "DecodeError", "DependencyException", "DriverException",
+    "FunctionFailure", "InvalidRequest", "NullHandler", "OperationTimedOut", "OperationType", "ProtocolVersion",
     "RateLimitReached", "ReadFailure", "ReadTimeout", "RequestExecutionException",
     "RequestValidationException", "SchemaChangeType", "SchemaTargetType", "SignatureDescriptor", "Timeout",
     "Unauthorized", "Unavailable", "UnresolvableContactPoints", "UnsupportedOperation",

@@ -17,6 +17,7 @@ from .logs import printable
 from .objects import public
 
 E = TypeVar("E", bound=BaseException)
+T = TypeVar("T")
 
 
 # ---- context of an error
@@ -95,6 +96,16 @@ def annotate(
     for name, value in given.items():
         if value is not None and name not in read_only:
             setattr(error, name, value)
+
+
+def encoding_secret(call: Callable[..., T], *args: Any) -> T:
+    """Return ``call(*args)``, which encodes a secret. A UnicodeError has the text that cannot be encoded in its repr
+    and its attributes: raise a ValueError without it instead."""
+    try:
+        return call(*args)
+    except UnicodeError as error:
+        reason = getattr(error, "reason", "it is not valid text")
+    raise ValueError(f"a password or another secret cannot be encoded: {reason}")
 
 
 def copy_to_raise(error: E, raiser: CodeType) -> E:
@@ -275,8 +286,8 @@ class DriverException(RequestError):
 
 @public("cassandra")
 class DecodeError(DriverException, ValueError):
-    """Bytes are not a valid value of the type that decodes them outside a result. In results, DriverException is
-    raised."""
+    """Bytes are not a valid value of the CQL type that decodes them, as in ``cqltypes.Int32Type.from_binary(data)``.
+    For an invalid value in a result, DriverException is raised."""
 
 
 @public("cassandra")

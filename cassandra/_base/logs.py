@@ -221,6 +221,9 @@ def _cut(text: str, room: int) -> str:
 # ---- loggers and messages
 
 _WARNINGS = 5  # logged for one response
+_TEXTS = 100  # different warnings logged for one session and minute
+_TEXT = 4096  # characters by which they are compared; the log shows no more
+_MINUTE = 60.0
 _LINES = 50  # of one kind, logged for one reading of a server's tables
 
 
@@ -257,14 +260,39 @@ def get_logger(name: str) -> logging.Logger:
 _server = get_logger("cassandra.protocol")
 
 
-def log_server_warnings(warnings: Sequence[str] | None) -> None:
-    """Log the *warnings* of one response, a few lines at most. The program can read all of them from its result."""
-    if not warnings:
-        return
-    for warning in warnings[:_WARNINGS]:
-        _server.warning("Server warning: %s", warning)
-    if len(warnings) > _WARNINGS:
-        _server.warning("Server warning: %d more in the same response", len(warnings) - _WARNINGS)
+class WarningLog:
+    """Logs the warnings of servers in the responses to one session. The program can read all of them from its results.
+
+    Each text is logged once a minute, at most ``_TEXTS`` different ones: servers repeat a warning in every response to
+    a statement. Any thread; two that log the same text at the same time may both log it.
+    """
+
+    def __init__(self) -> None:
+        self._logged: dict[str, None] = {}  # texts of the current minute, or their beginnings
+        self._since = -_MINUTE  # beginning of that minute
+
+    def log(self, warnings: Sequence[str] | None) -> None:
+        """Log the *warnings* of one response, a few lines at most."""
+        if not warnings:
+            return
+        now = time.monotonic()
+        if now - self._since >= _MINUTE:
+            self._logged, self._since = {}, now
+        logged = self._logged
+        if len(logged) >= _TEXTS:
+            return
+        texts = [text for warning in warnings if (text := warning[:_TEXT]) not in logged]
+        for text in dict.fromkeys(texts[:_TEXTS]):
+            logged[text] = None
+        for text in dict.fromkeys(texts[:_WARNINGS]):
+            _server.warning("Server warning: %s", text)
+        if len(texts) > _WARNINGS:
+            _server.warning("Server warning: %d more in the same response", len(texts) - _WARNINGS)
+        if len(logged) >= _TEXTS:
+            _server.warning(
+                "Server warnings: %d different ones within a minute; until it ends, further ones are in results only",
+                len(logged),
+            )
 
 
 def log_each(log: Callable[..., None], message: str, rows: Sequence[tuple[object, ...]]) -> None:

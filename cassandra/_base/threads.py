@@ -86,6 +86,11 @@ def start(call: Callable[[], object]) -> None:
         worker.gate.give()
 
 
+def is_exit(error: RuntimeError) -> bool:
+    """Return True if *error*, of :func:`start`, is due to the exit of the interpreter, not to a lack of threads."""
+    return "interpreter" in str(error)
+
+
 def ending() -> None:
     """Mark this thread as not busy: the call that runs on it only has to return."""
     worker = getattr(_here, "worker", None)

@@ -204,7 +204,9 @@ def _read(path: Path | None) -> configparser.RawConfigParser:
         except configparser.Error as error:
             # the text of the error would show lines of the file
             raise UsageError(f"{path} cannot be read: {type(error).__name__}") from None
-        except (OSError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError:  # its text would show a part of the file
+            raise UsageError(f"{path} cannot be read: not UTF-8") from None
+        except OSError as error:
             raise UsageError(f"{path} cannot be read: {error}") from None
     return parser
 
@@ -321,7 +323,9 @@ def _password(path: Path, files: CqlshFiles) -> str:
         if not is_private(path):
             files.warn(f"{path} has a password, and other users can read it: chmod 600 {path}")
         return path.read_text("utf8").split("\n", 1)[0].rstrip("\r")
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:  # its text would show a part of the password
+        raise UsageError(f"the password cannot be read: {path} is not UTF-8") from None
+    except OSError as error:
         raise UsageError(f"the password cannot be read: {error}") from None
 
 

@@ -309,7 +309,7 @@ class DSELoadBalancingPolicy(DefaultLoadBalancingPolicy):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         warnings.warn(
-            "DSELoadBalancingPolicy will be removed in 4.0. Consider using DefaultLoadBalancingPolicy.",
+            "DSELoadBalancingPolicy will be removed in a future release. Consider using DefaultLoadBalancingPolicy.",
             DeprecationWarning,
             stacklevel=2,
         )

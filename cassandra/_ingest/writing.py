@@ -26,20 +26,20 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
 from cassandra._base.errors import ConnectionException, NoHostAvailable, annotate
-from cassandra._base.logs import log_server_warnings
 from cassandra._base.server_errors import ErrorMessage, PreparedQueryNotFound
 from cassandra._core.codec import TimestampClock
 from cassandra._core.routing import Target
 from cassandra._core.transport import AT_END, FULL, LAUNCHED, Failure, Frame, Writes
 from cassandra._session.request.admission import within_limits
-from cassandra._session.request.execution import NO_POOL, closed_text
+from cassandra._session.request.execution import NO_POOL
 from cassandra._session.request.many import PATIENCE, ManyRequests, Schedule, continue_from, failure_error
 from cassandra._session.request.notes import learn_tablet
 from cassandra._session.request.retry import (
     FIRST_DELAY,
     NOT_SENT,
+    closed_text,
     decide_repeatable,
-    meaning_of,
+    may_be_executed,
 )
 from cassandra._session.statements.prepared import BoundStatement
 from cassandra._session.statements.timestamps import MonotonicTimestampGenerator, on_ahead_of
@@ -300,7 +300,7 @@ class Writing(ManyRequests, Writes):
             self.doubt(number)
             self._retry(number, unreadable, attempts, age)
             return
-        log_server_warnings(message.warnings)
+        self.session._warning_log.log(message.warnings)
         if not isinstance(message, ErrorMessage):
             if message.custom_payload is not None:
                 learn_tablet(self.session, sender.connection.features, self._statement, message.custom_payload)
@@ -308,7 +308,7 @@ class Writing(ManyRequests, Writes):
         elif isinstance(message, PreparedQueryNotFound):
             self._go_on_alone(number, count, outcome if count == 1 else None, sender)
         else:
-            decision, executed = decide_repeatable(message, attempts), meaning_of(message).may_be_executed
+            decision, executed = decide_repeatable(message, attempts), may_be_executed(message)
             if executed:
                 self.doubt(number)
             annotate(decision.error, host=sender.host, attempts=attempts, elapsed=age, maybe_executed=executed)

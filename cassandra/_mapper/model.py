@@ -429,14 +429,16 @@ def table_of(model: Any) -> str:
     if name:
         if not model.__table_name_case_sensitive__ and name != name.lower():
             warnings.warn(
-                "Model __table_name__ will be case sensitive by default in 4.0. You should fix the __table_name__ value"
-                f" of the '{model.__name__}' model.",
+                "Model __table_name__ will be case sensitive by default in a future release. You should fix the "
+                f"__table_name__ value of the '{model.__name__}' model.",
                 stacklevel=4,
             )
             return str(name.lower())
         if model.__table_name_case_sensitive__:
             warnings.warn(
-                "Model __table_name_case_sensitive__ will be removed in 4.0.", PendingDeprecationWarning, stacklevel=4
+                "Model __table_name_case_sensitive__ will be removed in a future release.",
+                PendingDeprecationWarning,
+                stacklevel=4,
             )
         return str(name)
     if model._is_polymorphic and not model._is_polymorphic_base:

@@ -401,7 +401,7 @@ class AbstractQuerySet(Reading[T]):
 
 
 def _count_from_the_end(what: str) -> None:
-    message = f"ModelQuerySet {what} with negative indices support will be removed in 4.0."
+    message = f"ModelQuerySet {what} with negative indices support will be removed in a future release."
     warnings.warn(message, PendingDeprecationWarning, stacklevel=3)
 
 

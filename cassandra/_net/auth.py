@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cassandra._base.errors import encoding_secret
 from cassandra._base.objects import public
 
 
@@ -89,7 +90,7 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
         if challenge == b"PLAIN-START":
-            return b"\x00" + self.username.encode() + b"\x00" + self.password.encode()
+            return b"\x00" + self.username.encode() + b"\x00" + encoding_secret(self.password.encode)
         raise ValueError(f"unexpected authentication challenge {challenge!r}")
 
 
@@ -138,10 +139,10 @@ class SaslAuthenticator(Authenticator):
         self._mechanism = mechanism
 
     def initial_response(self) -> bytes | None:
-        return self.sasl.process()  # type: ignore[no-any-return]
+        return encoding_secret(self.sasl.process)  # type: ignore[no-any-return]
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
-        return self.sasl.process(challenge)  # type: ignore[no-any-return]
+        return encoding_secret(self.sasl.process, challenge)  # type: ignore[no-any-return]
 
 
 @public("cassandra.auth")
@@ -188,8 +189,8 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
         if challenge == b"GSSAPI-START":
-            return self.sasl.process()  # type: ignore[no-any-return]
-        return self.sasl.process(challenge)  # type: ignore[no-any-return]
+            return encoding_secret(self.sasl.process)  # type: ignore[no-any-return]
+        return encoding_secret(self.sasl.process, challenge)  # type: ignore[no-any-return]
 
 
 #: Providers whose authenticators never block and may run on the I/O thread.

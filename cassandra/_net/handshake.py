@@ -26,7 +26,13 @@ from functools import partial
 from typing import Any
 
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion, ResultKind
-from cassandra._base.errors import AuthenticationFailed, ConnectionException, ProtocolError, ProtocolVersionUnsupported
+from cassandra._base.errors import (
+    AuthenticationFailed,
+    ConnectionException,
+    ProtocolError,
+    ProtocolVersionUnsupported,
+    encoding_secret,
+)
 from cassandra._base.logs import printable
 from cassandra._base.names import escape_name
 from cassandra._base.objects import public
@@ -273,6 +279,7 @@ def _authenticate(options: ConnectionOptions, endpoint: EndPoint, server_class: 
 
 def _call(call: Callable[[], Any], inline: bool, endpoint: EndPoint) -> Generator[Any, Any, Any]:
     """Return the result of the authenticator's *call*; its exception is raised as AuthenticationFailed."""
+    call = partial(encoding_secret, call)
     try:
         return call() if inline else (yield Blocking(call))
     except AuthenticationFailed:

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from cassandra._base.errors import ConnectionException
+from cassandra._base.errors import ConnectionException, encoding_secret
 from cassandra._base.logs import get_logger
 from cassandra._core.transport import TlsRecords
 
@@ -229,7 +229,8 @@ def _load_certificates(context: ssl.SSLContext, options: Mapping[str, Any], requ
     elif requirement != ssl.CERT_NONE:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     if options.get("certfile"):
-        context.load_cert_chain(options["certfile"], options.get("keyfile"), options.get("password"))
+        files = options["certfile"], options.get("keyfile")
+        encoding_secret(context.load_cert_chain, *files, options.get("password"))
     elif options.get("keyfile"):
         raise ValueError("ssl_options: keyfile without certfile")
 

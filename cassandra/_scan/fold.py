@@ -122,8 +122,7 @@ class FoldWorkers:
         queue.jobs.append(job)
         self._filled.append(queue)
         if not self._looking and self._running < self._size:
-            self._looking = True
-            threads.start(self._look)
+            self._start_another(bool(self._running))
 
     @property
     def has_room(self) -> bool:
@@ -194,7 +193,7 @@ class FoldWorkers:
                 job = queue.jobs.popleft()
                 wants_another = bool(self._ready) and self._running < self._size and not self._looking
             if wants_another:
-                self._start_another()
+                self._start_another(True)
             try:
                 job()
             except BaseException as error:
@@ -212,12 +211,15 @@ class FoldWorkers:
             if changed is not None:
                 changed()
 
-    def _start_another(self) -> None:
+    def _start_another(self, are_enough: bool) -> None:
+        """Start a thread. If that is not possible, the running ones do all; raise RuntimeError unless *are_enough*."""
         self._looking = True
         try:
             threads.start(self._look)
-        except RuntimeError:  # out of threads: this one does all
+        except RuntimeError:
             self._looking = False
+            if not are_enough:
+                raise
 
 
 # ---- totals: the combined accumulators of completed ranges

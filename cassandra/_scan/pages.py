@@ -31,20 +31,20 @@ from cassandra._base.errors import (
     ResponseTooLarge,
     repeated_paging_state,
 )
-from cassandra._base.logs import log_server_warnings
 from cassandra._base.server_errors import PreparedQueryNotFound, ProtocolException
 from cassandra._core.codec import retained_page
 from cassandra._core.routing import Target
 from cassandra._core.transport import NOTHING_ELSE, Failure, Frame, HostWindow, Operation
 from cassandra._session import aio
 from cassandra._session.request.admission import within_limits
-from cassandra._session.request.execution import NO_POOL, closed_text
+from cassandra._session.request.execution import NO_POOL
 from cassandra._session.request.future import ResponseFuture
 from cassandra._session.request.many import ManyRequests, continue_from, failure_error
 from cassandra._session.request.notes import learn_tablet, version_block_of
 from cassandra._session.request.retry import (
     NOT_SENT,
     RepeatDecision,
+    closed_text,
     decide_repeatable,
     is_repeated_few_times,
 )
@@ -483,7 +483,7 @@ class PageFetcher(ManyRequests, Operation):
         except Exception as broken:
             return broken
         if message.warnings:
-            log_server_warnings(message.warnings)
+            self.session._warning_log.log(message.warnings)
             request.template.page_size.too_much()  # a large page may be the reason
         if isinstance(message, PreparedQueryNotFound):
             self._go_on_alone(request, outcome)

@@ -215,7 +215,7 @@ def ssl_context(name: str, value: Any) -> ssl.SSLContext | None:
 def ssl_options(name: str, value: Any) -> Mapping[str, Any] | None:
     """Return options of TLS; ``_net/tls.py`` checks them together with the context."""
     if value is not None and not isinstance(value, Mapping):
-        raise TypeError(f"{name} should be a dict, not {value!r}")
+        raise TypeError(f"{name} should be a dict, not {type(value).__name__}")  # it may have a password
     return value
 
 

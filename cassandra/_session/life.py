@@ -76,6 +76,7 @@ class Life:
         """Make the I/O thread. Locked."""
         reactor = self.reactor = Reactor(pool=self._cluster.memory_pool)
         reactor.call_soon(partial(enter_driver_thread, IO))
+        self._cluster.scheduler.retry_on(reactor.call_later)
         with _alive_lock:
             _alive.add(self)
         return reactor

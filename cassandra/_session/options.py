@@ -314,7 +314,7 @@ class ClusterOptions:
     def set_meta_refresh_enabled(self, enabled: bool) -> None:
         """Deprecated: set ``schema_metadata_enabled`` and ``token_metadata_enabled``."""
         warnings.warn(
-            "Cluster.set_meta_refresh_enabled is deprecated and will be removed in 4.0. Set "
+            "Cluster.set_meta_refresh_enabled is deprecated and will be removed in a future release. Set "
             "Cluster.schema_metadata_enabled and Cluster.token_metadata_enabled instead.",
             DeprecationWarning,
             stacklevel=2,

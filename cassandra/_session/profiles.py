@@ -46,11 +46,11 @@ log = get_logger("cassandra.cluster")
 
 OF_PROFILE: Any = NOT_SET  # instead of a row factory, because None is a valid one
 
-# The texts of scylla-driver, for warning filters of programs that match them.
-LEGACY = "Legacy execution parameters will be removed in 4.0. Consider using execution profiles."
+# They begin as those of scylla-driver do, for warning filters of programs that match them.
+LEGACY = "Legacy execution parameters will be removed in a future release. Consider using execution profiles."
 LEGACY_CONSISTENCY = (
-    "Setting the consistency level at the session level will be removed in 4.0. Consider using execution profiles and "
-    "setting the desired consistency level to the EXEC_PROFILE_DEFAULT profile."
+    "Setting the consistency level at the session level will be removed in a future release. Consider using execution "
+    "profiles and setting the desired consistency level to the EXEC_PROFILE_DEFAULT profile."
 )
 
 ProfileKey = Any  # a name, any hashable, or EXEC_PROFILE_DEFAULT

@@ -10,6 +10,10 @@ for it.
 * Delayed calls are kept by the *clock*, a thread that exists while there are any. They run on threads separate from
   those of submitted calls, a few at a time: the driver's delayed calls do not block.
 
+*Without a thread*, as in a process at its limit of threads, the call of a driver thread starts later: the I/O thread
+tries to start a thread every ``AGAIN`` seconds (:meth:`Scheduler.retry_on`), and so does the clock. Thus no
+reconnection is lost. Callers get the RuntimeError, and driver threads too while the interpreter exits.
+
 Any thread may submit, also in a signal handler or a ``__del__`` that garbage collection runs anywhere: a caller thread
 does one atomic append, then starts a thread (``threads.start``), in this order. Driver threads do everything else.
 ``_CallQueue.ready`` and ``_fresh`` are appended to by any thread; ``_CallQueue.running`` and ``_ended`` are guarded by
@@ -34,6 +38,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import TimeoutError as FutureTimeout
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from time import monotonic, sleep
@@ -62,6 +67,7 @@ log = get_logger("cassandra.cluster")
 T = TypeVar("T")
 
 DELAYED_AT_A_TIME = 8  # threads of delayed calls
+AGAIN = 0.5  # seconds between two attempts to start a thread
 QUIET = 0.05  # seconds without work until a draining session counts as finished
 LOOK = 0.01  # seconds between two checks
 
@@ -136,6 +142,12 @@ class Scheduler:
         self._strands: WeakSet[Strand] = WeakSet()
         self._closed = False
         self._used = False
+        self._call_later: Callable[[float, Callable[[], object]], object] | None = None
+        self._lacks_threads = False  # this was logged
+
+    def retry_on(self, call_later: Callable[[float, Callable[[], object]], object]) -> None:
+        """Start calls of driver threads for which there is no thread later, on the I/O thread, by its *call_later*."""
+        self._call_later = call_later
 
     @property
     def closed(self) -> bool:
@@ -158,7 +170,12 @@ class Scheduler:
         by a shutdown."""
         catch_up()
         future: Future[T] = Future()
-        self._join(self._submitted, Task(fn, args, kwargs, future))
+        task = Task(fn, args, kwargs, future)
+        try:
+            self._join(self._submitted, task)
+        except RuntimeError:
+            task.cancel()
+            raise
         return future
 
     def run_here(self, fn: Callable[..., object], future: Future[Any]) -> None:
@@ -197,31 +214,50 @@ class Scheduler:
         return strand
 
     def _join(self, queue: _CallQueue, task: Task) -> None:
-        """Queue *task*; cancel it after a shutdown."""
+        """Queue *task*; cancel it after a shutdown. Raise RuntimeError, without effect, as :meth:`_begin` does."""
         queue.ready.append(task)
         try:
             begun = self._begin(self._work, queue)
         except RuntimeError:
-            self._drop(queue, task)
+            try:
+                queue.ready.remove(task)
+            except ValueError:  # another thread has taken it
+                return
             raise
         if not begun:  # the shutdown may have cancelled it already
-            self._drop(queue, task)
-
-    @staticmethod
-    def _drop(queue: _CallQueue, task: Task) -> None:
-        with contextlib.suppress(ValueError):
-            queue.ready.remove(task)
-        task.cancel()
+            with contextlib.suppress(ValueError):
+                queue.ready.remove(task)
+            task.cancel()
 
     def _begin(self, call: Callable[..., object], *args: Any) -> bool:
-        """Run *call* on a thread. Return False after a shutdown; raise RuntimeError if there is no thread and none can
-        be started, as in Python 3.12 once the interpreter ends."""
+        """Run *call* on a thread; a call of a driver thread later, if there is none now. Return False after a shutdown;
+        raise RuntimeError if no thread can be started, as in Python 3.12 once the interpreter ends."""
         catch_up()
         if self._closed:
             return False
         self._used = True
-        threads.start(lambda: call(*args))
+        run = partial(call, *args)
+        try:
+            threads.start(run)
+        except RuntimeError as error:
+            call_later = self._call_later
+            if call_later is None or thread_kind() == CALLER or threads.is_exit(error):
+                raise
+            self._log_lack_of_threads(error)
+            call_later(AGAIN, partial(self._begin_later, run))
         return True
+
+    def _begin_later(self, run: Callable[[], object]) -> None:
+        """Try again to run *run* on a thread. On the I/O thread."""
+        try:
+            self._begin(run)
+        except RuntimeError as error:
+            log.error("A background task of the cluster was not run: %s", error)
+
+    def _log_lack_of_threads(self, error: RuntimeError) -> None:
+        if not self._lacks_threads:
+            self._lacks_threads = True
+            log.warning("No thread can be started for work in the background, which is delayed: %s", error)
 
     # ---- on driver threads
 
@@ -287,12 +323,13 @@ class Scheduler:
             due, _, task = timers[0]
             if due > now and not task.cancelled:
                 return due - now
-            heappop(timers)
             if not task.cancelled:
                 try:
                     self._join(self._delayed, task)
-                except RuntimeError as error:  # no more threads
-                    log.warning("Could not start a thread: %s", error)
+                except RuntimeError as error:
+                    self._log_lack_of_threads(error)
+                    return AGAIN
+            heappop(timers)
         return None
 
     # ---- fork
@@ -308,6 +345,7 @@ class Scheduler:
         self._active = {}
         self._clock_token = deque([1])
         self._clock_gate = None
+        self._call_later = None  # the parent's
         for strand in list(self._strands):
             strand.leave_to_parent()
 
@@ -324,6 +362,7 @@ class Scheduler:
 
     def _shut_down(self, timeout: float) -> bool:
         self._closed = True
+        self._call_later = None  # a reference to the cluster must not keep a reactor alive
         gate = self._clock_gate
         if gate is not None:
             gate.give()
@@ -453,7 +492,13 @@ class Strand:
         elif here:
             self._drain(task.future)
         elif begin:
-            return scheduler.spawn(self._drain)
+            try:
+                return scheduler.spawn(self._drain)
+            except RuntimeError:
+                self._called = False  # another call begins
+                with contextlib.suppress(ValueError):
+                    self._queue.remove(task)
+                raise
         return True
 
     def _drain(self, until: Future[Any] | None = None) -> None:
@@ -473,7 +518,10 @@ class Strand:
             task.run()
             del task
         if rest:
-            self._scheduler.spawn(self._drain)
+            try:
+                self._scheduler.spawn(self._drain)
+            except RuntimeError:  # no more threads: this one runs the rest
+                self._drain()
 
 
 # ---- commands of asyncio tasks

@@ -21,6 +21,7 @@ from uuid import uuid4
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import DriverException, NoHostAvailable, UnsupportedOperation
+from cassandra._base.logs import WarningLog
 from cassandra._base.names import protect_name
 from cassandra._base.objects import not_copied, public
 from cassandra._base.process import catch_up
@@ -32,11 +33,11 @@ from cassandra._session.control import refresh
 from cassandra._session.control.schema_changes import SchemaAgreementScope
 from cassandra._session.hosts.pools import PoolSet, tell_pools
 from cassandra._session.request.builder import RequestBuilder
-from cassandra._session.request.execution import closed_text
 from cassandra._session.request.future import ResponseFuture
 from cassandra._session.request.observers import Tracking, measured
 from cassandra._session.request.preparing import Preparer, Repreparing
 from cassandra._session.request.result import ResultSet, Row, RowFactory
+from cassandra._session.request.retry import closed_text
 from cassandra._session.statements.prepared import PreparedStatement
 from cassandra._session.statements.statement import NOT_SET, Sentinel, Statement, new_encoder
 from cassandra._session.statements.user_types import register_encoder
@@ -170,6 +171,7 @@ class Session(SessionFields):
         self._builder = RequestBuilder(self)
         self._preparer = Preparer(self)
         self._repreparing = Repreparing()
+        self._warning_log = WarningLog()
         for registered in cluster.user_types:
             self.user_type_registered(*registered)
 
@@ -851,7 +853,7 @@ class Ending:
 
         self._delayed[key] = weakref.ref(future, forget)
         if session.is_shutdown:  # checked last: the shutdown reads the delayed requests after it is set
-            raise DriverException("The session was shut down while the request waited to be sent again.")
+            raise DriverException(closed_text(session))
         return session.cluster.reactor.call_later(delay, step)
 
     def delayed(self) -> list[ResponseFuture]:
@@ -918,6 +920,6 @@ class Ending:
         for future in delayed:
             if future._wait(0.0):
                 continue  # its response has arrived
-            error = DriverException("The session was shut down while the request waited to be sent again.")
+            error = DriverException(closed_text(session))
             future._fail(future._page, error)
         session.cluster.session_closed(session)

@@ -85,6 +85,7 @@ BEHAVIOUR: dict[str, list[str]] = {
     "A statement is not executed twice by accident.": [
         "policies resend requests that may have been executed only if idempotent; without a statement they resend",
     ],
+    "A retry keeps the consistency level of the statement": ["the level that a policy is called with is not asked for"],
     "A page that cannot be fetched raises until it is fetched.": ["one() and bool() pass over empty pages"],
     "Large pages are decoded while they are read.": ["current_rows above 1 MiB is a lazy sequence"],
     "A statement is executed in its keyspace, or rejected.": ["UnsupportedOperation before protocol 5"],

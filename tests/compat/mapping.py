@@ -86,7 +86,7 @@ def warned():
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = lambda message, category, *rest, **more: print(
-            f"    {category.__name__} {message}", flush=True
+            f"    {category.__name__} {message}".replace("in 4.0", "in a future release"), flush=True
         )
         yield
     for logger in loggers:

@@ -430,7 +430,7 @@ def test_the_session_is_shut_down_while_rows_wait(table: Session, simulated: Sim
 def test_warnings_are_answers(table: Session, simulated: SimulatedCluster, caplog: pytest.LogCaptureFixture) -> None:
     with simulated.inject(Warn(("careful",)), opcode="EXECUTE", query="INSERT", times=3):
         assert table.ingest("ks.t", rows(50)).rows == 50
-    assert caplog.text.count("Server warning: careful") == 3
+    assert caplog.text.count("Server warning: careful") == 1
 
 
 def test_ctrl_c(table: Session, simulated: SimulatedCluster) -> None:

@@ -46,8 +46,10 @@ class RetryPolicy:
     """Decides after a failed attempt: retry on the same connection, retry on the next host, raise the error, or return
     an empty result. This is the default policy.
 
-    Each method returns ``(decision, consistency level)``; None keeps the level. A third item is a delay in
-    seconds before the next try. *retry_num* counts the retries made so far; *query* is the statement.
+    Each method returns ``(decision, consistency level)``. None keeps the level of the statement, and so does
+    *consistency* itself: that is the level in the server's error, which is ONE if the batch log timed out. A third item
+    is a delay in seconds before the next try; a delay that exceeds the rest of the timeout raises the error at once.
+    *retry_num* counts the retries made so far; *query* is the statement.
 
     A statement that may have been executed is sent again only if it is idempotent (its ``is_idempotent``).
     """

@@ -60,6 +60,8 @@ from cassandra._core.transport import (
 from cassandra._net.exchange import RoomSignal, orphaned_limit
 from cassandra._session import aio
 
+from .retry import closed_text
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -71,7 +73,6 @@ if TYPE_CHECKING:
 
 FOR_EVER = float("inf")
 LOOK = 1.0  # seconds between two checks of a thread that is held up; the event ends its wait
-SHUT_DOWN = "The session was shut down while the request waited for room"
 REFUSED = (ConnectionBusy, NoConnectionsAvailable)
 STOPPED = (RuntimeError, ConnectionShutdown, DriverException)  # the I/O thread has ended, or is the parent process's
 
@@ -355,7 +356,7 @@ class Admission:
     def _fail(self, waiter: Waiter) -> None:
         """Fail the request of *waiter*: the session is shut down."""
         self._forget(waiter)
-        error = NoHostAvailable(SHUT_DOWN, {})
+        error = NoHostAvailable(closed_text(waiter.request.session), {})
         self._annotate(error, waiter)
         waiter.request._fail(waiter.page, error)
 

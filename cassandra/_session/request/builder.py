@@ -10,7 +10,7 @@ requested is rejected (:func:`keyspace_to_send`, which is pure). The keyspace fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ProtocolVersion
@@ -31,6 +31,7 @@ from .plans import plan_for
 
 if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
+    from cassandra._routing.policies import SpeculativeExecutionPlan
     from cassandra._session.session import Session
 
 
@@ -73,6 +74,7 @@ class RequestBuilder:
             message.update_custom_payload(statement.custom_payload)
         if custom_payload:
             message.update_custom_payload(custom_payload)
+        speculation = self._speculation(statement, profile)
         future = ResponseFuture(
             session,
             message,
@@ -84,12 +86,13 @@ class RequestBuilder:
             profile.row_factory,
             profile.load_balancing_policy,
             None,
-            self._speculation(statement, profile),
+            None if speculation is None else speculation(),
             None,
             self._host(host, query, profile),
             query_plan,
             _token(statement),
         )
+        future._execution.sending.new_speculation = speculation
         future._prefetch = profile.prefetch
         return future
 
@@ -196,11 +199,14 @@ class RequestBuilder:
             raise NoHostAvailable(text, {str(host): ConnectionException(f"unknown host: {host}")})
         return found
 
-    def _speculation(self, statement: Statement, profile: ResolvedProfile) -> Any:
-        policy = profile.speculative_execution_policy
+    def _speculation(
+        self, statement: Statement, profile: ResolvedProfile
+    ) -> Callable[[], SpeculativeExecutionPlan] | None:
+        """Return the function that makes the plan of one page; None without speculative executions."""
+        policy, session = profile.speculative_execution_policy, self._session
         if not statement.is_idempotent or type(policy) is NoSpeculativeExecutionPolicy:
             return None
-        return policy.new_plan(statement.keyspace or self._session.keyspace, statement)
+        return lambda: policy.new_plan(statement.keyspace or session.keyspace, statement)
 
 
 def _token(statement: Statement) -> int | None:

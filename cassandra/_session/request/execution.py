@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ConsistencyLevel, ResultKind, consistency_value_to_name
 from cassandra._base.errors import ConnectionException, DriverException, NoHostAvailable, OperationTimedOut, annotate
-from cassandra._base.logs import get_logger, log_server_warnings
+from cassandra._base.logs import get_logger
 from cassandra._base.server_errors import ErrorMessage, PreparedQueryNotFound
 from cassandra._core.codec import is_plain_rows
 from cassandra._core.routing import Target
@@ -61,11 +61,12 @@ from .retry import (
     RETRY,
     RETRY_NEXT_HOST,
     Decision,
+    closed_text,
     connection_error,
     decide,
     encoding_error,
     is_timeout,
-    meaning_of,
+    may_be_executed,
     public_error,
 )
 from .trace import QueryTrace
@@ -313,22 +314,16 @@ def _next_of(targets: Iterator[Target]) -> Target | None:
 # ---- attempts along the plan
 
 
-def closed_text(session: Session) -> str:
-    """Return the reason why *session* rejects requests, and the remedy."""
-    if session.cluster.is_shutdown:
-        return "The cluster is shut down, and so are its sessions; make a new Cluster."
-    return "The session is shut down; open a new one with Cluster.connect()."
-
-
 class Sending:
     """Sends *content* to the hosts of *plan*, and to further ones by *speculation* while an attempt takes long."""
 
-    __slots__ = ("_numbers", "content", "errors", "plan", "speculation", "tracked", "unsure")
+    __slots__ = ("_numbers", "content", "errors", "new_speculation", "plan", "speculation", "tracked", "unsure")
 
     def __init__(self, content: Content, plan: QueryPlan, speculation: SpeculativeExecutionPlan | None = None) -> None:
         self.content = content
         self.plan = plan
-        self.speculation = speculation
+        self.speculation = speculation  # of the current page
+        self.new_speculation: Callable[[], SpeculativeExecutionPlan] | None = None  # makes that of each further page
         self.errors: dict[Any, Any] = {}  # the last error of each host
         self.unsure = False  # an attempt failed in a way that leaves open whether the server executed it
         self.tracked: dict[int, TrackedAttempt] = {}  # attempts reported to a tracker that have not ended
@@ -429,10 +424,12 @@ class Sending:
         return [host for host, error in self.errors.items() if error.args[:1] == (NO_POOL,)]
 
     def restart(self, request: ResponseFuture) -> None:
-        """Forget all attempts, and restart clock and plan."""
+        """Forget all attempts, and restart clock and plans."""
         self.errors = {}
         request._start_time = monotonic()
         self.plan.restart()
+        if self.new_speculation is not None:
+            self.speculation = self.new_speculation()
 
     # ---- speculation, and delayed steps
 
@@ -535,7 +532,7 @@ def hosts_of(request: ResponseFuture) -> Iterator[Host]:
 class Execution(RequestHooks):
     """Processes the outcomes of attempts: results, errors, retries, statements that a host has forgotten."""
 
-    __slots__ = ("_reprepares", "_retries", "content", "retry_policy", "sending", "traces")
+    __slots__ = ("_level", "_reprepares", "_retries", "content", "retry_policy", "sending", "traces")
 
     def __init__(self, sending: Sending, retry_policy: RetryPolicy | None) -> None:
         self.sending = sending
@@ -544,14 +541,19 @@ class Execution(RequestHooks):
         self.traces: tuple[QueryTrace, ...] = ()
         self._retries = 0
         self._reprepares: Counter[tuple[Host, bytes]] | None = None
+        self._level: int | None = None  # that of the statement, after a retry of the page at another one
 
     def begin_page(self, request: ResponseFuture, paging_state: bytes | None) -> None:
         """Reset for the page at *paging_state*; called by the thread that requested the page."""
         sending = self.sending
-        self.content.message.paging_state = paging_state
+        message = self.content.message
+        message.paging_state = paging_state
+        if self._level is not None:
+            message.consistency_level, self._level = self._level, None
         sending.unsure = False
-        sending.restart(request)
         self._retries = 0
+        self._reprepares = None
+        sending.restart(request)
 
     # ---- called by native code
 
@@ -679,13 +681,13 @@ class Execution(RequestHooks):
         elif kind == ResultKind.SCHEMA_CHANGE:
             agree(request, attempt, message.schema_change_event, extras_of(message))
         else:
-            request._fail(attempt.page, DriverException(f"unknown kind of RESULT: {kind!r}"))
+            self._not_understood(request, attempt, DriverException(f"unknown kind of RESULT: {kind!r}"))
 
     def _take_note(self, request: ResponseFuture, attempt: Attempt, message: Any) -> None:
         """Process the parts that any response may have, an ERROR too."""
         attempt.answered = True
         if message.warnings is not None:
-            log_server_warnings(message.warnings)
+            request.session._warning_log.log(message.warnings)
         if message.trace_id is not None:
             self.traces = (*self.traces, QueryTrace(message.trace_id, request.session))
 
@@ -739,10 +741,12 @@ class Execution(RequestHooks):
             self.sending.send(request, attempt.page)
 
     def _consider_retry(self, request: ResponseFuture, attempt: Attempt, error: Any) -> None:
-        self.sending.unsure |= attempt.reprepares is None and meaning_of(error).may_be_executed
+        self.sending.unsure |= attempt.reprepares is None and may_be_executed(error)
         content, decision = self.content, None
         if self.retry_policy is not None:
             decision = decide(self.retry_policy, content.statement, content.consistency, error, self._retries)
+            if decision is not None and _exceeds_timeout(request, decision):
+                decision = None
         if request._metrics is not None:
             request._metrics.on_error(error, decision)
         if decision is None or decision.action not in (RETRY, RETRY_NEXT_HOST, IGNORE):
@@ -761,6 +765,7 @@ class Execution(RequestHooks):
             if ConsistencyLevel.is_serial(consistency):
                 _warn_of_serial(self.retry_policy, consistency, decision.consistency)
             else:
+                self._level = consistency if self._level is None else self._level
                 content.change(content.result_plan, consistency_level=decision.consistency)
         same_host = decision.action == RETRY
 
@@ -867,6 +872,14 @@ class Execution(RequestHooks):
                 self.content.use_snapshot(prepared)
             if not self.sending.submit(request, Attempt(attempt.host, attempt.pool, attempt.connection, attempt.page)):
                 self.sending.send(request, attempt.page)
+
+
+def _exceeds_timeout(request: ResponseFuture, decision: Decision) -> bool:
+    """Return True if the timeout elapses before the delay of a retry."""
+    if decision.action not in (RETRY, RETRY_NEXT_HOST) or decision.delay <= 0:
+        return False
+    remaining = request._remaining()
+    return remaining is not None and decision.delay >= remaining
 
 
 _warned: set[tuple[type, int]] = set()  # (class of policy, serial level) pairs that were logged

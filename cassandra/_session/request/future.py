@@ -33,9 +33,10 @@ from cassandra._core.transport import Request, set_result_type
 from cassandra._session.statements.statement import SimpleStatement, shortened
 
 from ..statements.prepared import BoundStatement
-from .execution import Content, Execution, QueryPlan, Sending, closed_text, hosts_of
+from .execution import Content, Execution, QueryPlan, Sending, hosts_of
 from .observers import recorder_of
 from .result import Extras, OfRows, Outcome, PageInfo, ResultSet, Row, described
+from .retry import closed_text
 from .trace import QueryTrace
 
 if TYPE_CHECKING:

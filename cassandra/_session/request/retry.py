@@ -25,6 +25,7 @@ from cassandra._base.errors import (
     NoConnectionsAvailable,
     NoHostAvailable,
     OperationTimedOut,
+    OperationType,
     ProtocolError,
     RateLimitReached,
     ReadFailure,
@@ -36,13 +37,17 @@ from cassandra._base.errors import (
 )
 from cassandra._base.randomness import uniform
 from cassandra._base.server_errors import (
+    BadCredentials,
     CASWriteUnknownMessage,
     ErrorMessage,
+    FunctionFailureMessage,
     IsBootstrappingErrorMessage,
     OverloadedErrorMessage,
+    ProtocolException,
     RateLimitReachedException,
     ReadFailureMessage,
     ReadTimeoutErrorMessage,
+    RequestValidationException,
     ServerError,
     TruncateError,
     UnavailableErrorMessage,
@@ -55,6 +60,7 @@ from cassandra._session.statements.statement import Statement
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
     from cassandra._routing.policies import RetryPolicy
+    from cassandra._session.session import Session
 
 KEYSPACE_PER_REQUEST = 5  # first protocol version with a keyspace field in requests
 
@@ -109,6 +115,12 @@ _TABLE: dict[type[BaseException], Meaning] = {
     ConnectionException: Meaning(True, _COORDINATOR, False, _UNTIL),
     OperationTimedOut: Meaning(True, None, True, _UNTIL),
     ProtocolError: Meaning(True, None, False, _FEW),  # the response cannot be read
+    # errors of servers in general: nothing is known about an unknown code
+    ErrorMessage: Meaning(True, None, False, _NEVER),
+    RequestValidationException: FATAL,
+    ProtocolException: FATAL,
+    BadCredentials: FATAL,
+    FunctionFailureMessage: FATAL,  # it is called before anything is written
     # errors of the coordinator
     OverloadedErrorMessage: Meaning(True, _COORDINATOR, True, _UNTIL),
     IsBootstrappingErrorMessage: Meaning(False, _COORDINATOR, False, _UNTIL),
@@ -141,7 +153,23 @@ def meaning_of(error: BaseException) -> Meaning:
     return FATAL
 
 
+def may_be_executed(error: BaseException) -> bool:
+    """Return True unless it is known that the server did not execute the request, in whole or in part."""
+    if isinstance(error, RateLimitReachedException):  # of replicas, each decides for itself
+        info = error.info or {}
+        return not info.get("rejected_by_coordinator") and info.get("op_type") is not OperationType.Read
+    return meaning_of(error).may_be_executed
+
+
 # ---- retry decisions
+
+
+class ReportedLevel(int):
+    """Consistency level in the server's error, as it is passed to a retry policy. It may be another one than that of
+    the statement: ONE for the batch log, a serial level or QUORUM for the steps of Paxos. A policy that returns this
+    object does not ask for it."""
+
+    __slots__ = ()
 
 
 class Decision(NamedTuple):
@@ -166,9 +194,11 @@ def decide(
     else:
         info = getattr(error, "info", None) or {}
         details = {name: value for name, value in info.items() if name != "contentions"}  # not scylla-driver's
+        if details.get("consistency") is not None:
+            details["consistency"] = ReportedLevel(details["consistency"])
         answer = getattr(policy, ask)(statement, retry_num=retry_num, **details)
-    action, consistency, *delay = answer
-    return Decision(action, consistency, (delay[0] or 0.0) if delay else 0.0)
+    action, level, *delay = answer
+    return Decision(action, None if type(level) is ReportedLevel else level, (delay[0] or 0.0) if delay else 0.0)
 
 
 class RepeatDecision(NamedTuple):
@@ -242,6 +272,13 @@ def encoding_error(message: Any, error: Exception) -> Exception:
     named = TypeError("; ".join(wrong))
     named.__cause__ = error
     return named
+
+
+def closed_text(session: Session) -> str:
+    """Return the reason why *session* rejects requests, and the remedy."""
+    if session.cluster.is_shutdown:
+        return "The cluster is shut down, and so are its sessions; make a new Cluster."
+    return "The session is shut down; open a new one with Cluster.connect()."
 
 
 def is_timeout(failure: Failure) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, Protocol
 
 from cassandra._base.constants import Flag, Opcode
-from cassandra._base.errors import UnsupportedOperation
+from cassandra._base.errors import UnsupportedOperation, encoding_secret
 from cassandra._base.objects import public
 from cassandra._base.randomness import getrandbits
 from cassandra._base.server_errors import _MessageType
@@ -158,7 +158,7 @@ class AuthResponseMessage(RequestMessage):
     def _body(self, version: int) -> bytes:
         writer = Writer()
         token = self.response
-        writer.bytes(token.encode() if isinstance(token, str) else token)
+        writer.bytes(encoding_secret(token.encode) if isinstance(token, str) else token)
         return writer.getvalue()
 
     def __repr__(self) -> str:

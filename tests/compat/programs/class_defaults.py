@@ -69,6 +69,9 @@ def _():
 # ---- what is told of what is old
 
 
+RELEASE = "in 4.0", "in a future release"  # theirs, which is not one of this driver; ours
+
+
 def told(function):
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
@@ -76,7 +79,7 @@ def told(function):
             function()
         except Exception as error:
             print("   ", type(error).__name__)
-    return [(one.category.__name__, str(one.message)) for one in found]
+    return [(one.category.__name__, str(one.message).replace(*RELEASE)) for one in found]
 
 
 def profiles():

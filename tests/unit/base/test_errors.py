@@ -13,6 +13,7 @@ from cassandra import ConsistencyLevel, OperationType, WriteType
 from cassandra._base import errors, server_errors
 from cassandra._base.errors import annotate
 from cassandra._base.server_errors import ERROR_CLASSES, ErrorMessage
+from cassandra.cqltypes import Int32Type
 
 RESPONSES = {"consistency": ConsistencyLevel.QUORUM, "received_responses": 1, "required_responses": 2}
 
@@ -228,3 +229,17 @@ def test_operation_timed_out_shows_its_annotations() -> None:
     annotate(error, shard=2, attempts=1, elapsed=0.5, maybe_executed=True)
     assert str(error).endswith("in_flight=3) [shard=2, attempts=1, elapsed=0.500s, maybe_executed=True]")
     assert (error.errors, error.last_host, error.timeout, error.in_flight) == ({"h": "late"}, "h", 0.5, 3)
+
+
+def test_errors_can_be_imported_from_the_module_that_they_name() -> None:
+    for module in (errors, server_errors):
+        for found in vars(module).values():
+            if isinstance(found, type) and issubclass(found, Exception) and found.__module__.startswith("cassandra."):
+                public = importlib.import_module(found.__module__)
+                assert getattr(public, found.__name__) is found and found.__name__ in public.__all__
+
+
+def test_invalid_bytes_outside_of_results() -> None:
+    with pytest.raises(cassandra.DecodeError) as caught:
+        Int32Type.from_binary(b"\0", 4)
+    assert isinstance(caught.value, cassandra.DriverException) and isinstance(caught.value, ValueError)

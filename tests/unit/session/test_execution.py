@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra import DriverException, InvalidRequest, OperationTimedOut, ReadTimeout
+from cassandra._base import logs
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionBusy, ConnectionException, ConnectionShutdown
 from cassandra.policies import (
@@ -23,6 +24,8 @@ from tests.unit.session.executions import (
     idempotent,
 )
 from tests.unit.session.harness import (
+    ERROR,
+    RESULT,
     TIMED_OUT,
     Answer,
     Lab,
@@ -167,6 +170,69 @@ class TestErrors:
         assert caplog.record_tuples == [("cassandra.protocol", logging.WARNING, "Server warning: hm")]
 
 
+class TestWarnings:
+    """In the log, each text once a minute and session; in results, always."""
+
+    def lab(self, *texts: str, protocol_version: int = 4) -> Lab:
+        lab = Lab(protocol_version=protocol_version)
+        lab[0].script = [self.answer(text) for text in texts]
+        return lab
+
+    def answer(self, *texts: str) -> Answer:
+        return Answer(
+            RESULT, struct.pack(">H", len(texts)) + b"".join(map(string, texts)) + rows(1, more=b"m").body, 0x08
+        )
+
+    def logged(self, caplog: pytest.LogCaptureFixture) -> list[str]:
+        return [record.getMessage() for record in caplog.records if record.name == "cassandra.protocol"]
+
+    def test_a_statement_does_not_flood_the_log(self, caplog: pytest.LogCaptureFixture) -> None:
+        lab = self.lab(*["slow"] * 50, "large", "slow")
+        found = [lab.session.execute_async("SELECT 1") for _ in range(52)]
+        assert [future.warnings for future in found] == [["slow"]] * 50 + [["large"], ["slow"]]
+        assert self.logged(caplog) == ["Server warning: slow", "Server warning: large"]
+
+    def test_pages(self, caplog: pytest.LogCaptureFixture) -> None:
+        found = self.lab("slow", "slow").session.execute("SELECT 1")
+        found.fetch_next_page()
+        assert found.response_future.warnings == ["slow"]
+        assert self.logged(caplog) == ["Server warning: slow"]
+
+    def test_each_session(self, caplog: pytest.LogCaptureFixture) -> None:
+        for _ in range(2):
+            self.lab("slow").session.execute("SELECT 1")
+        assert self.logged(caplog) == ["Server warning: slow"] * 2
+
+    def test_each_minute(self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+        lab, clock = self.lab(*["slow"] * 4), [1000.0]
+        monkeypatch.setattr(logs.time, "monotonic", lambda: clock[0])
+        for after in (0.0, 59.9, 60.1, 1.0):
+            clock[0] += after
+            lab.session.execute("SELECT 1")
+        assert self.logged(caplog) == ["Server warning: slow"] * 2
+
+    def test_many_different_ones(self, caplog: pytest.LogCaptureFixture) -> None:
+        """As of a warning with the key of its row."""
+        texts = [f"row {n}" for n in range(300)]
+        lab = self.lab(*texts)
+        assert [lab.session.execute_async("SELECT 1").warnings for _ in texts] == [[text] for text in texts]
+        found = self.logged(caplog)
+        assert found[:100] == [f"Server warning: {text}" for text in texts[:100]]
+        assert found[100:] == [
+            "Server warnings: 100 different ones within a minute; until it ends, further ones are in results only"
+        ]
+
+    def test_many_in_one_response(self, caplog: pytest.LogCaptureFixture) -> None:
+        lab = self.lab()
+        texts = [f"row {n}" for n in range(30)]
+        lab[0].script = [self.answer(*texts), self.answer(*texts)]
+        for _ in range(2):
+            assert lab.session.execute_async("SELECT 1").warnings == texts
+        assert self.logged(caplog) == [
+            *(f"Server warning: row {n}" for n in range(5)), "Server warning: 25 more in the same response",
+        ]  # fmt: skip
+
+
 class TestLostConnections:
     def test_unsent_requests_go_to_the_next_host_even_if_not_idempotent(self) -> None:
         lab = Lab(hosts=2, retry_policy=FallthroughRetryPolicy())
@@ -198,6 +264,44 @@ class TestLostConnections:
         with pytest.raises(NoHostAvailable) as caught:
             lab.session.execute(idempotent())
         assert set(caught.value.errors or ()) == set(lab.hosts)
+
+
+def string(text: str) -> bytes:
+    return struct.pack(">H", len(text)) + text.encode()
+
+
+class TestPossibleExecution:
+    """``maybe_executed`` of errors that the only attempt ends with."""
+
+    def told(self, answer: Answer, level: int | None = None) -> bool | None:
+        lab = Lab(retry_policy=FallthroughRetryPolicy())
+        lab[0].script = [answer]
+        with pytest.raises(Exception) as caught:
+            lab.session.execute("INSERT")
+        return caught.value.maybe_executed  # type: ignore[no-any-return, attr-defined]
+
+    @pytest.mark.parametrize("code", [0x9999, 0x1800, 0x2600, 0x4321, 0x8000, -1])
+    def test_unknown_codes(self, code: int) -> None:
+        """Nothing is known about them, so nothing is known to be refused."""
+        assert self.told(error(code)) is True
+
+    @pytest.mark.parametrize("code", [0x0000, 0x1001, 0x1003, 0x1600])
+    def test_errors_of_the_execution(self, code: int) -> None:
+        assert self.told(error(code)) is True
+
+    @pytest.mark.parametrize("code", [0x000A, 0x0100, 0x1002, 0x2000, 0x2100, 0x2200, 0x2300])
+    def test_refused(self, code: int) -> None:
+        assert self.told(error(code)) is False
+
+    def test_refused_with_details(self) -> None:
+        assert self.told(error(0x2400, "there", string("ks") + string("t"))) is False
+        assert self.told(error(0x1400, "bug", string("ks") + string("f") + b"\0\0")) is False
+
+    def test_an_unknown_kind_of_result(self) -> None:
+        assert self.told(Answer(RESULT, struct.pack(">i", 77))) is True
+
+    def test_a_body_that_cannot_be_decoded(self) -> None:
+        assert self.told(Answer(ERROR, b"\0")) is True
 
 
 class TestTimeouts:
@@ -261,7 +365,7 @@ class TestEnd:
     def test_shutdown_fails_requests_waiting_for_a_retry(self) -> None:
         lab = Lab(retry_policy=Told((RetryPolicy.RETRY, None, 60)))
         lab[0].script = [error(0x1001)]
-        future = lab.session.execute_async(idempotent())
+        future = lab.session.execute_async(idempotent(), timeout=100)
         lab.session.shutdown()
         with pytest.raises(DriverException, match="shut down"):
             future.result()
@@ -274,7 +378,7 @@ class TestEnd:
 
     def test_retry_asked_after_shutdown(self) -> None:
         lab = Lab(retry_policy=Told((RetryPolicy.RETRY, None, 60)))
-        future = lab.session.execute_async(idempotent())
+        future = lab.session.execute_async(idempotent(), timeout=100)
         lab.session.is_shutdown = True
         lab[0].answer(error(0x1001))
         with pytest.raises(DriverException, match="shut down"):
@@ -292,6 +396,30 @@ class TestEnd:
         assert caught.value.errors == {} and caught.value.maybe_executed is False
         with pytest.raises(NoHostAvailable, match="shut down"):
             lab.session.prepare("SELECT 1")
+
+    @pytest.mark.parametrize("whole", [True, False])
+    def test_all_requests_of_a_closed_session_have_one_text(self, whole: bool) -> None:
+        expected = (
+            "The cluster is shut down, and so are its sessions; make a new Cluster."
+            if whole
+            else "The session is shut down; open a new one with Cluster.connect()."
+        )
+        lab = Lab(retry_policy=Told((RetryPolicy.RETRY, None, 60)))
+        lab[0].script = [rows(1, more=b"p2"), error(0x1001)]
+        result = lab.session.execute("SELECT 1")
+        delayed = lab.session.execute_async(idempotent(), timeout=100)
+        lab.cluster.is_shutdown = whole
+        lab.session.shutdown()
+        for ask in (
+            delayed.result,
+            result.fetch_next_page,
+            lambda: lab.session.execute("SELECT 1"),
+            lambda: lab.session.execute_async("SELECT 1").result(),
+            lambda: lab.session.prepare("SELECT 1"),
+        ):
+            with pytest.raises((NoHostAvailable, DriverException)) as caught:
+                ask()
+            assert caught.value.args[0] == expected
 
     def test_an_exception_is_raised_each_time(self) -> None:
         lab = Lab()

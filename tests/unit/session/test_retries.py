@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -12,6 +12,8 @@ from cassandra.cluster import NoHostAvailable, ResponseFuture
 from cassandra.connection import ConnectionShutdown
 from cassandra.policies import (
     ConstantSpeculativeExecutionPolicy,
+    DowngradingConsistencyRetryPolicy,
+    ExponentialBackoffRetryPolicy,
     FallthroughRetryPolicy,
     RetryPolicy,
     SpeculativeExecutionPlan,
@@ -26,6 +28,7 @@ from tests.unit.session.executions import (
     write_timeout,
 )
 from tests.unit.session.harness import (
+    Answer,
     Lab,
     Lost,
     error,
@@ -33,6 +36,86 @@ from tests.unit.session.harness import (
     rows,
     void,
 )
+
+QUORUM = ConsistencyLevel.QUORUM
+
+
+def levels_of(lab: Lab) -> list[int]:
+    """The consistency levels of the requests ``SELECT 1`` to the first host."""
+    return [struct.unpack_from(">H", sent.body, 4 + len("SELECT 1"))[0] for sent in lab[0].sent]
+
+
+def a_timeout(kind: bytes, level: int) -> Answer:
+    """The coordinator has reported *level*: that of the batch log, or of a step of Paxos."""
+    return error(0x1100, "slow", struct.pack(">HiiH", level, 0, 1, len(kind)) + kind)
+
+
+def a_read_timeout(level: int) -> Answer:
+    return error(0x1200, "slow", struct.pack(">HiiB", level, 2, 2, 0))
+
+
+class Passes(RetryPolicy):
+    """Passes on the level that it is given, as many policies do."""
+
+    def on_read_timeout(self, query: Any, consistency: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.RETRY, consistency
+
+    def on_write_timeout(self, query: Any, consistency: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.RETRY, consistency
+
+    def on_unavailable(self, query: Any, consistency: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.RETRY_NEXT_HOST, consistency
+
+
+class TestLevels:
+    """A retry has the level of the statement, unless the policy asks for another one."""
+
+    def levels(self, policy: RetryPolicy, answer: Answer, *, hosts: int = 1, level: Any = QUORUM) -> list[int]:
+        lab = Lab(hosts=hosts, retry_policy=policy)
+        lab[0].script = [answer, void()]
+        for index in range(1, hosts):
+            lab[index].script = [void()]
+        lab.session.execute(SimpleStatement("SELECT 1", is_idempotent=True, consistency_level=level))
+        sent = [sent for index in range(hosts) for sent in lab[index].sent]
+        return [struct.unpack_from(">H", one.body, 4 + len("SELECT 1"))[0] for one in sent]
+
+    @pytest.mark.parametrize("policy", [RetryPolicy(), ExponentialBackoffRetryPolicy(1, 0.0), Passes()])
+    def test_batch_log(self, policy: RetryPolicy) -> None:
+        """Servers report ONE for the batch log, whatever the level of the batch is."""
+        lab = Lab(retry_policy=policy)
+        lab[0].script = [a_timeout(b"BATCH_LOG", ConsistencyLevel.ONE), void()]
+        batch = BatchStatement(consistency_level=QUORUM).add("INSERT")
+        batch.is_idempotent = True
+        lab.session.execute(batch)
+        first, second = lab[0].sent
+        assert first.body == second.body
+        assert struct.pack(">H", QUORUM) in first.body
+
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+    def test_downgrading_does_not_change_the_level_after_a_timeout_of_the_batch_log(self) -> None:
+        policy = DowngradingConsistencyRetryPolicy()
+        assert self.levels(policy, a_timeout(b"BATCH_LOG", ConsistencyLevel.ONE)) == [QUORUM, QUORUM]
+        assert self.levels(policy, a_timeout(b"BATCH_LOG", ConsistencyLevel.TWO)) == [QUORUM, QUORUM]
+
+    @pytest.mark.parametrize("policy", [RetryPolicy(), ExponentialBackoffRetryPolicy(1, 0.0), Passes()])
+    def test_reads(self, policy: RetryPolicy) -> None:
+        """As of the read of a conditional statement, which has the level of Paxos."""
+        one = ConsistencyLevel.ONE
+        for reported in (QUORUM, ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_QUORUM):
+            assert self.levels(policy, a_read_timeout(reported), level=one) == [one, one]
+
+    def test_unavailable(self) -> None:
+        answer = error(0x1000, "few", struct.pack(">Hii", ConsistencyLevel.ONE, 2, 1))
+        assert self.levels(Passes(), answer, hosts=2) == [QUORUM, QUORUM]
+
+    def test_a_policy_asks_for_the_level_that_was_reported(self) -> None:
+        policy = Told((RetryPolicy.RETRY, ConsistencyLevel.ONE))
+        assert self.levels(policy, a_timeout(b"BATCH_LOG", ConsistencyLevel.ONE)) == [QUORUM, ConsistencyLevel.ONE]
+
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+    def test_downgrading(self) -> None:
+        answer = error(0x1200, "slow", struct.pack(">HiiB", QUORUM, 1, 2, 0))
+        assert self.levels(DowngradingConsistencyRetryPolicy(), answer) == [QUORUM, ConsistencyLevel.ONE]
 
 
 class TestRetries:
@@ -63,8 +146,15 @@ class TestRetries:
         policy = Told((RetryPolicy.RETRY, ConsistencyLevel.ONE))
         lab, future = self.run(policy, error(0x1200, "slow", READ_TIMEOUT), rows(7))
         future.result()
-        levels = [struct.unpack_from(">H", sent.body, 4 + len("SELECT 1"))[0] for sent in lab[0].sent]
-        assert levels == [ConsistencyLevel.LOCAL_ONE, ConsistencyLevel.ONE]
+        assert levels_of(lab) == [ConsistencyLevel.LOCAL_ONE, ConsistencyLevel.ONE]
+
+    def test_the_next_page_has_the_level_of_the_statement_again(self) -> None:
+        policy = Told((RetryPolicy.RETRY, ConsistencyLevel.ONE))
+        lab, future = self.run(policy, error(0x1200, "slow", READ_TIMEOUT), rows(7, more=b"p2"), rows(8))
+        future.result()
+        future.start_fetching_next_page()
+        future.result()
+        assert levels_of(lab) == [ConsistencyLevel.LOCAL_ONE, ConsistencyLevel.ONE, ConsistencyLevel.LOCAL_ONE]
 
     def test_ignore(self) -> None:
         _, future = self.run(Told((RetryPolicy.IGNORE, None)), write_timeout())
@@ -143,15 +233,46 @@ class TestRetries:
         with pytest.raises(LookupError, match="broken plan"):
             future.result()
 
-    def test_a_delay_longer_than_the_timeout(self) -> None:
-        lab = Lab(retry_policy=Told((RetryPolicy.RETRY, None, 1)))
+    @pytest.mark.parametrize("action", [RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST])
+    @pytest.mark.parametrize("delay", [100, 1e300, float("inf")])
+    def test_a_delay_longer_than_the_timeout(self, action: int, delay: float) -> None:
+        """The request fails with the error of its attempt at once: the retry could not be sent any more."""
+        lab = Lab(hosts=2, retry_policy=Told((action, None, delay)))
         lab[0].script = [error(0x1001)]
-        future = lab.session.execute_async(idempotent(), timeout=0.001)
+        with pytest.raises(OverloadedErrorMessage) as caught:
+            lab.session.execute(idempotent(), timeout=50)
+        assert caught.value.attempts == 1
+        assert lab.reactor.timers == []
+        assert [len(lab[index].sent) for index in range(2)] == [1, 0]
+
+    def test_a_backoff_longer_than_the_timeout(self) -> None:
+        lab = Lab(retry_policy=ExponentialBackoffRetryPolicy(3, min_interval=200, max_interval=400))
+        lab[0].script = [error(0x1001)]
+        with pytest.raises(OverloadedErrorMessage):
+            lab.session.execute(idempotent(), timeout=50)
+        assert lab.reactor.timers == []
+
+    def test_a_delay_that_began_before_the_timeout(self) -> None:
+        lab = Lab(retry_policy=Told((RetryPolicy.RETRY, None, 0.001)))
+        lab[0].script = [error(0x1001)]
+        future = lab.session.execute_async(idempotent(), timeout=0.25)
         while future._remaining() > 0:  # type: ignore[operator]
             pass
         lab.reactor.run()
         with pytest.raises(OperationTimedOut):
             future.result()
+
+    def test_a_delay_without_a_timeout(self) -> None:
+        lab = Lab(retry_policy=Told((RetryPolicy.RETRY, None, 100)))
+        lab[0].script = [error(0x1001), rows(5)]
+        future = lab.session.execute_async(idempotent(), timeout=None)
+        assert lab.reactor.run() == [100]
+        assert future.result().one() == (5,)
+
+    def test_an_ignored_error_needs_no_time(self) -> None:
+        lab = Lab(retry_policy=Told((RetryPolicy.IGNORE, None, 100)))
+        lab[0].script = [error(0x1001)]
+        assert lab.session.execute(idempotent(), timeout=50).one() is None
 
     def test_a_policy_that_raises(self) -> None:
         class Broken(RetryPolicy):
@@ -269,6 +390,53 @@ class TestSpeculation:
         lab.session.execute(idempotent())
         lab.reactor.run()
         assert lab[1].sent == []
+
+    def test_each_page_has_its_own_plan(self) -> None:
+        """The attempts of one page do not use up those of the next."""
+        lab = self.lab(hosts=2, attempts=1)
+        lab[0].script, lab[1].script = [], [rows(1, more=b"p2")]
+        future = lab.session.execute_async(idempotent())
+        lab.reactor.run()
+        assert future.result().one() == (1,)
+        lab[1].script = [rows(2)]
+        future.start_fetching_next_page()
+        assert lab.reactor.run() == [0.1]
+        assert future.result().one() == (2,)
+        assert [len(lab[index].sent) for index in range(2)] == [2, 2]
+
+    def test_each_page_of_a_result_has_its_own_plan(self) -> None:
+        class Counted(ConstantSpeculativeExecutionPolicy):
+            asked: ClassVar[list[tuple[Any, Any]]] = []
+
+            def new_plan(self, keyspace: Any, statement: Any) -> Any:
+                self.asked.append((keyspace, statement))
+                return super().new_plan(keyspace, statement)
+
+        lab = Lab(speculative_execution_policy=Counted(0.1, 1))
+        lab[0].script = [rows(1, more=b"p2"), rows(2, more=b"p3"), rows(3)]
+        statement = idempotent()
+        found = lab.session.execute(statement)
+        while found.has_more_pages:
+            found.fetch_next_page()
+        assert Counted.asked == [(None, statement)] * 3
+
+    def test_a_policy_that_raises_fails_the_page(self) -> None:
+        class Once(ConstantSpeculativeExecutionPolicy):
+            plans = 0
+
+            def new_plan(self, keyspace: Any, statement: Any) -> Any:
+                self.plans += 1
+                if self.plans == 2:
+                    raise LookupError("no plan")
+                return super().new_plan(keyspace, statement)
+
+        lab = Lab(speculative_execution_policy=Once(0.1, 1))
+        lab[0].script = [rows(1, more=b"p2"), rows(2)]
+        found = lab.session.execute(idempotent())
+        with pytest.raises(LookupError, match="no plan"):
+            found.fetch_next_page()
+        found.fetch_next_page()
+        assert found.one() == (2,)
 
     def test_a_plan_that_raises_fails_the_request(self) -> None:
         class Broken(SpeculativeExecutionPolicy):

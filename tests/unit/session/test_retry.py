@@ -10,6 +10,7 @@ from cassandra import (
     ConsistencyLevel,
     InvalidRequest,
     OperationTimedOut,
+    OperationType,
     RateLimitReached,
     ReadFailure,
     ReadTimeout,
@@ -31,7 +32,7 @@ from cassandra._session.request.retry import (
     decide_repeatable,
     is_repeated_few_times,
     is_timeout,
-    meaning_of,
+    may_be_executed,
 )
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionBusy, ConnectionException, ConnectionShutdown, DefaultEndPoint
@@ -43,6 +44,7 @@ from cassandra.protocol import (
     IsBootstrappingErrorMessage,
     OverloadedErrorMessage,
     ProtocolException,
+    RateLimitReachedException,
     ReadTimeoutErrorMessage,
     ServerError,
     SyntaxException,
@@ -180,10 +182,20 @@ class TestConnectionError:
 
 
 def test_errors_of_requests_that_may_have_been_executed() -> None:
-    assert meaning_of(WriteTimeoutErrorMessage(0x1100, "x", None)).may_be_executed
-    assert meaning_of(ConnectionShutdown("x")).may_be_executed
+    assert may_be_executed(WriteTimeoutErrorMessage(0x1100, "x", None))
+    assert may_be_executed(ConnectionShutdown("x"))
     for refused in (UnavailableErrorMessage, IsBootstrappingErrorMessage, InvalidRequestException, SyntaxException):
-        assert not meaning_of(refused(0, "x", None)).may_be_executed
+        assert not may_be_executed(refused(0, "x", None))
+
+
+@pytest.mark.parametrize(
+    ("write", "by_coordinator", "expected"),
+    [(True, True, False), (True, False, True), (False, True, False), (False, False, False)],
+)
+def test_rate_limits_of_replicas(write: bool, by_coordinator: bool, expected: bool) -> None:
+    """Each replica decides for itself: others may have written."""
+    info = {"op_type": OperationType(int(write)), "rejected_by_coordinator": by_coordinator}
+    assert may_be_executed(RateLimitReachedException(0x4321, "many", info)) is expected
 
 
 AGAIN, CONGESTED, FATAL = (True, False), (True, True), (False, False)

@@ -9,13 +9,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, wait
 
 import pytest
 
 from cassandra._base import threads
 from cassandra._session.scheduler import Scheduler, Strand
+from tests.checked_locks import as_driver
 from tests.interrupts import handlers_raise
 from tests.patience import PATIENCE, eventually, ever_longer
 
@@ -350,6 +351,84 @@ def test_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     scheduler.submit(ran.append, 4).result(PATIENCE)
     scheduler.shutdown(PATIENCE)
     assert ran == [4]
+
+
+class NoMoreThreads:
+    """A process at its limit of threads, while it is entered."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.refused = 0
+        self._at_limit = False
+        self._start = threads.start
+        patch.setattr(threads, "start", self._start_or_refuse)
+
+    def __enter__(self) -> NoMoreThreads:
+        self._at_limit = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._at_limit = False
+
+    def _start_or_refuse(self, call: Callable[[], object]) -> None:
+        if self._at_limit:
+            self.refused += 1
+            raise RuntimeError("can't start new thread")
+        self._start(call)
+
+
+def test_a_timer_waits_for_a_thread(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is not lost, although the clock finds no thread when it is due; the lack is logged once."""
+    limit, ran = NoMoreThreads(monkeypatch), list[int]()
+    begun = threading.Event()
+    scheduler.schedule(0, begun.set)
+    long = scheduler.schedule(PATIENCE, int)  # the clock stays
+    assert begun.wait(PATIENCE)
+    with limit:
+        for number in range(3):
+            scheduler.schedule(0.001, ran.append, number)
+        eventually(lambda: limit.refused > 2)
+        assert ran == []
+    eventually(lambda: sorted(ran) == [0, 1, 2])
+    long.cancel()
+    assert caplog.text.count("No thread can be started") == 1
+
+
+def test_driver_threads_need_no_thread_at_once(scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their calls begin when the I/O thread finds a thread for them, in whatever way they were submitted."""
+    limit, ran, later = NoMoreThreads(monkeypatch), list[str](), list[Callable[[], object]]()
+    strand = scheduler.strand()
+    scheduler.retry_on(lambda delay, call: later.append(call))
+
+    def submit() -> None:
+        scheduler.schedule(0, ran.append, "delayed")
+        scheduler.spawn(ran.append, "spawned")
+        scheduler.submit(ran.append, "submitted")
+        assert strand.post(ran.append, "posted") and strand.post(ran.append, "posted too")
+
+    with limit:
+        as_driver(submit)
+        for _ in range(2):  # the first attempt finds none either
+            assert len(later) == 4 and ran == []
+            calls, later[:] = later[:], []
+            if limit.refused < 8:
+                for call in calls:
+                    as_driver(call)
+    for call in calls:
+        as_driver(call)
+    eventually(lambda: sorted(ran) == ["delayed", "posted", "posted too", "spawned", "submitted"])
+
+
+def test_a_strand_goes_on_after_a_call_that_found_no_thread(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit, strand, ran = NoMoreThreads(monkeypatch), scheduler.strand(), list[int]()
+    with limit, pytest.raises(RuntimeError, match="new thread"):
+        as_driver(strand.post, ran.append, 1)
+    assert strand.post(ran.append, 2)
+    assert strand.call(lambda: 3, timeout=PATIENCE) == 3
+    assert ran == [2]
 
 
 def test_a_strand_of_a_caller_that_was_interrupted_goes_on(scheduler: Scheduler) -> None:
