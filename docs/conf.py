@@ -38,6 +38,7 @@ highlight_language = "python"
 html_theme = "furo"
 html_title = f"fastcql {release}"
 html_copy_source = False
+html_extra_path = ["llms.txt"]
 
 
 def _elsewhere(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
