@@ -36,6 +36,7 @@ suppress_warnings = ["ref.python"]  # classes of the same name in two modules, i
 highlight_language = "python"
 
 html_theme = "furo"
+html_extra_path = ["llms.txt"]
 html_title = f"fastcql {release}"
 html_copy_source = False
 

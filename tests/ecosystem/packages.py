@@ -42,7 +42,11 @@ PACKAGES = {
         Package("django-cassandra-engine", ("django-cassandra-engine",)),
         Package("aiocqlengine", ("aiocqlengine", "six")),  # which it does not ask for
         Package("cassandra-medusa", ("cassandra-medusa",), stand_ins=("cassandra-driver==3.29.2",)),
-        Package("airflow", ("apache-airflow-providers-apache-cassandra",)),
+        Package(
+            "airflow",
+            ("apache-airflow-providers-apache-cassandra",),
+            programs=("with_airflow.py", "with_recipes_airflow.py"),
+        ),
         Package("cql-track", ("cql-track",)),
         Package("cassachange", ("cassachange",)),
         Package("cstar-migrate", ("cstar-migrate",), programs=("with_cassandra_migrate.py",)),
@@ -70,6 +74,10 @@ PACKAGES = {
         Package("baseplate", ("baseplate[cassandra]",), constraints=("setuptools<81",)),  # which has pkg_resources
         Package("notebooks", ("ipython", "nest-asyncio", "ipykernel")),
         Package("pyright", ("pyright[nodejs]",)),  # what editors show of the types, of the driver as it is installed
+        Package(
+            "recipes",  # of docs/recipes.rst
+            ("fastapi", "httpx", "flask", "gunicorn", "django", "celery", "ipykernel", "nbclient", "pandas", "pyarrow"),
+        ),
         Package("celery", ("celery", "gevent"), programs=("with_celery_prefork.py", "with_celery_gevent.py")),
     )
 }

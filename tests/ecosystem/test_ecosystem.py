@@ -45,6 +45,28 @@ def test_all_versions_are_pinned() -> None:
     assert set(pins) == set(PACKAGES), "run `python -m tests.ecosystem pin` for what is new"
     for name, lines in pins.items():
         assert all("==" in line for line in lines), name
-        named = {re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in lines}
+        named = {normal(line.partition("==")[0]) for line in lines}
         asked = {re.split(r"[\[<>=]", requirement)[0] for requirement in PACKAGES[name].requires}
         assert asked <= named, name
+
+
+def test_documented_versions_are_those_tested() -> None:
+    page = (environments.ROOT / "docs" / "dependents.rst").read_text()
+    rows = re.findall(r"^   \* - ([\w.-]+(?:, [\w.-]+)*)\n     - ([\w.]+(?:, [\w.]+)*)$", page, re.MULTILINE)
+    documented = {
+        (normal(name), version)
+        for names, versions in rows[1:]
+        for name, version in zip(names.split(", "), versions.split(", "), strict=True)
+    }
+    pinned = {(normal(name), version) for name, _, version in pins()}
+    assert len(documented) > 30
+    assert documented <= pinned, documented - pinned
+
+
+def pins() -> Iterator[tuple[str, str, str]]:
+    for lines in environments.read_pins().values():
+        yield from (line.partition("==") for line in lines)
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
