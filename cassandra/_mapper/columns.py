@@ -122,7 +122,7 @@ class UDTValueManager(BaseValueManager):
 
 if TYPE_CHECKING:
 
-    class _Described(Generic[T]):
+    class _TypedColumn(Generic[T]):
         @overload
         def __get__(self, instance: None, owner: type) -> Any: ...
 
@@ -135,13 +135,13 @@ if TYPE_CHECKING:
 
 else:
 
-    class _Described:
+    class _TypedColumn:
         def __class_getitem__(cls, value_type):
             return object
 
 
 @public(HOME)
-class Column(_Described[T]):
+class Column(_TypedColumn[T]):
     """A column of a table, or a field of a user type."""
 
     #: CQL type of the column.
@@ -249,7 +249,7 @@ class Column(_Described[T]):
         return value
 
     @classmethod
-    def unconverted(cls, method: str) -> type | None:
+    def class_without_conversion(cls, method: str) -> type | None:
         """Return the class whose exact instances *method* (``to_python`` or ``to_database``) returns unchanged; None if
         there is none, or if a subclass overrides the method or ``validate``."""
         says = "read_as" if method == "to_python" and cls.read_as is not None else "stored_as"
@@ -357,8 +357,8 @@ class DateTime(Column[datetime]):
     truncate_microseconds: ClassVar[bool] = False
 
     @classmethod
-    def unconverted(cls, method: str) -> type | None:
-        return None if DateTime.truncate_microseconds else super().unconverted(method)
+    def class_without_conversion(cls, method: str) -> type | None:
+        return None if DateTime.truncate_microseconds else super().class_without_conversion(method)
 
     def to_python(self, value: Any) -> Any:
         if value is None:
@@ -502,7 +502,7 @@ class Ascii(Text):
         return value
 
 
-class _Converted(Column[T]):
+class _ValidatingColumn(Column[T]):
     """Base of columns that convert values by validating them, in both directions."""
 
     def to_python(self, value: Any) -> Any:
@@ -512,7 +512,7 @@ class _Converted(Column[T]):
         return self.validate(value)
 
 
-class _Whole(_Converted[int]):
+class _IntegerColumn(_ValidatingColumn[int]):
     """Base of integer columns."""
 
     stored_as = int
@@ -528,7 +528,7 @@ class _Whole(_Converted[int]):
 
 
 @public(HOME)
-class Integer(_Whole):
+class Integer(_IntegerColumn):
     """``int``: 32 bits."""
 
     db_type = "int"
@@ -556,14 +556,14 @@ class BigInt(Integer):
 
 
 @public(HOME)
-class VarInt(_Whole):
+class VarInt(_IntegerColumn):
     """``varint``: any size."""
 
     db_type = "varint"
 
 
 @public(HOME)
-class UUID(_Converted[uuid.UUID]):
+class UUID(_ValidatingColumn[uuid.UUID]):
     """``uuid``: of any version; text is converted."""
 
     db_type = "uuid"
@@ -604,7 +604,7 @@ class Boolean(Column[bool]):
 
 
 @public(HOME)
-class BaseFloat(_Converted[float]):
+class BaseFloat(_ValidatingColumn[float]):
     """Base of binary floating-point columns."""
 
     stored_as = float
@@ -637,7 +637,7 @@ class Double(BaseFloat):
 
 
 @public(HOME)
-class Decimal(_Converted[decimal.Decimal]):
+class Decimal(_ValidatingColumn[decimal.Decimal]):
     """``decimal``. A ``float`` is converted by its ``repr``: 1.1 becomes ``Decimal("1.1")``."""
 
     db_type = "decimal"
@@ -650,10 +650,10 @@ class Decimal(_Converted[decimal.Decimal]):
         try:
             return decimal.Decimal(repr(value)) if isinstance(value, float) else decimal.Decimal(value)
         except (TypeError, ValueError, decimal.InvalidOperation):
-            raise self._refusal(f"{_shown(value)} can't be coerced to decimal", value) from None
+            raise self._refusal(f"{_value_text(value)} can't be coerced to decimal", value) from None
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return f"'{value}'" if isinstance(value, str) else repr(value)
 
 

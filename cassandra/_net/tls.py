@@ -145,12 +145,12 @@ def _context_of(shared: Mapping[str, Any] | None, own: dict[str, Any]) -> ssl.SS
     for mapping, known, known_own, context in _recent.copy():
         if mapping is shared and known == content and known_own == own:
             return context
-    context = build_context(merged(content, own))
+    context = build_context(merge_options(content, own))
     _recent.append((shared, content, own, context))
     return context
 
 
-def merged(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def merge_options(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """Return *shared* overridden by *own*. An option of *own* also removes options of *shared* that contradict it."""
     options = {**shared, **own}
     unverified = own.get("cert_reqs") is not None and ssl.VerifyMode(own["cert_reqs"]) == ssl.CERT_NONE
@@ -337,7 +337,7 @@ class TlsFilter(TlsRecords):
         except ssl.SSLWantReadError:
             return
         except ssl.SSLError as error:
-            raise self._translated(error) from error
+            raise self._to_driver_error(error) from error
         self.established = True
 
     def _on_first_data(self) -> None:
@@ -349,7 +349,7 @@ class TlsFilter(TlsRecords):
             lifetime = session.ticket_lifetime_hint or session.timeout
             self._sessions.set(self._session_key, session, lifetime)
 
-    def _translated(self, error: ssl.SSLError) -> ConnectionException:
+    def _to_driver_error(self, error: ssl.SSLError) -> ConnectionException:
         where = f"TLS with {self._endpoint} failed"
         if isinstance(error, ssl.SSLCertVerificationError):
             text = f"{where}: its certificate was refused: {error.verify_message}"

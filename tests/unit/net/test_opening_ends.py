@@ -186,7 +186,7 @@ def test_a_wait_that_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(timeout: float) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(awaited._over, "wait", interrupted)
+    monkeypatch.setattr(awaited._done_event, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         awaited.wait(opening, 30)  # type: ignore[arg-type]
     assert opening.cancelled == 1 and connection.closed

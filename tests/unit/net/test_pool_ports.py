@@ -167,7 +167,7 @@ def test_a_shard_that_is_never_given_to_us(net: Net, monkeypatch: pytest.MonkeyP
     opened = threading.Event()
     pool.open(lambda error: opened.set())
     assert opened.wait(PATIENCE)
-    eventually(lambda: pool._filling._put_off == {3})
+    eventually(lambda: pool._filling._delayed == {3})
     eventually(lambda: open_sockets(net) == 3)
     assert len(net.server.came) == 3 + 2 * 4 + 1
     assert shards(pool) == [0, 1, 2] and pool._slots.missing() == [3]
@@ -179,7 +179,7 @@ def test_a_shard_that_fails_does_not_hold_up_the_others(net: Net) -> None:
     net.delays = (NEVER,)
     net.server.refuses = lambda shard: shard == 2
     pool = net.open()
-    eventually(lambda: pool._filling._put_off == {2} and not pool._openings)
+    eventually(lambda: pool._filling._delayed == {2} and not pool._openings)
     assert shards(pool) == [0, 1, 3]
     assert len({pool.pick(None, 2) for _ in range(12)}) == 3, "the others do its work, in turn"
     assert len(net.lost) == 1, "the host hears of it"

@@ -205,7 +205,7 @@ def test_a_host_that_is_gone_is_asked_by_one_at_a_time(net: Net) -> None:
     gone.set()
     net.server.refuses = lambda shard: gone.is_set()
     net.server.drop_connections()
-    eventually(lambda: pool._filling._opening | pool._filling._put_off >= {pool_module.ANY})
+    eventually(lambda: pool._filling._opening | pool._filling._delayed >= {pool_module.ANY})
     eventually(lambda: pool._slots.wanted() == [pool_module.ANY] and pool._filling._opening <= {pool_module.ANY})
     gone.clear()
     eventually(lambda: covered(pool, 4))
@@ -216,7 +216,7 @@ def test_put_off_shards_are_opened_when_the_host_comes_back(net: Net) -> None:
     net.delays = (NEVER,)
     net.server.refuses = lambda shard: shard == 2
     pool = net.open()
-    eventually(lambda: pool._filling._put_off == {2} and not pool._openings)
+    eventually(lambda: pool._filling._delayed == {2} and not pool._openings)
     net.delays = (0.01,)
     net.server.refuses = lambda shard: not back.is_set()
     net.server.drop_connections()
@@ -266,7 +266,7 @@ def test_a_host_that_says_something_else_every_time(net: Net) -> None:
     net.server.choose = choose
     net.server.announces_port = False
     pool = net.open()
-    eventually(lambda: pool._filling._held and not pool._openings and not pool._filling._opening)
+    eventually(lambda: pool._filling._is_on_hold and not pool._openings and not pool._filling._opening)
     assert len(shards(pool)) == 1 and pool.pick(None, 1) is pool.pick()
     assert len(net.server.came) <= 1 + pool_module.LANES
 

@@ -77,7 +77,7 @@ class Scene:
         """Everything posted so far has happened."""
         self.cluster.control_connection.strand.call(lambda: None)
         self.cluster.membership.strand.call(lambda: None)
-        self.cluster.host_listeners.settle(PATIENCE)
+        self.cluster.host_listeners.wait_for_delivery(PATIENCE)
 
     def planned(self) -> set[Any]:
         return set(self.cluster.load_balancing_policy.make_query_plan())
