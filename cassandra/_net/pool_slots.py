@@ -40,7 +40,7 @@ class JoinResult(Enum):
 
 
 class SlotChange(NamedTuple):
-    """Result of adding a connection; *retired* connections are to be drained, *spare* ones to be closed."""
+    """Result of adding a connection; the caller drains *retired* connections and closes *surplus* ones."""
 
     joined: JoinResult
     retired: tuple[Connection, ...] = ()

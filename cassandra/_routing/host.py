@@ -119,7 +119,7 @@ class Host(HostState):
         self.is_up = False
 
     def signal_connection_failure(self, connection_exc: BaseException) -> bool:
-        """Pass a connection failure to the conviction policy. True if the node is to be marked down."""
+        """Pass a connection failure to the conviction policy. Return True if it convicts the host."""
         return self.conviction_policy.add_failure(connection_exc)
 
     def is_currently_reconnecting(self) -> bool:

@@ -384,7 +384,7 @@ class Sending:
         return self.submit(request, Attempt(host, pool, connection, page))
 
     def submit(self, request: ResponseFuture, attempt: Attempt) -> bool:
-        """Send *attempt*. Return False if nothing was sent and the next host is to be tried."""
+        """Send *attempt*. Return False if nothing was sent, so that the next host is tried."""
         remaining = request._remaining()
         if remaining is not None and remaining <= 0:
             self.time_out(request, attempt)
