@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from cassandra._base.cached import cached_property
+from cassandra._base.delegation import cached_property
 from cassandra._base.names import escape_name, integer_literal
 from cassandra._base.objects import public
 from cassandra._session.statements.statement import FETCH_SIZE_UNSET, Sentinel

@@ -562,3 +562,33 @@ def shows_life(answer: Any) -> bool:
 def _refuse_to_block(reactor: Reactor) -> None:
     if reactor.in_reactor():
         raise ConnectionException("a blocking call on the driver's I/O thread would never return")
+
+
+# ---- names of scylla-driver's connection classes, for Cluster(connection_class=...); all use the native transport
+
+
+@public("cassandra.io.asyncioreactor")
+class AsyncioConnection(Connection):
+    """The native transport. ``await`` works on every session, with any class."""
+
+
+@public("cassandra.io.asyncorereactor")
+class AsyncoreConnection(Connection):
+    """The native transport."""
+
+
+@public("cassandra.io.libevreactor")
+class LibevConnection(Connection):
+    """The native transport."""
+
+
+@public("cassandra.io.geventreactor")
+class GeventConnection(Connection):
+    """The native transport. If gevent has patched threads before the driver was imported, greenlets wait with their
+    hub, with any class."""
+
+
+@public("cassandra.io.eventletreactor")
+class EventletConnection(Connection):
+    """The native transport. If eventlet has patched threads before the driver was imported, greenlets wait with their
+    hub, with any class."""

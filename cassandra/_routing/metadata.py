@@ -22,10 +22,9 @@ from cassandra._routing.schema.queries import EVERYTHING, SchemaTarget
 from cassandra._routing.schema.update import keep_contents, update_keyspaces
 
 from .replication import TokenMap, _ReplicationStrategy, finder_for
-from .ring import ReplicaMap, Ring
 from .tablets import Tablet, TabletCleaner, Tablets
 from .token_ranges import TokenRange, token_ranges
-from .tokens import MAX_LONG, MIN_LONG, Murmur3Token, Token, token_class_of
+from .tokens import MAX_LONG, MIN_LONG, Murmur3Token, ReplicaMap, Ring, Token, token_class_of
 
 if TYPE_CHECKING:
     from cassandra._routing.schema.model import KeyspaceMetadata

@@ -12,8 +12,7 @@ from cassandra._base.logs import get_logger
 from cassandra._base.names import map_literal
 from cassandra._base.objects import public
 
-from .ring import Finder, ReplicaMap, Ring
-from .tokens import Token, token_class_of
+from .tokens import Finder, ReplicaMap, Ring, Token, token_class_of
 
 if TYPE_CHECKING:
     from cassandra._routing.schema.model import KeyspaceMetadata

@@ -18,12 +18,12 @@ class Shared(Generic[T]):
     def __init__(self, value: T) -> None:
         self.value = value
 
-    def change(self, with_replacement: Callable[[T], T]) -> None:
-        """Replace the value by ``changed(value)``; an exception of it leaves the value. It is called again if another
+    def change(self, function: Callable[[T], T]) -> None:
+        """Replace the value by ``function(value)``; an exception of it leaves the value. It is called again if another
         thread has replaced the value meanwhile."""
         while True:
             before = self.value
-            if replaced(self, "value", before, with_replacement(before)):
+            if replaced(self, "value", before, function(before)):
                 return
 
 
