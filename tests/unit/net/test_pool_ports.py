@@ -97,7 +97,7 @@ def test_without_the_port(net: Net, monkeypatch: pytest.MonkeyPatch, how: str) -
         chosen = SimpleNamespace(disable=None, disable_shardaware_port=True)
     else:
         monkeypatch.setattr(pool_module, "OWN_PORTS", (UnixSocketEndPoint,))
-    monkeypatch.setattr(pool_module, "LANES", 1)
+    monkeypatch.setattr(pool_module, "MAX_PARALLEL_ATTEMPTS", 1)
     pool = net.open_all(shards=chosen)
     assert net.server.came == [0, 0, 1, 0, 1, 2, 2, 3]
     eventually(lambda: open_sockets(net) == 4)
@@ -161,7 +161,7 @@ def test_a_shard_that_is_never_given_to_us(net: Net, monkeypatch: pytest.MonkeyP
     net.delays = (NEVER,)
     net.server.announces_port = False
     net.server.choose = iter([0, 1, 2] * 100).__next__
-    monkeypatch.setattr(pool_module, "LANES", 1)
+    monkeypatch.setattr(pool_module, "MAX_PARALLEL_ATTEMPTS", 1)
     pool = net.make()
     pool.max_excess_connections_per_shard_multiplier = 2
     opened = threading.Event()
