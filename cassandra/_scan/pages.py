@@ -123,7 +123,7 @@ class BatchSize:
         self._share = share
         self._rows = 0
 
-    def was(self, rows: int) -> None:
+    def record(self, rows: int) -> None:
         """Record the number of rows of a batch."""
         self._rows = max(self._rows, int(rows * MORE))
 

@@ -465,7 +465,7 @@ class Reading(PageReader[ScanEvent]):
         self._building_bytes += builder.nbytes - before
         if last or len(builder) >= target or builder.nbytes >= MOST_BYTES:
             self._building_bytes -= builder.nbytes
-            self._batch_size.was(len(builder))
+            self._batch_size.record(len(builder))
             self._finish(one)
         elif self._building_bytes > self._budget:
             self._finish_largest()

@@ -63,7 +63,7 @@ def test_excess_is_kept_until_all_are_covered() -> None:
     assert slots.join(again).joined is slots.join(once_more).joined is JoinResult.EXCESS
     assert slots.taking == (first,) and set(slots.all) == {first, again, once_more}
     last = slots.join(connection(1, 2))
-    assert last.joined is JoinResult.ACCEPTED and set(last.spare) == {again, once_more}
+    assert last.joined is JoinResult.ACCEPTED and set(last.surplus) == {again, once_more}
     assert not slots.excess
 
 
@@ -74,7 +74,7 @@ def test_excess_is_bounded() -> None:
     kept = [connection(0, 2) for _ in range(4)]
     assert {slots.join(one).joined for one in kept} == {JoinResult.EXCESS}
     crowded = slots.join(connection(0, 2))
-    assert crowded.joined is JoinResult.TOO_MANY_EXCESS and set(crowded.spare) == set(kept)
+    assert crowded.joined is JoinResult.TOO_MANY_EXCESS and set(crowded.surplus) == set(kept)
     assert not slots.excess and slots.wanted() == [1]
     assert slots.join(connection(0, 2)).joined is JoinResult.EXCESS, "from the beginning"
 
@@ -89,7 +89,7 @@ def test_worn_ones_are_replaced_by_their_own_shard() -> None:
     assert slots.join(connection(1, 2)).joined is JoinResult.EXCESS, "another shard's"
     fresh = connection(0, 2)
     change = slots.join(fresh)
-    assert (change.joined, change.retired, len(change.spare)) == (JoinResult.ACCEPTED, (marked,), 1)
+    assert (change.joined, change.retired, len(change.surplus)) == (JoinResult.ACCEPTED, (marked,), 1)
     assert slots.taking == (fresh, other) and slots.retired == {marked} and slots.wanted() == []
     assert not slots.lose(marked), "it took no requests any more"
     assert not slots.retired
@@ -117,7 +117,7 @@ def test_other_shards_than_before(other: Any) -> None:
     assert (change.joined, set(change.retired)) == (JoinResult.RESHARDED, set(old[:2]))
     assert slots.taking == (other,) and slots.retired == set(old[:2])
     if other.features.sharding_info is None:
-        assert slots.sole is other and change.spare == (old[2],)
+        assert slots.sole is other and change.surplus == (old[2],)
     else:
         assert len(slots.wanted()) == other.features.sharding_info.shards_count - 1 and slots.excess == {old[2]}
 
