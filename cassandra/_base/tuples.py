@@ -32,7 +32,7 @@ _MOST_LOGGED = 1024
 _logged: set[tuple[str, str, tuple[str, ...], tuple[str, ...]]] = set()
 
 
-def with_field_names(make: Callable[..., Any], type_name: str, names: Sequence[str]) -> Callable[..., Any]:
+def fitted(make: Callable[..., Any], type_name: str, names: Sequence[str]) -> Callable[..., Any]:
     """Return a callable that takes the fields *names* of the user type *type_name* as keyword arguments and calls
     *make*, a class that a program has registered, with the fields that *make* accepts. Required parameters that are not
     fields of the type are None.

@@ -103,8 +103,8 @@ def test_addresses_and_names(address: str) -> None:
 )
 def test_the_asked_node(changes: Row) -> None:
     listing = parse(peer(2), asked=local(**changes))
-    assert listing.asked.host_id == LOCAL_ID
-    for text in (listing.cluster_name, listing.partitioner, listing.asked.datacenter, listing.asked.rack):
+    assert listing.local_node.host_id == LOCAL_ID
+    for text in (listing.cluster_name, listing.partitioner, listing.local_node.datacenter, listing.local_node.rack):
         assert text is None or isinstance(text, str)
 
 
