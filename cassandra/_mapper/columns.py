@@ -249,7 +249,7 @@ class Column(_TypedColumn[T]):
         return value
 
     @classmethod
-    def class_without_conversion(cls, method: str) -> type | None:
+    def unconverted(cls, method: str) -> type | None:
         """Return the class whose exact instances *method* (``to_python`` or ``to_database``) returns unchanged; None if
         there is none, or if a subclass overrides the method or ``validate``."""
         says = "read_as" if method == "to_python" and cls.read_as is not None else "stored_as"
@@ -357,8 +357,8 @@ class DateTime(Column[datetime]):
     truncate_microseconds: ClassVar[bool] = False
 
     @classmethod
-    def class_without_conversion(cls, method: str) -> type | None:
-        return None if DateTime.truncate_microseconds else super().class_without_conversion(method)
+    def unconverted(cls, method: str) -> type | None:
+        return None if DateTime.truncate_microseconds else super().unconverted(method)
 
     def to_python(self, value: Any) -> Any:
         if value is None:

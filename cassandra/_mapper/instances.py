@@ -107,7 +107,7 @@ def reading(column: Column[Any]) -> Callable[[Any], Any] | None:
         if is_container(column) and not any(part.changes_in_place for part in column.sub_types):
             return to_python  # it creates a new container
         return lambda value: deepcopy(to_python(value))
-    if type(column).to_python is Column.to_python or column.class_without_conversion("to_python") is not None:
+    if type(column).to_python is Column.to_python or column.unconverted("to_python") is not None:
         return None
     return lambda value: None if value is None else to_python(value)
 

@@ -58,7 +58,7 @@ class PointRead(RowRead):
         exact = ExactKinds([kind for kind, _, _ in self._stored], range(len(names)), len(names))
         super().__init__(model, shape, connections.DEFAULT_KEYSPACE, READY, names, exact, limit, tuple_factory)
 
-    def _convert_values(self, given: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+    def _converted(self, given: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         """Return the values to bind, and the values as they are read; None if one is null or a function."""
         values, known = [], []
         for value, (kind, to_database, to_python) in zip(given.values(), self._stored, strict=True):
@@ -75,7 +75,7 @@ class PointRead(RowRead):
     def _layout_of(self, names: tuple[str, ...]) -> InstanceLayout:
         return layout_of(self.model, names, self.names)
 
-    def _for_several(self, instances: list[Any], known: tuple[Any, ...]) -> Any:
+    def _several(self, instances: list[Any], known: tuple[Any, ...]) -> Any:
         return self.model.objects.filter(**dict(zip(self.names, known, strict=True)))._only_one(instances)
 
     def _is_done_anew(self, error: Exception, future: Any) -> bool:
@@ -98,7 +98,7 @@ async def read_async(point: PointRead, given: dict[str, Any]) -> Any:
 
 def _unchanged_class(column: Any) -> Any:
     """Return the class of values that are stored and read unchanged."""
-    stored, read = column.class_without_conversion("to_database"), column.class_without_conversion("to_python")
+    stored, read = column.unconverted("to_database"), column.unconverted("to_python")
     return stored if stored is read and not column.changes_in_place else None
 
 
@@ -219,7 +219,7 @@ class Writer:
         self.column = column
         plain = type(column)._val_is_null is Column._val_is_null and not column.changes_in_place
         #: The class of values that are bound unchanged.
-        self.kind = exact_kind(column) or (column.class_without_conversion("to_database") if plain else None)
+        self.kind = exact_kind(column) or (column.unconverted("to_database") if plain else None)
         self.stored = stored_kind(column)
         self.static = column.static or column.partition_key
         self.is_key = column.primary_key

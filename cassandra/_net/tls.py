@@ -340,7 +340,7 @@ class TlsFilter(TlsRecords):
         except ssl.SSLWantReadError:
             return
         except ssl.SSLError as error:
-            raise self._to_driver_error(error) from error
+            raise self._translated(error) from error
         self.established = True
 
     def _on_first_data(self) -> None:
@@ -352,7 +352,7 @@ class TlsFilter(TlsRecords):
             lifetime = session.ticket_lifetime_hint or session.timeout
             self._sessions.set(self._session_key, session, lifetime)
 
-    def _to_driver_error(self, error: ssl.SSLError) -> ConnectionException:
+    def _translated(self, error: ssl.SSLError) -> ConnectionException:
         where = f"TLS with {self._endpoint} failed"
         if isinstance(error, ssl.SSLCertVerificationError):
             text = f"{where}: its certificate was refused: {error.verify_message}"

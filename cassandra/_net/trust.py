@@ -156,9 +156,9 @@ MAX_CHALLENGES = 16
 class LoginPolicy:
     """Login policy of one cluster, shared by its connections. Methods may be called from any thread."""
 
-    def __init__(self, allowed: Iterable[str] | None = None, should_warn: bool = True) -> None:
+    def __init__(self, allowed: Iterable[str] | None = None, warns: bool = True) -> None:
         self.allowed = allowed  # the property setter validates it
-        self.should_warn = should_warn
+        self.warns = warns
         self._warned_of: dict[str, object] = {}
 
     @property
@@ -207,7 +207,7 @@ class LoginPolicy:
 
     def _warn(self, kind: str, text: str, endpoint: EndPoint) -> None:
         mine = object()
-        if self.should_warn and self._warned_of.setdefault(kind, mine) is mine:
+        if self.warns and self._warned_of.setdefault(kind, mine) is mine:
             log.warning(text, endpoint)
 
 

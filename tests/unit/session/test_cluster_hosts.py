@@ -275,7 +275,7 @@ def test_reconnection_skips_its_schedule_while_no_node_is_up(
 def test_an_outage_that_lasts_is_told_of_again(
     fake: FakeCluster, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cassandra._session.hosts.membership.TELL_AGAIN", 0.05)
+    monkeypatch.setattr("cassandra._session.hosts.membership.OUTAGE_LOG_INTERVAL", 0.05)
     scene = Scene(fake)
     try:
         for node in fake.nodes:

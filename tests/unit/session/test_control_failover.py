@@ -138,9 +138,9 @@ def test_warnings_while_up_hosts_refuse_the_control_connection(
         eventually(lambda: search.failed_rounds > 20)
         assert len(said()) == 1
         assert "was lost" in said()[0] and "not just now" in said()[0]
-        monkeypatch.setattr("cassandra._session.control.search.SAY_AGAIN", 0.0)
+        monkeypatch.setattr("cassandra._session.control.search.LOG_INTERVAL", 0.0)
         eventually(lambda: len(said()) == 2)
-        monkeypatch.setattr("cassandra._session.control.search.SAY_AGAIN", 3600.0)
+        monkeypatch.setattr("cassandra._session.control.search.LOG_INTERVAL", 3600.0)
         fake.on_query = None
         eventually(lambda: cluster.control_connection.connection)
         eventually(lambda: "is open again" in said()[-1])
