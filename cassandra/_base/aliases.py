@@ -36,10 +36,10 @@ def add_names(owner: str, names: Mapping[str, str]) -> None:
             here, _, there = item.partition("=")
             homes[here] = (home, there or here)
     module.__all__ += [name for name in homes if not name.startswith("_")]
-    module.__dict__["__getattr__"] = _looking_up(module, homes)
+    module.__dict__["__getattr__"] = _in_lookup(module, homes)
 
 
-def _looking_up(module: Any, homes: Mapping[str, tuple[str, str]]) -> Callable[[str], Any]:
+def _in_lookup(module: Any, homes: Mapping[str, tuple[str, str]]) -> Callable[[str], Any]:
     def find(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
@@ -85,10 +85,10 @@ def observe_patches(facade: str, names: str, home: str, function: str) -> None:
     """Call *function* of the module *home* each time one of *names* is set in the module *facade*. Its arguments are
     that module, the name, the old value and the new value."""
 
-    def tell(*replaced: Any) -> None:
+    def notify(*replaced: Any) -> None:
         getattr(importlib.import_module(home), function)(*replaced)
 
-    _facade(facade).__dict__["_patchable"].update(dict.fromkeys(names.split(), tell))
+    _facade(facade).__dict__["_patchable"].update(dict.fromkeys(names.split(), notify))
 
 
 def _facade(name: str) -> Any:
@@ -209,19 +209,19 @@ class ObservedAliases(type):
 
     def __setattr__(cls, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        names, tell = cls._replaceable
+        names, notify = cls._replaceable
         if name in names:
-            tell(any(type(cls.__dict__[each]) is not _AliasAttribute for each in names))
+            notify(any(type(cls.__dict__[each]) is not _AliasAttribute for each in names))
 
 
 def observe_replacement(owner: ObservedAliases, names: str, home: str, function: str) -> None:
     """Call *function* of the module *home* each time one of *names*, aliases in *owner*, is set in the class, with
     True if any of them is not the original alias."""
 
-    def tell(are: bool) -> None:
+    def notify(are: bool) -> None:
         getattr(importlib.import_module(home), function)(are)
 
-    owner._replaceable = (tuple(names.split()), tell)
+    owner._replaceable = (tuple(names.split()), notify)
 
 
 class _AliasAttribute:
@@ -230,17 +230,17 @@ class _AliasAttribute:
         self._owner = owner
         self._name = name
 
-    def _found(self) -> Any:
+    def _original(self) -> Any:
         return vars(getattr(importlib.import_module(self._home), self._owner))[self._name]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        found = self._found()
+        found = self._original()
         if instance is not None and self._name in getattr(instance, "__dict__", ()):
             return instance.__dict__[self._name]
         return found.__get__(instance, owner) if hasattr(found, "__get__") else found
 
     def __set__(self, instance: Any, value: Any) -> None:
-        found = self._found()
+        found = self._original()
         if hasattr(found, "__set__") and not isinstance(found, property):
             found.__set__(instance, value)
         else:

@@ -251,11 +251,11 @@ class _Members:
     of sets do not take quadratic time. Items of several types, which may be equal to each other, are compared one by
     one."""
 
-    __slots__ = ("_alike", "_all", "_type")
+    __slots__ = ("_all", "_equal_keys", "_type")
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
         self._all: list[Any] = []
-        self._alike: dict[Any, list[Any]] = {}
+        self._equal_keys: dict[Any, list[Any]] = {}
         self._type: type | None = None  # of all items; None without items, or if they have several types
         for item in items:
             self.add(item)
@@ -269,13 +269,13 @@ class _Members:
         elif self._type is not type(item):
             self._type = None
         if self._type is not None:
-            self._alike.setdefault(_frozen(item, _any_other), []).append(item)
+            self._equal_keys.setdefault(_frozen(item, _any_other), []).append(item)
         self._all.append(item)
         return True
 
     def __contains__(self, item: Any) -> bool:
         if self._type is type(item):
-            return item in self._alike.get(_frozen(item, _any_other), ())
+            return item in self._equal_keys.get(_frozen(item, _any_other), ())
         return item in self._all
 
 
@@ -451,7 +451,7 @@ def _restore_map(cls: type[OrderedMapSerializedKey], items: list[Any], protocol_
 
 def _frozen(key: Any, opaque: "Callable[[Any], Any] | None" = None) -> Any:
     """Return *key* itself if hashable, else a hashable value that is equal for equal keys. *opaque*, by default
-    ``_pickled``, converts objects that are not collections."""
+    ``_pickled_key``, converts objects that are not collections."""
     try:
         hash(key)
     except TypeError:
@@ -461,7 +461,7 @@ def _frozen(key: Any, opaque: "Callable[[Any], Any] | None" = None) -> Any:
             return frozenset(_frozen(item, opaque) for item in key)
         if isinstance(key, (list, tuple)):
             return tuple(_frozen(item, opaque) for item in key)
-        return (opaque or _pickled)(key)
+        return (opaque or _pickled_key)(key)
     return key
 
 
@@ -469,7 +469,7 @@ def _any_other(key: Any) -> None:
     """Return the same form for all objects, so that only equality distinguishes them."""
 
 
-def _pickled(key: Any) -> Any:
+def _pickled_key(key: Any) -> Any:
     """Return the pickled content, or the identity if *key* cannot be pickled. For classes with ``__eq__`` and without
     ``__hash__``."""
     import pickle  # here, as only this function needs it

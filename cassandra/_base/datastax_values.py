@@ -193,9 +193,9 @@ class DateRange:
 
     def __init__(self, lower_bound: Any = None, upper_bound: Any = None, value: Any = None) -> None:
         round_up, round_down = DateRangePrecision.round_up_to_precision, DateRangePrecision.round_down_to_precision
-        self.lower_bound = None if lower_bound is None else _rounded(lower_bound, round_down)
-        self.upper_bound = None if upper_bound is None else _rounded(upper_bound, round_up)
-        self.value = None if value is None else _rounded(value, round_down)
+        self.lower_bound = None if lower_bound is None else _round_bound(lower_bound, round_down)
+        self.upper_bound = None if upper_bound is None else _round_bound(upper_bound, round_up)
+        self.value = None if value is None else _round_bound(value, round_down)
         self.validate()
         if self.value is None:  # a bound that is not given is open
             self.lower_bound = self.lower_bound or OPEN_BOUND
@@ -229,7 +229,7 @@ class DateRange:
         return f"DateRange(lower_bound={self.lower_bound!r}, upper_bound={self.upper_bound!r}, value={self.value!r})"
 
 
-def _rounded(value: Any, to: Callable[[int, str], int]) -> DateRangeBound:
+def _round_bound(value: Any, to: Callable[[int, str], int]) -> DateRangeBound:
     """Return the bound made from *value*, rounded by *to*; not rounded if outside the range of ``datetime``."""
     bound = DateRangeBound.from_value(value)
     if bound.milliseconds is None or bound.precision is None:

@@ -1,4 +1,4 @@
-"""Delegation of attributes and methods of a public class to its components.
+"""Descriptors: delegation to the components of a public class, and attributes that are computed on first access.
 
 L0. The public class declares a public name once, with the component that implements it; the documentation is in the
 component. For classes whose public names belong to many components (``Cluster``, ``HostConnection``), not for
@@ -86,3 +86,32 @@ def method(component: str, function: Callable[Concatenate[Any, P], R]) -> Callab
         return function(getattr(self, component), *args, **kwargs)
 
     return call
+
+
+# ---- attributes that are computed on first access
+
+
+class cached_property(Generic[T]):
+    """The ``functools.cached_property`` of Python 3.12 and later. Earlier versions call the function with a lock held,
+    one lock for all objects: a driver thread would wait for a caller that a signal handler has interrupted there.
+
+    Concurrent first accesses may each call the function; all get the same value, that of the call that ends first.
+    """
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        self._function = function
+        self.__doc__ = function.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> cached_property[T]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        return instance.__dict__.setdefault(self._name, self._function(instance))

@@ -24,10 +24,10 @@ def check(folders: Iterable[str]) -> None:
             continue
         foreign = [name for name in names if name.endswith((".so", ".pyd"))]
         if foreign:
-            raise ImportError(_told(folder, sorted(foreign)), name="cassandra", path=folder)
+            raise ImportError(_message_for(folder, sorted(foreign)), name="cassandra", path=folder)
 
 
-def _told(folder: str, foreign: list[str]) -> str:
+def _message_for(folder: str, foreign: list[str]) -> str:
     from cassandra._base.stand_in import installed, is_stand_in
 
     found = [known[1] for known in map(installed, DRIVERS) if known is not None and not is_stand_in(known[1])]

@@ -46,7 +46,7 @@ class _Thread(threading.local):
     kind = CALLER
 
 
-_here = _Thread()
+_thread_state = _Thread()
 _order: dict[str, set[str]] = {}  # name: names of locks that were acquired while it was held
 _order_lock = threading.RLock()  # a signal handler may run while it is held
 
@@ -57,12 +57,12 @@ class LockError(AssertionError):
 
 def driver_lock(name: str) -> Any:
     """Return a re-entrant lock for driver threads only. *name* distinguishes the locks of different classes."""
-    return _Checked(name, True) if CHECKED else threading.RLock()
+    return _CheckedLock(name, True) if CHECKED else threading.RLock()
 
 
 def caller_lock(name: str) -> Any:
     """Return a re-entrant lock for caller threads, and for foreign code on workers."""
-    return _Checked(name, False) if CHECKED else _new_lock()
+    return _CheckedLock(name, False) if CHECKED else _new_lock()
 
 
 def lock_of_programs(owner: Any) -> Any:
@@ -73,7 +73,7 @@ def lock_of_programs(owner: Any) -> Any:
 
 def enter_driver_thread(kind: str = WORKER) -> None:
     """Mark this thread as a driver thread of *kind*."""
-    _here.kind = kind
+    _thread_state.kind = kind
 
 
 def leave_to_parent() -> None:
@@ -85,7 +85,7 @@ def leave_to_parent() -> None:
 
 def thread_kind() -> str:
     """Return the kind of this thread: CALLER, WORKER or IO."""
-    return _here.kind
+    return _thread_state.kind
 
 
 class _NativeLock(NativeWith):
@@ -106,7 +106,7 @@ def _new_lock() -> Any:
     return _NativeLock() if HANDLED_BEFORE_THE_BLOCK else threading.RLock()
 
 
-class _Checked:
+class _CheckedLock:
     """A lock that checks the rule. ``with`` checks first, and then acquires and releases in C: a signal handler that
     raises leaves no lock acquired."""
 
@@ -151,32 +151,34 @@ class _Checked:
 
     def __reduce__(self) -> Any:
         """Return the arguments for a new lock: a copy does not share the lock."""
-        return _Checked, (self._name, self._of_driver)
+        return _CheckedLock, (self._name, self._of_driver)
 
     def _check(self) -> None:
-        held = _held()
+        held = _held_locks()
         if self in held:
             return
-        _here.acquired = [*held, self]
+        _thread_state.acquired = [*held, self]
         kind = thread_kind()
         if self._of_driver and kind == CALLER:
-            _violated(f"{self._name}, a driver lock, is acquired by {kind}")
+            _report_violation(f"{self._name}, a driver lock, is acquired by {kind}")
         if not self._of_driver and kind == IO:
-            _violated(f"{self._name}, a caller lock, is acquired by {kind}")
+            _report_violation(f"{self._name}, a caller lock, is acquired by {kind}")
         for lock in held:
             if lock._of_driver and not self._of_driver:
-                _violated(f"{self._name}, a caller lock, is acquired with {lock._name} held, a driver lock")
+                _report_violation(f"{self._name}, a caller lock, is acquired with {lock._name} held, a driver lock")
             if lock._name != self._name:
                 with _order_lock:
                     is_cycle = _leads(self._name, lock._name)
                     _order.setdefault(lock._name, set()).add(self._name)
                 if is_cycle:
-                    _violated(f"{self._name} is acquired with {lock._name} held; elsewhere it is the other way round")
+                    _report_violation(
+                        f"{self._name} is acquired with {lock._name} held; elsewhere it is the other way round"
+                    )
 
 
-def _held() -> list[_Checked]:
+def _held_locks() -> list[_CheckedLock]:
     """Return the checked locks that this thread holds, in the order of acquisition."""
-    return [lock for lock in getattr(_here, "acquired", ()) if lock._is_owned()]
+    return [lock for lock in getattr(_thread_state, "acquired", ()) if lock._is_owned()]
 
 
 def _leads(first: str, last: str) -> bool:
@@ -193,7 +195,7 @@ def _leads(first: str, last: str) -> bool:
     return False
 
 
-def _violated(text: str) -> None:
+def _report_violation(text: str) -> None:
     text = f"{text} (thread {threading.current_thread().name!r})"
     violations.append(text)
     raise LockError(text)

@@ -49,12 +49,12 @@ _waiting: deque[tuple[logging.Logger, float, int, str, tuple[Any, ...]]] = deque
 _right: deque[None] = deque([None])  # the right to handle records
 
 
-def _nowhere() -> str | None:
+def _discard() -> str | None:
     return None
 
 
-_ours: Callable[[], str | None] = _nowhere
-_wake: Callable[[], object] = _nowhere
+_ours: Callable[[], str | None] = _discard
+_wake: Callable[[], object] = _discard
 
 
 def begin(ours: Callable[[], str | None], wake: Callable[[], object]) -> None:
@@ -190,13 +190,13 @@ def printable(text: object, limit: int = 4096) -> str:
         except Exception as error:
             text = f"<{type(text).__name__}: str() failed with {type(error).__name__}>"
     whole = text if len(text) <= limit else text[: limit + 1]  # the rest is not escaped
-    shown = whole if whole.isprintable() else "".join(map(_escaped, whole))
+    shown = whole if whole.isprintable() else "".join(map(_escape, whole))
     if len(shown) <= limit:
         return shown
-    return _cut(whole, limit - len(_ELLIPSIS)) + _ELLIPSIS
+    return _truncate(whole, limit - len(_ELLIPSIS)) + _ELLIPSIS
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if character.isprintable():
         return character
     short = _SHORT.get(character)
@@ -206,11 +206,11 @@ def _escaped(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _cut(text: str, room: int) -> str:
+def _truncate(text: str, room: int) -> str:
     """Return the longest escaped prefix of *text* that fits in *room* characters, without a partial escape."""
     kept: list[str] = []
     for character in text:
-        piece = _escaped(character)
+        piece = _escape(character)
         room -= len(piece)
         if room < 0:
             break

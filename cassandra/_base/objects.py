@@ -38,7 +38,7 @@ def not_copied(why: str) -> Callable[..., NoReturn]:
 def state_of(kept: Any, shared: Iterable[str] = ()) -> dict[str, Any]:
     """Return the attributes of *kept* for ``__getstate__``. Locks are replaced by new ones in a copy. Attributes named
     in *shared* refer to the same object in a copy, also in a deep one, and are None after pickling."""
-    state = {name: _Anew(type(value)) if type(value) in _LOCKS else value for name, value in kept.__dict__.items()}
+    state = {name: _NewLock(type(value)) if type(value) in _LOCKS else value for name, value in kept.__dict__.items()}
     for name in shared:
         if name in state:
             state[name] = _Shared(state[name])
@@ -48,10 +48,10 @@ def state_of(kept: Any, shared: Iterable[str] = ()) -> dict[str, Any]:
 def set_state(made: Any, state: dict[str, Any]) -> None:
     """Set the attributes of *made* from the result of :func:`state_of`. For ``__setstate__``."""
     for name, value in state.items():
-        made.__dict__[name] = value.get() if isinstance(value, (_Anew, _Shared)) else value
+        made.__dict__[name] = value.get() if isinstance(value, (_NewLock, _Shared)) else value
 
 
-class _Anew:
+class _NewLock:
     """Placeholder of a lock; a copy gets a new lock of the same kind."""
 
     def __init__(self, kind: type) -> None:

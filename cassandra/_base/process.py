@@ -7,7 +7,7 @@ runs them: all uses begin with :func:`catch_up`, natively with a comparison of o
 A child of ``os.fork`` has one thread, the one that forked, at any point of its code: a signal handler may fork while
 its thread waits for other threads. These exist in the parent only, so in the child no thread would end that wait. Code
 that blocks a caller thread therefore waits for a :class:`AutoResetEvent`, a fork-safe event. In a child all events with
-waiters are set, and :func:`stay` raises.
+waiters are set, and :func:`check_process` raises.
 
 No function here acquires a lock that another thread holds for a moment, as a Future or an Event does: a fork in that
 moment would leave the lock held.
@@ -32,7 +32,7 @@ log = get_logger("cassandra.cluster")
 WAIT_SLICE = 0.5  # seconds: a signal that comes just before a thread sleeps is handled at the end of the slice
 CATCH_UP_LIMIT = 5.0  # seconds that a thread waits for another one that runs the actions in a child
 
-#: Identity of this process: a different object in each process. Long calls compare it, see :func:`stay`.
+#: Identity of this process: a different object in each process. Long calls compare it, see :func:`check_process`.
 current = object()
 
 _waited_at: set[AutoResetEvent] = set()
@@ -83,12 +83,12 @@ def catch_up() -> None:
 
 
 def here() -> object:
-    """Return the identity of this process, for :func:`stay`."""
+    """Return the identity of this process, for :func:`check_process`."""
     catch_up()
     return current
 
 
-def stay(began_in: object, error: BaseException | None = None) -> None:
+def check_process(began_in: object, error: BaseException | None = None) -> None:
     """Raise ConnectionShutdown if a call that the parent began would continue in a forked child. Raise *error* instead,
     if given: the code that forked, such as a signal handler, may have raised it."""
     if began_in is not current:
@@ -115,11 +115,11 @@ class AutoResetEvent:
         """Wait until it is set; False after *timeout* seconds. Raise ConnectionShutdown in a forked child."""
         _waited_at.add(self)
         try:
-            stay(self._process)  # the fork may have happened before this event was registered
+            check_process(self._process)  # the fork may have happened before this event was registered
             was_set = self._wait(timeout)
         finally:
             _waited_at.discard(self)
-        stay(self._process)
+        check_process(self._process)
         return was_set
 
     def _wait(self, timeout: float | None) -> bool:

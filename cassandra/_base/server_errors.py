@@ -106,7 +106,7 @@ class ErrorMessage(_MessageType, RequestError):
     def summary_msg(self) -> str:
         """Return one printable line with code, summary and the server's message, escaped and cut; ``message`` holds the
         unmodified message."""
-        text = _plain(self)
+        text = _summary_of(self)
         if self.info is not None:
             text += f" info={printable(repr(self.info))}"
         return text
@@ -168,7 +168,7 @@ class UnavailableErrorMessage(RequestExecutionException):
     info_fields = (("consistency", "consistency"), ("required_replicas", "int"), ("alive_replicas", "int"))
 
     def to_exception(self) -> driver.Unavailable:
-        return _worded(driver.Unavailable(_plain(self), **self.info), self)
+        return _with_server_message(driver.Unavailable(_summary_of(self), **self.info), self)
 
 
 @public("cassandra.protocol")
@@ -196,7 +196,7 @@ class WriteTimeoutErrorMessage(RequestExecutionException):
     info_fields = (*_RESPONSES, ("write_type", "write_type"), ("contentions", "contentions"))
 
     def to_exception(self) -> driver.WriteTimeout:
-        return _worded(driver.WriteTimeout(_plain(self), **self.info), self)
+        return _with_server_message(driver.WriteTimeout(_summary_of(self), **self.info), self)
 
 
 @public("cassandra.protocol")
@@ -206,7 +206,7 @@ class ReadTimeoutErrorMessage(RequestExecutionException):
     info_fields = (*_RESPONSES, ("data_retrieved", "bool"))
 
     def to_exception(self) -> driver.ReadTimeout:
-        return _worded(driver.ReadTimeout(_plain(self), **self.info), self)
+        return _with_server_message(driver.ReadTimeout(_summary_of(self), **self.info), self)
 
 
 @public("cassandra.protocol")
@@ -216,7 +216,7 @@ class ReadFailureMessage(RequestExecutionException):
     info_fields = (*_RESPONSES, ("failures", "failures"), ("data_retrieved", "bool"))
 
     def to_exception(self) -> driver.ReadFailure:
-        return _worded(driver.ReadFailure(_plain(self), **self.info), self)
+        return _with_server_message(driver.ReadFailure(_summary_of(self), **self.info), self)
 
 
 @public("cassandra.protocol")
@@ -226,7 +226,7 @@ class FunctionFailureMessage(RequestExecutionException):
     info_fields = (("keyspace", "string"), ("function", "string"), ("arg_types", "string_list"))
 
     def to_exception(self) -> driver.FunctionFailure:
-        return _worded(driver.FunctionFailure(self.summary_msg(), **self.info), self)
+        return _with_server_message(driver.FunctionFailure(self.summary_msg(), **self.info), self)
 
 
 @public("cassandra.protocol")
@@ -236,7 +236,7 @@ class WriteFailureMessage(RequestExecutionException):
     info_fields = (*_RESPONSES, ("failures", "failures"), ("write_type", "write_type"))
 
     def to_exception(self) -> driver.WriteFailure:
-        return _worded(driver.WriteFailure(_plain(self), **self.info), self)
+        return _with_server_message(driver.WriteFailure(_summary_of(self), **self.info), self)
 
 
 @public("cassandra.protocol")
@@ -252,7 +252,7 @@ class CASWriteUnknownMessage(RequestExecutionException):
     info_fields = _RESPONSES
 
     def to_exception(self) -> driver.CASWriteUnknown:
-        return _worded(driver.CASWriteUnknown(_plain(self), **self.info), self)
+        return _with_server_message(driver.CASWriteUnknown(_summary_of(self), **self.info), self)
 
 
 @public("cassandra.protocol")
@@ -267,7 +267,7 @@ class UnauthorizedErrorMessage(RequestValidationException):
     error_code = 0x2100
 
     def to_exception(self) -> driver.Unauthorized:
-        return _worded(driver.Unauthorized(self.summary_msg()), self)
+        return _with_server_message(driver.Unauthorized(self.summary_msg()), self)
 
 
 @public("cassandra.protocol")
@@ -276,7 +276,7 @@ class InvalidRequestException(RequestValidationException):
     error_code = 0x2200
 
     def to_exception(self) -> driver.InvalidRequest:
-        return _worded(driver.InvalidRequest(self.summary_msg()), self)
+        return _with_server_message(driver.InvalidRequest(self.summary_msg()), self)
 
 
 @public("cassandra.protocol")
@@ -292,7 +292,7 @@ class AlreadyExistsException(ConfigurationException):
     info_fields = (("keyspace", "string"), ("table", "string"))
 
     def to_exception(self) -> driver.AlreadyExists:
-        return _worded(driver.AlreadyExists(**self.info), self)
+        return _with_server_message(driver.AlreadyExists(**self.info), self)
 
 
 @public("cassandra.protocol")
@@ -313,7 +313,7 @@ class RateLimitReachedException(ConfigurationException):
     info_fields = (("op_type", "op_type"), ("rejected_by_coordinator", "bool"))
 
     def to_exception(self) -> driver.RateLimitReached:
-        return _worded(driver.RateLimitReached(**self.info), self)
+        return _with_server_message(driver.RateLimitReached(**self.info), self)
 
 
 @public("cassandra.protocol")
@@ -348,12 +348,12 @@ ERROR_CLASSES: dict[int, type[ErrorMessageSub]] = {
 }
 
 
-def _plain(message: ErrorMessage) -> str:
+def _summary_of(message: ErrorMessage) -> str:
     """Return the summary without ``info``, which the exception adds in readable form."""
     return f'Error from server: code={message.code:04x} [{message.summary}] message="{printable(message.message)}"'
 
 
-def _worded(error: E, message: ErrorMessage) -> E:
+def _with_server_message(error: E, message: ErrorMessage) -> E:
     """Return *error* with the server's message."""
     error.server_message = message.message
     return error

@@ -135,7 +135,7 @@ class Date:
             parsed = datetime.datetime.strptime(value.removeprefix("+"), self.date_format)
             self.days_from_epoch = parsed.toordinal() - _EPOCH_ORDINAL
         else:
-            self.days_from_epoch = _whole(value, "Date arguments must be whole days, datetime.date or string")
+            self.days_from_epoch = _to_int(value, "Date arguments must be whole days, datetime.date or string")
 
     @property
     def seconds(self) -> int:
@@ -196,7 +196,7 @@ class Time:
         elif isinstance(value, str):
             self.nanosecond_time = _parse_time(value)
         else:
-            nanos = _whole(value, "Time arguments must be whole nanoseconds, datetime.time or string")
+            nanos = _to_int(value, "Time arguments must be whole nanoseconds, datetime.time or string")
             if not 0 <= nanos < self.DAY:
                 raise ValueError(f"Time value {nanos} is not within a day (0 to {self.DAY - 1} nanoseconds)")
             self.nanosecond_time = nanos
@@ -291,7 +291,7 @@ def _time_nanos(value: datetime.time) -> int:
     return seconds * Time.SECOND + value.microsecond * Time.MICRO
 
 
-def _whole(value: Any, message: str) -> int:
+def _to_int(value: Any, message: str) -> int:
     """Return *value* as an int if it is any kind of integer (also of NumPy); raise TypeError otherwise."""
     if hasattr(value, "__index__") and not is_masked(value):
         return int(value.__index__())

@@ -26,7 +26,7 @@ call that changes such state (connect, prepare, shut down, refresh metadata...) 
 * Its log records are handled before the call returns, within a time limit (``logs.py``).
 * Where no thread can be started (the interpreter exits, or the process is out of threads) the caller runs it.
 
-The result has one receiver: ``_end`` is set once, by the atomic ``dict.setdefault``, to "done" by the command or to
+The result has one receiver: ``_winner`` is set once, by the atomic ``dict.setdefault``, to "done" by the command or to
 "left" by the caller; the second of the two reads the value of the first, and undoes the result.
 """
 
@@ -59,7 +59,7 @@ IDLE_LIMIT = 1.0
 _calls: deque[Callable[[], object]] = deque()
 _idle: deque[_Worker] = deque()
 _workers: set[_Worker] = set()
-_here = threading.local()
+_current_worker = threading.local()
 
 
 def start(call: Callable[[], object]) -> None:
@@ -93,7 +93,7 @@ def is_exit(error: RuntimeError) -> bool:
 
 def ending() -> None:
     """Mark this thread as not busy: the call that runs on it only has to return."""
-    worker = getattr(_here, "worker", None)
+    worker = getattr(_current_worker, "worker", None)
     if worker is not None:
         worker.is_busy = False
 
@@ -101,7 +101,7 @@ def ending() -> None:
 def end_after_call() -> None:
     """End this thread after the call that it runs, unless others wait: the last call of a cluster needs no idle
     thread after it."""
-    worker = getattr(_here, "worker", None)
+    worker = getattr(_current_worker, "worker", None)
     if worker is not None:
         worker.is_ending = True
 
@@ -152,9 +152,9 @@ class _Worker:
         if thread_kind() != CALLER:
             self.thread.start()
         else:  # a caller may be interrupted or have an asyncio loop, so it must not wait for the thread to begin
-            start_bare_thread(self._start_apart, ())
+            start_bare_thread(self._start_thread, ())
 
-    def _start_apart(self) -> None:
+    def _start_thread(self) -> None:
         if green is not None:
             green.note_thread(self.thread.name)  # it gets no hub
         try:
@@ -164,7 +164,7 @@ class _Worker:
 
     def _work(self) -> None:
         enter_driver_thread()
-        _here.worker = self
+        _current_worker.worker = self
         _workers.add(self)
         try:
             while self._run_calls() or self._waits():
@@ -267,7 +267,7 @@ def _ignore() -> None:
 class Command(Generic[T]):
     """One call, and its outcome."""
 
-    __slots__ = ("_args", "_context", "_end", "_fn", "_on_end", "_result", "_undo", "error")
+    __slots__ = ("_args", "_context", "_fn", "_on_end", "_result", "_undo", "_winner", "error")
 
     def __init__(
         self,
@@ -281,7 +281,7 @@ class Command(Generic[T]):
         self._on_end = on_end
         self._undo = undo
         self._context: Context = copy_context()
-        self._end: dict[str, str] = {}
+        self._winner: dict[str, str] = {}
         self._result: T | None = None
         self.error: BaseException | None = None
 
@@ -309,8 +309,8 @@ class Command(Generic[T]):
 
     def leave(self) -> None:
         """Record that the caller no longer waits; undo the result if the call is done."""
-        if self._end.setdefault("end", "left") == "done" and self._undo is not None:
-            submit(self._undone)
+        if self._winner.setdefault("end", "left") == "done" and self._undo is not None:
+            submit(self._undo_result)
 
     def _run(self) -> None:
         """Run the call. On a driver thread."""
@@ -319,12 +319,12 @@ class Command(Generic[T]):
         except BaseException as error:
             self.error = error
         self._args = ()
-        if self._end.setdefault("end", "done") == "left":
-            self._undone()
+        if self._winner.setdefault("end", "done") == "left":
+            self._undo_result()
         ending()
         self._on_end()
 
-    def _undone(self) -> None:
+    def _undo_result(self) -> None:
         result, self._result = self._result, None
         if self._undo is None or self.error is not None or result is None:
             return

@@ -113,15 +113,15 @@ def clean_name(name: str) -> str:
     return re.sub(_JUNK, "_", name[start:end])
 
 
-class _Kept:
+class _CacheEntry:
     """A class in a cache."""
 
-    __slots__ = ("made", "size", "used")
+    __slots__ = ("factory", "last_used", "size")
 
     def __init__(self, made: Any, size: int) -> None:
-        self.made = made
+        self.factory = made
         self.size = size
-        self.used = monotonic()  # time of the last use
+        self.last_used = monotonic()  # time of the last use
 
 
 class _ClassCache:
@@ -131,37 +131,37 @@ class _ClassCache:
     def __init__(self, make: Callable[..., Any]) -> None:
         update_wrapper(self, make)
         self._make = make
-        self._kept: dict[tuple[Any, ...], _Kept] = {}
+        self._entries: dict[tuple[Any, ...], _CacheEntry] = {}
         self.size = 0  # bytes of all classes, approximately
 
     def __call__(self, *key: Any) -> Any:
-        found = self._kept.get(key)
+        found = self._entries.get(key)
         if found is None:
             made = self._make(*key)
-            new = _Kept(made, _BYTES_OF_CLASS + sum(map(len, key[-1])) + _BYTES_OF_FIELD * len(key[-1]))
-            found = self._kept.setdefault(key, new)
+            new = _CacheEntry(made, _BYTES_OF_CLASS + sum(map(len, key[-1])) + _BYTES_OF_FIELD * len(key[-1]))
+            found = self._entries.setdefault(key, new)
             if found is new:
                 self._shrink()
-        found.used = monotonic()
-        return found.made
+        found.last_used = monotonic()
+        return found.factory
 
     def _shrink(self) -> None:
         """Remove the classes that were not used for longest until the others are small enough."""
-        kept = sorted(self._kept.items(), key=lambda item: item[1].used)  # copied in one step
+        kept = sorted(self._entries.items(), key=lambda item: item[1].last_used)  # copied in one step
         size = sum(one.size for _, one in kept)
         for key, one in kept[:-1]:
             if size <= _BYTES_KEPT:
                 break
             size -= one.size
-            self._kept.pop(key, None)
+            self._entries.pop(key, None)
         self.size = size
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
     def cache_clear(self) -> None:
         """Remove all classes."""
-        self._kept.clear()
+        self._entries.clear()
         self.size = 0
 
 

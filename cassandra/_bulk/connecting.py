@@ -25,7 +25,7 @@ from cassandra._net.auth import PlainTextAuthProvider
 from cassandra._net.tls import build_context
 from cassandra._session.cluster import Cluster
 
-from .console import Interrupts, Showing, UsageError, warn
+from .console import Interrupts, ProgressDisplay, UsageError, warn
 from .files import is_private
 from .options import read_options
 from .tables import Table
@@ -41,8 +41,8 @@ class CqlshFiles:
     def __init__(self, path: Path | None, environment: Mapping[str, str]) -> None:
         self.path = path
         self._environment = environment
-        self._warned: set[str] = set()
-        self._content = _read(path)
+        self._warned_of: set[str] = set()
+        self._content = _read_config(path)
         named = self.get("authentication", "credentials")
         places = [named] if named else ["~/.cassandra/credentials"] if path is not None else []
         found = [place for place in (Path(name).expanduser() for name in places) if place.is_file()]
@@ -50,7 +50,7 @@ class CqlshFiles:
             raise UsageError(
                 f"the credentials file {found[0]} is not of this user, or other users can read it: chmod 600 {found[0]}"
             )
-        self._credentials = _read(found[0] if found else None)
+        self._credentials = _read_config(found[0] if found else None)
         if path is not None and self._has_password() and not is_private(path):
             self.warn(f"{path} has a password, and other users can read it: chmod 600 {path}")
 
@@ -72,8 +72,8 @@ class CqlshFiles:
 
     def warn(self, text: str) -> None:
         """Show *text*, unless it was shown before."""
-        if text not in self._warned:
-            self._warned.add(text)
+        if text not in self._warned_of:
+            self._warned_of.add(text)
             warn(text)
 
     def get(self, section: str, option: str) -> str | None:
@@ -196,7 +196,7 @@ class CqlshFiles:
         return found
 
 
-def _read(path: Path | None) -> configparser.RawConfigParser:
+def _read_config(path: Path | None) -> configparser.RawConfigParser:
     parser = configparser.RawConfigParser()
     if path is not None:
         try:
@@ -220,7 +220,7 @@ def _truth(text: str, where: str) -> bool:
 # ---- connection settings
 
 
-class Wanted(NamedTuple):
+class ConnectionSettings(NamedTuple):
     """Connection settings. The repr omits the auth provider, which has a password."""
 
     hosts: list[str]
@@ -235,7 +235,7 @@ class Wanted(NamedTuple):
     def __repr__(self) -> str:
         return f"<Wanted: {', '.join(self.hosts)}, port {self.port}>"
 
-    def to(self, hosts: str) -> Wanted:
+    def to(self, hosts: str) -> ConnectionSettings:
         """Return the same settings for another cluster, ``host`` or ``host:port``."""
         names = split_hosts(hosts)
         port = self.port
@@ -294,7 +294,7 @@ def split_hosts(text: str) -> list[str]:
     return names
 
 
-def wanted(arguments: argparse.Namespace, files: CqlshFiles, environment: Mapping[str, str]) -> Wanted:
+def settings_of(arguments: argparse.Namespace, files: CqlshFiles, environment: Mapping[str, str]) -> ConnectionSettings:
     hosts = split_hosts(arguments.host or files.host())
     user, password = files.user()
     if arguments.user is not None:
@@ -305,8 +305,8 @@ def wanted(arguments: argparse.Namespace, files: CqlshFiles, environment: Mappin
             raise UsageError("--password-file needs --user")
         password = _password(Path(arguments.password_file), files)
     elif arguments.user is not None and password is None:
-        password = _asked(user)
-    return Wanted(
+        password = _ask_password(user)
+    return ConnectionSettings(
         hosts,
         arguments.port if arguments.port is not None else files.port(),
         files.auth_provider(user, password),
@@ -329,7 +329,7 @@ def _password(path: Path, files: CqlshFiles) -> str:
         raise UsageError(f"the password cannot be read: {error}") from None
 
 
-def _asked(user: str | None) -> str:
+def _ask_password(user: str | None) -> str:
     if not sys.stdin.isatty():
         raise UsageError(f"no password for {user}: use --password-file")
     return getpass.getpass(f"Password of {user}: ")
@@ -344,12 +344,12 @@ class Context:
     """One command. Its clusters are shut down when it ends."""
 
     def __init__(
-        self, arguments: argparse.Namespace, files: CqlshFiles, wanted: Wanted, interrupts: Interrupts
+        self, arguments: argparse.Namespace, files: CqlshFiles, wanted: ConnectionSettings, interrupts: Interrupts
     ) -> None:
         self.arguments = arguments
         self.files = files
         self.held = interrupts.held
-        self._wanted = wanted
+        self._settings = wanted
         self._stack = ExitStack()
 
     def __enter__(self) -> Context:
@@ -362,7 +362,7 @@ class Context:
 
     def session(self, host: str | None = None) -> Any:
         """Return a session of the cluster, or of another one at *host*."""
-        wanted = self._wanted if host is None else self._wanted.to(host)
+        wanted = self._settings if host is None else self._settings.to(host)
         cluster = wanted.cluster()
         self._stack.callback(cluster.shutdown)
         session = cluster.connect(wait_for_all_pools=True)  # a scan sends requests to all shards
@@ -370,8 +370,8 @@ class Context:
             session.default_timeout = wanted.request_timeout
         return session
 
-    def showing(self, title: str) -> Showing:
-        return self._stack.enter_context(Showing(title, self.arguments.quiet))
+    def display(self, title: str) -> ProgressDisplay:
+        return self._stack.enter_context(ProgressDisplay(title, self.arguments.quiet))
 
     @property
     def reads(self) -> int:

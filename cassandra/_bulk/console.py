@@ -50,39 +50,39 @@ class Interrupts:
     end of that block."""
 
     def __init__(self) -> None:
-        self.held = _Held(self)
-        self._before: dict[int, Any] = {}
+        self.held = _DeferSignals(self)
+        self._handlers: dict[int, Any] = {}
         self._depth = 0
-        self._waits = False
+        self._is_signal_pending = False
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 before = signal.getsignal(number)
                 if before not in (signal.SIG_IGN, None):  # ignored signals stay ignored, as in background jobs
-                    self._before[number] = signal.signal(number, self._came)
+                    self._handlers[number] = signal.signal(number, self._on_signal)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number, handler in self._before.items():
+        for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
-    def _came(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._depth:
-            self._waits = True
+            self._is_signal_pending = True
         else:
             raise KeyboardInterrupt
 
-    def _leave(self, failed: bool) -> None:
+    def _on_exit(self, failed: bool) -> None:
         self._depth -= 1
-        if not self._depth and self._waits and not failed:
-            self._waits = False
+        if not self._depth and self._is_signal_pending and not failed:
+            self._is_signal_pending = False
             raise KeyboardInterrupt
 
 
-class _Held:
+class _DeferSignals:
     def __init__(self, owner: Interrupts) -> None:
         self._owner = owner
 
@@ -92,15 +92,15 @@ class _Held:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._owner._leave(error is not None)
+        self._owner._on_exit(error is not None)
 
 
 # ---- output of the program
 
-OFTEN = 5.0  # seconds between two lines
+PRINT_INTERVAL = 5.0  # seconds between two lines
 
 
-class Showing:
+class ProgressDisplay:
     """Progress of one command: rows, and the completed part of the work. One thread."""
 
     def __init__(self, title: str, quiet: bool = False, stream: TextIO | None = None) -> None:
@@ -108,13 +108,13 @@ class Showing:
         self._stream = sys.stderr if stream is None else stream
         self._quiet = quiet
         self._began = monotonic()
-        self._next = self._began + OFTEN
-        self._before = 0
+        self._next = self._began + PRINT_INTERVAL
+        self._handlers = 0
         self.rows = 0
         self.done: float | None = None
         self._bar: Any = None if quiet or not self._stream.isatty() else _bar(self._stream)
 
-    def __enter__(self) -> Showing:
+    def __enter__(self) -> ProgressDisplay:
         if self._bar is not None:
             self._task = self._bar.add_task(printable(self._title), total=None, rows=0, rate="")
             self._bar.start()
@@ -128,7 +128,7 @@ class Showing:
 
     def begin_at(self, rows: int) -> None:
         """Set the number of rows that were done before a resumed command began."""
-        self._before = self.rows = rows
+        self._handlers = self.rows = rows
 
     def update(self, rows: int, done: float | None = None) -> None:
         """Set the current number of rows; *done*: the completed part, from 0 to 1."""
@@ -138,7 +138,7 @@ class Showing:
             total = None if self.done is None else 1.0
             self._bar.update(self._task, total=total, completed=self.done or 0, rows=rows, rate=self._rate())
         elif not self._quiet and (now := monotonic()) >= self._next:
-            self._next = now + OFTEN
+            self._next = now + PRINT_INTERVAL
             part = "" if self.done is None else f"{self.done:.1%}, "
             self._write(f"{self._title}: {part}{rows:,} rows, {self._rate()}")
 
@@ -153,16 +153,16 @@ class Showing:
         """Show the last line: total rows and rate."""
         seconds = monotonic() - self._began
         text = f"{self._title}: {self.rows:,} rows {verb} in {seconds:,.1f} s, {self._rate()}"
-        if self._before:
-            text += f"; {self._before:,} of them before"
+        if self._handlers:
+            text += f"; {self._handlers:,} of them before"
         self.note("; ".join([text, *more]))
 
     def _rate(self) -> str:
         seconds = max(monotonic() - self._began, 1e-3)
-        return f"{(self.rows - self._before) / seconds:,.0f} rows/s"
+        return f"{(self.rows - self._handlers) / seconds:,.0f} rows/s"
 
     def _write(self, text: str) -> None:
-        _say(text, self._stream)
+        _print(text, self._stream)
 
 
 def tell(text: str) -> None:
@@ -172,15 +172,15 @@ def tell(text: str) -> None:
 
 def warn(text: str) -> None:
     """Print a warning on stderr about a dangerous option."""
-    _say(f"warning: {text}", sys.stderr)
+    _print(f"warning: {text}", sys.stderr)
 
 
 def fail(program: str, what: object) -> None:
     """Print the line on stderr with the reason why *program* ends."""
-    _say(f"{program}: {what}", sys.stderr)
+    _print(f"{program}: {what}", sys.stderr)
 
 
-def _say(text: str, stream: TextIO) -> None:
+def _print(text: str, stream: TextIO) -> None:
     with contextlib.suppress(OSError):
         print(printable(text), file=stream, flush=True)
 

@@ -29,8 +29,8 @@ def copy(context: Context) -> int:
         raise UsageError("a copy of counters cannot be resumed: counters would be added twice")
     columns = source.check(columns_of(arguments.columns) or source.columns)
     target.check(columns)
-    showing = context.showing(f"copy {source.name} to {target.name}")
-    selected, names = with_times(source, columns, arguments, showing)
+    display = context.display(f"copy {source.name} to {target.name}")
+    selected, names = with_times(source, columns, arguments, display)
     what = {
         "command": "copy",
         "from": source.identity,
@@ -43,7 +43,7 @@ def copy(context: Context) -> int:
         checkpoint.resume()
     coverage = Coverage(part_of_ring(None, None), checkpoint.state.get("ranges", ()))
     before = checkpoint.state.get("rows", 0)
-    showing.begin_at(before)
+    display.begin_at(before)
     shown = [0]
     failures: Counter[str] = Counter()  # by the range
 
@@ -51,7 +51,7 @@ def copy(context: Context) -> int:
         failures[origin] += 1
         shown[0] += 1
         if shown[0] <= 10:
-            showing.note(f"row {row} of tokens {origin}: {error}")
+            display.note(f"row {row} of tokens {origin}: {error}")
 
     writer = TableWriter(
         other,
@@ -65,7 +65,7 @@ def copy(context: Context) -> int:
             often=arguments.checkpoint_every,
         ),
         failures=failed,
-        shown=lambda rows: showing.update(before + rows, coverage.part()),
+        shown=lambda rows: display.update(before + rows, coverage.part()),
     )
     complete: list[tuple[Any, int]] = []  # ranges, and their row counts
     kept = before  # rows of complete ranges, which are not copied again
@@ -100,14 +100,14 @@ def copy(context: Context) -> int:
         with context.held:
             writer.undone(error)
             save()
-        showing.note(f"{kept:,} rows of complete ranges were copied; --resume continues ({checkpoint.path})")
+        display.note(f"{kept:,} rows of complete ranges were copied; --resume continues ({checkpoint.path})")
         if isinstance(error, TooManyFailed):
-            showing.note(str(error))
+            display.note(str(error))
             return DIFFERENT
         raise
     checkpoint.remove()
-    showing.update(before + writer.rows, 1.0)
-    showing.summary("copied", *([f"{writer.failed:,} failed"] * bool(writer.failed)))
+    display.update(before + writer.rows, 1.0)
+    display.summary("copied", *([f"{writer.failed:,} failed"] * bool(writer.failed)))
     return DIFFERENT if writer.failed else DONE
 
 
@@ -150,8 +150,8 @@ def count(context: Context) -> int:
         checkpoint.resume()
     coverage = Coverage(part_of_ring(None, None), checkpoint.state.get("ranges", ()))
     rows = checkpoint.state.get("rows", 0)
-    showing = context.showing(f"count {table.name}")
-    showing.begin_at(rows)
+    display = context.display(f"count {table.name}")
+    display.begin_at(rows)
     open_ranges: dict[int, int] = {}
     left = coverage.left()
     try:
@@ -167,24 +167,24 @@ def count(context: Context) -> int:
             with scan._reading() as reading:
                 for event in reading:
                     with context.held:
-                        rows += _counted(event, open_ranges, coverage)
-                    showing.update(rows + sum(open_ranges.values()), coverage.part())
+                        rows += _rows_to_add(event, open_ranges, coverage)
+                    display.update(rows + sum(open_ranges.values()), coverage.part())
     except (UsageError, ValueError):
         raise
     except BaseException:
         with context.held:
             checkpoint.state = {"ranges": coverage.as_lists(), "rows": rows}
             checkpoint.save()
-        showing.note(f"{rows:,} rows were counted; --resume continues ({checkpoint.path})")
+        display.note(f"{rows:,} rows were counted; --resume continues ({checkpoint.path})")
         raise
     checkpoint.remove()
-    showing.update(rows, 1.0)
-    showing.summary("counted")
+    display.update(rows, 1.0)
+    display.summary("counted")
     tell(str(rows))
     return DONE
 
 
-def _counted(event: Any, open_ranges: dict[int, int], coverage: Coverage) -> int:
+def _rows_to_add(event: Any, open_ranges: dict[int, int], coverage: Coverage) -> int:
     """Return the number of rows to add to the count: those of a range when it is complete."""
     if event.kind == "batch":
         open_ranges[event.number] = open_ranges.get(event.number, 0) + len(event.batch)

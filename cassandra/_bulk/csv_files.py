@@ -45,7 +45,7 @@ class _Block(NamedTuple):
     records: list[Record]
 
 
-class _Kept(NamedTuple):
+class _CachedRows(NamedTuple):
     """Rows of a block: the number of the first one, and its line, from 0."""
 
     first: int
@@ -76,13 +76,13 @@ class CsvFile:
         self._begin: tuple[int, Place] | None = None  # line and position after the header
         if dialect.header:
             self._read_header()
-        self.names = next(self._taken_apart(self.header), []) if names is None else list(names)
+        self.names = next(self._split_fields(self.header), []) if names is None else list(names)
         if not self.names:
             raise ValueError(f"{path}: no header")
         if len(set(self.names)) < len(self.names):
             raise ValueError(f"{path}: duplicate column names: {', '.join(self.names)}")
         self._marks: list[tuple[int, int, Place, int]] = []  # of blocks: first row, line, place, bytes
-        self._kept: _Kept | None = None  # the block of the last row that was looked up
+        self._cached_rows: _CachedRows | None = None  # the block of the last row that was looked up
 
     # -- blocks
 
@@ -111,7 +111,7 @@ class CsvFile:
             raise ValueError(f"{self.path}: the header is not {self._dialect.encoding}") from None
         self._begin = lines_in(text, 0, record.end), place._replace(skipped=place.skipped + record.end)
 
-    def _taken_apart(self, text: str) -> Iterator[list[str]]:
+    def _split_fields(self, text: str) -> Iterator[list[str]]:
         return csv.reader(
             io.StringIO(text, newline=""),
             delimiter=self._dialect.delimiter,
@@ -132,7 +132,7 @@ class CsvFile:
                     text += data
                 else:
                     text, place = data, source.place
-                end, lines, batch, records = self._whole(text, source.is_at_end)
+                end, lines, batch, records = self._whole_rows(text, source.is_at_end)
                 if not end:
                     if len(text) > MOST_BLOCK:
                         raise ValueError(f"{self.path}: line {line + 1}: a row is longer than {MOST_BLOCK:,} bytes")
@@ -148,7 +148,7 @@ class CsvFile:
         finally:
             source.close()
 
-    def _whole(self, text: bytes, is_last: bool) -> tuple[int, int, Any, list[Record]]:
+    def _whole_rows(self, text: bytes, is_last: bool) -> tuple[int, int, Any, list[Record]]:
         """Return how many bytes and lines of *text* are whole rows, and these rows: as a batch if all are valid, else
         one by one."""
         end = self._scanner.whole(text, is_last)
@@ -171,9 +171,9 @@ class CsvFile:
         row = 0
         self._marks.clear()
         for block in self._blocks():
-            self._kept = None
+            self._cached_rows = None
             self._marks.append((row, block.line, block.place, len(block.text)))
-            batch, wrong = (block.batch, {}) if block.batch is not None else self._parsed(row, block)
+            batch, wrong = (block.batch, {}) if block.batch is not None else self._parse_rows(row, block)
             count = batch.num_rows + len(wrong)
             numbers: Sequence[int] = range(row, row + count)
             if wrong:
@@ -186,14 +186,14 @@ class CsvFile:
 
     def row(self, number: int) -> Row:
         """Return a row that :meth:`batches` has reached."""
-        if self._kept is None or not 0 <= number - self._kept.first < len(self._kept.records):
-            self._kept = self._read_again(number)
-        first, line, text, records = self._kept
+        if self._cached_rows is None or not 0 <= number - self._cached_rows.first < len(self._cached_rows.records):
+            self._cached_rows = self._read_again(number)
+        first, line, text, records = self._cached_rows
         record = records[number - first]
         shown = raw_text(text[record.begin : record.end], self._dialect.encoding)
         return Row(line + lines_in(text, 0, record.begin) + 1, shown)
 
-    def _read_again(self, number: int) -> _Kept:
+    def _read_again(self, number: int) -> _CachedRows:
         first, line, place, size = self._marks[bisect_right(self._marks, number, key=lambda mark: mark[0]) - 1]
         source = Source(self.path, self._dialect.encoding, place)
         try:
@@ -203,12 +203,12 @@ class CsvFile:
         finally:
             source.close()
         text = text[:size]
-        return _Kept(first, line, text, _rows(text, self._scanner.records(text, is_last=True)))
+        return _CachedRows(first, line, text, _rows(text, self._scanner.records(text, is_last=True)))
 
-    def _parsed(self, first: int, block: _Block) -> tuple[Any, dict[int, str]]:
+    def _parse_rows(self, first: int, block: _Block) -> tuple[Any, dict[int, str]]:
         """Return the valid rows, and the errors of the others by number."""
         records = _rows(block.text, block.records)
-        self._kept = _Kept(first, block.line, block.text, records)
+        self._cached_rows = _CachedRows(first, block.line, block.text, records)
         wrong, good = {}, []
         for number, record in enumerate(records, first):
             text = block.text[record.begin : record.end]
@@ -394,13 +394,13 @@ def lines_of(batch: Any, kinds: Sequence[Kind], dialect: Dialect, style: Style) 
         return memoryview(b"")
     columns = [_column(column, kind, dialect, style) for column, kind in zip(batch.columns, kinds, strict=True)]
     if kinds[0].name in TEXTS:
-        columns[0] = _marked(columns[0], dialect)
+        columns[0] = _quote_byte_order_mark(columns[0], dialect)
     delimiter, end, nothing = (pa.scalar(text, pa.large_string()) for text in (dialect.delimiter, LINE_END, ""))
     lines = pc.binary_join_element_wise(pc.binary_join_element_wise(*columns, delimiter), end, nothing)
     return _characters(lines)
 
 
-def _marked(fields: Any, dialect: Dialect) -> Any:
+def _quote_byte_order_mark(fields: Any, dialect: Dialect) -> Any:
     """Return the fields of a first column, quoted if they begin with U+FEFF: a reader would take it for the byte order
     mark of the file."""
     import pyarrow as pa

@@ -36,7 +36,7 @@ def is_utf8(encoding: str) -> bool:
     return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
 
 
-def _undecoded(error: UnicodeError) -> tuple[Any, int]:
+def _decode_invalid(error: UnicodeError) -> tuple[Any, int]:
     """Decode invalid bytes to lone surrogates, U+DC00 + byte, and encode these to the bytes again."""
     if isinstance(error, UnicodeDecodeError):
         return "".join(chr(0xDC00 + byte) for byte in error.object[error.start : error.end]), error.end
@@ -51,7 +51,7 @@ def _undecoded(error: UnicodeError) -> tuple[Any, int]:
 
 
 UNDECODED = "fastcql.undecoded"
-codecs.register_error(UNDECODED, _undecoded)
+codecs.register_error(UNDECODED, _decode_invalid)
 
 
 def raw_text(raw: bytes, encoding: str) -> str:
@@ -157,7 +157,7 @@ class Scanner:
                 return None
         end = len(text) if is_last else _last_line_end(text, len(text))
         for _ in range(TRIES):
-            opened = self._opened(text, end)
+            opened = self._open_quote(text, end)
             if opened == end:
                 return end
             if is_last or self._has_many_lines(text, opened, len(text)):
@@ -165,7 +165,7 @@ class Scanner:
             end = _last_line_end(text, opened)
         return None
 
-    def _opened(self, text: bytes, end: int) -> int:
+    def _open_quote(self, text: bytes, end: int) -> int:
         """Return where a quoted cell begins that does not end before *end*, after a line end; *end* if there is
         none."""
         quote = self.marks[0]

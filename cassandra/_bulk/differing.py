@@ -14,7 +14,7 @@ from typing import Any
 from cassandra._core.columns import IngestPlan
 
 from .connecting import Context, columns_of
-from .console import DIFFERENT, DONE, Showing, UsageError, tell
+from .console import DIFFERENT, DONE, ProgressDisplay, UsageError, tell
 from .files import need_pyarrow
 from .options import Style
 from .tables import Table, quoted
@@ -93,13 +93,13 @@ def diff(context: Context) -> int:
         checkpoint.resume()
     state = checkpoint.state
     coverage = Coverage(part_of_ring(None, None), state.get("ranges", ()))
-    showing = context.showing(f"diff {tables[0].name} {tables[1].name}")
-    found = Found(state.get("found", [0, 0, 0]), state.get("rows", 0), arguments.show)
-    showing.begin_at(found.rows)
+    display = context.display(f"diff {tables[0].name} {tables[1].name}")
+    found = Differences(state.get("found", [0, 0, 0]), state.get("rows", 0), arguments.show)
+    display.begin_at(found.rows)
     left = coverage.left()
     try:
         if left:
-            _compare(sessions, tables, columns, left, context, coverage, found, showing)
+            _compare(sessions, tables, columns, left, context, coverage, found, display)
     except UsageError:
         raise
     except BaseException:
@@ -107,12 +107,12 @@ def diff(context: Context) -> int:
             counts, rows = found.saved
             checkpoint.state = {"ranges": coverage.as_lists(), "found": counts, "rows": rows}
             checkpoint.save()
-        showing.note(f"--resume goes on ({checkpoint.path})")
+        display.note(f"--resume goes on ({checkpoint.path})")
         raise
     checkpoint.remove()
-    showing.update(found.rows, 1.0)
+    display.update(found.rows, 1.0)
     only_here, only_there, different = found.counts
-    showing.summary(
+    display.summary(
         "compared",
         f"{only_here:,} only in {tables[0].name}",
         f"{only_there:,} only in {tables[1].name}",
@@ -139,7 +139,7 @@ def _common(tables: list[Table], wanted: list[str] | None) -> list[str]:
     return columns
 
 
-class Found:
+class Differences:
     """Differences: rows only here, rows only there, rows with other values; the first ones are shown."""
 
     def __init__(self, counts: list[int], rows: int, most: int) -> None:
@@ -169,8 +169,8 @@ def _compare(
     left: list[Any],
     context: Context,
     coverage: Coverage,
-    found: Found,
-    showing: Showing,
+    found: Differences,
+    display: ProgressDisplay,
 ) -> None:
     scans = [
         scan_of(
@@ -191,7 +191,7 @@ def _compare(
         sides = [Side(*each, columns) for each in zip((here, there), sessions, tables, strict=True)]
         for number, token_range in enumerate(here.plan.ranges):
             pair = _Pair(sides[0].of_range(number), sides[1].of_range(number), columns, found)
-            pair.compare(lambda: showing.update(found.rows, coverage.part()))
+            pair.compare(lambda: display.update(found.rows, coverage.part()))
             with context.held:
                 coverage.add(token_range)
                 found.save()
@@ -303,10 +303,10 @@ class _Reader:
 class _Pair:
     """Comparison of both sides within a range."""
 
-    def __init__(self, here: Iterator[Batch], there: Iterator[Batch], columns: list[str], found: Found) -> None:
+    def __init__(self, here: Iterator[Batch], there: Iterator[Batch], columns: list[str], found: Differences) -> None:
         self._sides = (_Reader(here), _Reader(there))
         self._columns = columns
-        self._found = found
+        self._differences = found
         self._waiting: tuple[dict[Any, tuple[Batch, int]], ...] = ({}, {})
         self._token: int | None = None
 
@@ -319,7 +319,7 @@ class _Pair:
                 look()
                 continue
             strides = STRIDE if not strides else strides - 1
-            self._one()
+            self._take_row()
             if strides == 1 or not strides:
                 strides = 0
                 look()
@@ -332,10 +332,10 @@ class _Pair:
             return False
         here.step(rows)
         there.step(rows)
-        self._found.rows += rows
+        self._differences.rows += rows
         return True
 
-    def _one(self) -> None:
+    def _take_row(self) -> None:
         """Take one row: of the side with the lesser token, or with fewer rows without a partner."""
         here, there = self._sides
         if not here.left or not there.left:
@@ -358,19 +358,19 @@ class _Pair:
             self._waiting[which][key] = mine
         else:
             self._match(mine, other)
-            self._found.rows += 1
+            self._differences.rows += 1
         side.step(1)
 
     def _match(self, mine: tuple[Batch, int], other: tuple[Batch, int]) -> None:
         (batch, row), (twin, place) = mine, other
         changed = [name for name in self._columns if batch.values[name][row] != twin.values[name][place]]
         if changed:
-            self._found.note(2, batch.shown_key(row), ": " + ", ".join(changed))
+            self._differences.note(2, batch.shown_key(row), ": " + ", ".join(changed))
 
     def _flush(self) -> None:
         """Report the waiting rows: they have no partner."""
         for which, waiting in enumerate(self._waiting):
             for batch, row in waiting.values():
-                self._found.note(which, batch.shown_key(row))
-                self._found.rows += 1
+                self._differences.note(which, batch.shown_key(row))
+                self._differences.rows += 1
             waiting.clear()

@@ -231,13 +231,13 @@ class FileWriter:
         if self._format == "parquet":
             batch = without_durations(batch, kinds)
         if self._writer is None:
-            self._writer = self._made(batch)
+            self._writer = self._to_file_batch(batch)
         if self._format == "csv":
             self._writer.write_batch(batch, kinds)
         else:
             self._writer.write_batch(batch)
 
-    def _made(self, batch: Any) -> Any:
+    def _to_file_batch(self, batch: Any) -> Any:
         if self._format == "csv":
             return CsvWriter(self._file, batch.schema.names, self._dialect, self._style)
         if self._format == "parquet":
@@ -306,10 +306,10 @@ class FileReader:
             self._csv = CsvFile(path, None if dialect.header else columns, dialect, style.null, most_cell_lines)
             self.names = self._csv.names
         else:
-            with self._opened() as opened:
+            with self._open_reader() as opened:
                 self.names = list((opened.schema_arrow if self._format == "parquet" else opened.schema).names)
 
-    def _opened(self) -> Any:
+    def _open_reader(self) -> Any:
         if self._format == "parquet":
             import pyarrow.parquet
 
@@ -323,7 +323,7 @@ class FileReader:
         Rows with an error are not in the batch."""
         source = self._csv.batches(first) if self._csv is not None else self._binary(wanted, first)
         for numbers, batch, wrong in source:
-            yield self._converted(numbers, batch.select(list(wanted)), wrong)
+            yield self._convert_text(numbers, batch.select(list(wanted)), wrong)
 
     @property
     def header(self) -> str | None:
@@ -337,7 +337,7 @@ class FileReader:
 
     def _binary(self, wanted: Sequence[str], first: int) -> Iterator[tuple[Sequence[int], Any, dict[int, str]]]:
         at = 0
-        with self._opened() as opened:
+        with self._open_reader() as opened:
             if self._format == "parquet":
                 groups: list[int] = []
                 for group in range(opened.num_row_groups):
@@ -360,7 +360,7 @@ class FileReader:
                     yield range(at + skipped, at + batch.num_rows), rest, {}
                 at += batch.num_rows
 
-    def _converted(
+    def _convert_text(
         self, numbers: Sequence[int], batch: Any, wrong: dict[int, str]
     ) -> tuple[Sequence[int], Any, dict[int, str]]:
         import pyarrow as pa

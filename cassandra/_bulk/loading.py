@@ -16,7 +16,7 @@ from cassandra._base.logs import printable
 from cassandra._ingest.target import MAX_TTL
 
 from .connecting import Context, columns_of
-from .console import DIFFERENT, DONE, Showing, TooManyFailed, UsageError
+from .console import DIFFERENT, DONE, ProgressDisplay, TooManyFailed, UsageError
 from .csv_scan import MOST_CELL_LINES, UNDECODED
 from .files import FileReader, append_private, format_of, need_pyarrow
 from .options import Dialect, Style, check_copy_options, dialect_of, style_of
@@ -46,30 +46,35 @@ class RefusedRows:
     """
 
     def __init__(
-        self, path: Path, readers: Sequence[FileReader], encoding: str, showing: Showing, state: Mapping[str, Any]
+        self,
+        path: Path,
+        readers: Sequence[FileReader],
+        encoding: str,
+        display: ProgressDisplay,
+        state: Mapping[str, Any],
     ) -> None:
         """*state*: the result of the last :meth:`save`; files are cut to the size that they had then."""
         self.path = path
         self.unreadable: int = state.get("unreadable", 0)
         self._readers = readers
         self._encoding = encoding
-        self._showing = showing
+        self._showing = display
         self._sizes: dict[str, int] = dict(state.get("sizes", {}))
-        self._noted = self.unreadable
+        self._last_noted = self.unreadable
         self._inputs = {reader.path.resolve() for reader in readers}
         self._files: dict[str, io.TextIOWrapper] = {}
         self._names: dict[str, str] = {}  # of files with refused rows, by header
-        self._held: list[_Refusal] = []
+        self._pending: list[_Refusal] = []
         self._shown = 0
 
     def add(self, file: int, number: int, message: str, is_unreadable: bool) -> None:
         """Add a row of the file with this index. *is_unreadable*: it was not sent to a server."""
         found = _Refusal(file, number, _ROW_OF_INGEST.sub(r"\1: ", message), is_unreadable)
         self.unreadable += is_unreadable
-        self._held.append(found)
-        if len(self._held) > MOST_HELD:
-            self._write(self._held)
-            self._held = []
+        self._pending.append(found)
+        if len(self._pending) > MOST_HELD:
+            self._write(self._pending)
+            self._pending = []
         self._shown += 1
         if self._shown <= SHOWN:
             self._showing.note(self._line(found))
@@ -78,19 +83,19 @@ class RefusedRows:
 
     def save(self, until: tuple[int, int]) -> dict[str, Any]:
         """Write the rows before *until*, a file and the number of a row. Return the state, for a checkpoint."""
-        self._write([found for found in self._held if found[:2] < until])
-        self._held = [found for found in self._held if found[:2] >= until]
+        self._write([found for found in self._pending if found[:2] < until])
+        self._pending = [found for found in self._pending if found[:2] >= until]
         for name, file in self._files.items():
             file.flush()
             self._sizes[name] = os.fstat(file.fileno()).st_size
-        return {"sizes": dict(self._sizes), "unreadable": self._noted}
+        return {"sizes": dict(self._sizes), "unreadable": self._last_noted}
 
     def close(self) -> None:
         """Write the remaining rows and close the files."""
         try:
-            self._write(self._held)
+            self._write(self._pending)
         finally:
-            self._held = []
+            self._pending = []
             for file in self._files.values():
                 file.close()
 
@@ -102,7 +107,7 @@ class RefusedRows:
 
     def _write(self, refusals: Sequence[_Refusal]) -> None:
         for found in sorted(refusals):
-            self._noted += found.is_unreadable
+            self._last_noted += found.is_unreadable
             self._open(str(self.path), "utf8").write(self._line(found) + "\n")
             reader = self._readers[found.file]
             row = reader.row(found.number)
@@ -164,7 +169,7 @@ def load(context: Context) -> int:
             dialect, style = Dialect(**manifest["csv"]["dialect"]), Style(**manifest["csv"]["style"])
     most_lines = options.get("maxcelllines", MOST_CELL_LINES)
     readers = [_reader(path, file_format, in_files, table, dialect, style, most_lines) for path in paths]
-    wanted = _wanted(readers, table, given, options.get("skipcols", ()))
+    wanted = _columns_to_load(readers, table, given, options.get("skipcols", ()))
     if arguments.resume and table.counters:
         raise UsageError("a load of counters cannot be resumed: counters would be added twice")
     what = {
@@ -178,10 +183,10 @@ def load(context: Context) -> int:
     checkpoint = Checkpoint(context.checkpoint(f"load-{table.file_name}.json"), what)
     if arguments.resume:
         checkpoint.resume()
-    showing = context.showing(f"load {table.name}")
+    display = context.display(f"load {table.name}")
     error_path = Path(options.get("errfile") or f"load-{table.file_name}.err")
-    refused = RefusedRows(error_path, readers, dialect.encoding, showing, checkpoint.state.get("refused", {}))
-    work = _Load(context, session, table, readers, wanted, options, checkpoint, showing, refused)
+    refused = RefusedRows(error_path, readers, dialect.encoding, display, checkpoint.state.get("refused", {}))
+    work = _Load(context, session, table, readers, wanted, options, checkpoint, display, refused)
     return work.run()
 
 
@@ -214,7 +219,7 @@ def _reader(
         raise UsageError(f"{path} cannot be read: {error}") from None
 
 
-def _wanted(readers: list[FileReader], table: Table, given: list[str] | None, skipped: Any) -> list[str]:
+def _columns_to_load(readers: list[FileReader], table: Table, given: list[str] | None, skipped: Any) -> list[str]:
     """Return the columns to load, the same for each file."""
     if not readers:
         return []
@@ -252,15 +257,15 @@ class _Load:
         wanted: list[str],
         options: Mapping[str, Any],
         checkpoint: Checkpoint,
-        showing: Showing,
+        display: ProgressDisplay,
         refused: RefusedRows,
     ) -> None:
         arguments = context.arguments
-        self._held = context.held
+        self._pending = context.held
         self._readers = readers
-        self._wanted = wanted
+        self._columns_to_load = wanted
         self._checkpoint = checkpoint
-        self._showing = showing
+        self._showing = display
         self._skip = options.get("skiprows", 0)
         self._most = options.get("maxrows", -1)
         self._most_unreadable = options.get("maxparseerrors", -1)
@@ -273,7 +278,7 @@ class _Load:
         self._reached = self._next
         #: Number of rows in all files before a file.
         self._passed: dict[int, int] = {self._next[0]: state.get("passed", 0)}
-        showing.begin_at(self._rows_before)
+        display.begin_at(self._rows_before)
         self._writer = TableWriter(
             session,
             table,
@@ -288,38 +293,38 @@ class _Load:
                 most_errors=options.get("maxinserterrors", 1000),
                 often=arguments.checkpoint_every,
             ),
-            failures=self._failed,
-            shown=lambda rows: showing.update(self._rows_before + rows, self._part()),
+            failures=self._on_row_failed,
+            shown=lambda rows: display.update(self._rows_before + rows, self._part()),
         )
 
     def run(self) -> int:
-        writer, showing = self._writer, self._showing
+        writer, display = self._writer, self._showing
         try:
             writer.write(self._batches(), self._note)
         except BaseException as error:
-            with self._held:
+            with self._pending:
                 at = writer.undone(error)
                 if at is not None:
                     self._next = at
                 self._save()
             file, row = self._next
-            showing.note(
+            display.note(
                 f"{self._rows_before + writer.kept_rows:,} rows were loaded, all before row {row} of "
                 f"{self._readers[min(file, len(self._readers) - 1)].path}; --resume continues ({self._checkpoint.path})"
             )
             if isinstance(error, TooManyFailed):
-                showing.note(str(error))
+                display.note(str(error))
                 return DIFFERENT
             raise
         finally:
             self._refused.close()
         self._checkpoint.remove()
-        showing.update(self._rows_before + writer.rows, 1.0)
+        display.update(self._rows_before + writer.rows, 1.0)
         failed, unreadable = self._failed_before + writer.failed, self._refused.unreadable
         more = [f"{failed:,} failed"] * bool(failed) + [f"{unreadable:,} unreadable"] * bool(unreadable)
         if failed or unreadable:
             more.append("see " + ", ".join([str(self._refused.path), *self._refused.bad_files]))
-        showing.summary("loaded", *more)
+        display.summary("loaded", *more)
         return DIFFERENT if failed or unreadable else DONE
 
     def _batches(self) -> Iterator[SourceBatch]:
@@ -327,9 +332,9 @@ class _Load:
         while file < len(self._readers):
             reader = self._readers[file]
             end = row
-            for numbers, batch, wrong in reader.batches(self._wanted, row):
+            for numbers, batch, wrong in reader.batches(self._columns_to_load, row):
                 end = max([end, *(number + 1 for number in wrong), *(numbers[-1:] and [numbers[-1] + 1])])
-                numbers, batch, wrong, is_last = self._cut(self._passed[file], numbers, batch, wrong)
+                numbers, batch, wrong, is_last = self._remove_excluded(self._passed[file], numbers, batch, wrong)
                 for number, message in sorted(wrong.items()):
                     self._is_unreadable(file, number, message)
                 self._reached = (file, end)
@@ -340,7 +345,7 @@ class _Load:
             file, row = file + 1, 0
             self._reached = (file, 0)
 
-    def _cut(
+    def _remove_excluded(
         self, passed: int, numbers: Any, batch: Any, wrong: dict[int, str]
     ) -> tuple[Any, Any, dict[int, str], bool]:
         """Remove the rows that --skip-rows and --max-rows exclude; the last value is True if no rows follow."""
@@ -380,5 +385,5 @@ class _Load:
         if 0 <= self._most_unreadable < self._refused.unreadable:
             raise TooManyFailed(f"{self._refused.unreadable:,} rows cannot be read, more than --max-parse-errors")
 
-    def _failed(self, file: int, row: int, error: Exception) -> None:
+    def _on_row_failed(self, file: int, row: int, error: Exception) -> None:
         self._refused.add(file, row, str(error), is_unreadable=False)

@@ -78,7 +78,7 @@ def _say(program: str, what: object, code: int) -> int:
 def _run(given: argparse.Namespace) -> int:
     files = CqlshFiles.find(given.cqlshrc, os.environ)
     command = _command(given.command)
-    wanted = connecting.wanted(given, files, os.environ)
+    wanted = connecting.settings_of(given, files, os.environ)
     with Interrupts() as interrupts, Context(given, files, wanted, interrupts) as context:
         return command(context)
 

@@ -104,7 +104,7 @@ class _Text:
         return found
 
     def _null(self, kind: Kind, pattern: re.Pattern[str]) -> None:
-        text = self._unquoted(pattern)
+        text = self._parse_unquoted(pattern)
         if text not in NOTHING and text != self._style.null:
             raise ValueError(f"invalid {kind.name}: {text!r}")
 
@@ -138,7 +138,7 @@ class _Text:
         found: dict[str, Any] = {}
 
         def field() -> None:
-            name = self._quoted() if self._skip() == "'" else self._unquoted(_KEY)
+            name = self._parse_quoted() if self._skip() == "'" else self._parse_unquoted(_KEY)
             part = parts.get(name)
             if part is None:
                 raise ValueError(f"the type has no field {name!r}")
@@ -150,9 +150,9 @@ class _Text:
 
     def _scalar(self, kind: Kind, pattern: re.Pattern[str]) -> Any:
         if self._skip() == "'":
-            text = self._quoted()
+            text = self._parse_quoted()
         else:
-            text = self._unquoted(pattern)
+            text = self._parse_unquoted(pattern)
             if text == self._style.null or text in NOTHING:
                 return None
         read = self._scalars.get(kind)
@@ -160,14 +160,14 @@ class _Text:
             read = self._scalars[kind] = reader_of(kind, self._style)
         return read(text)
 
-    def _unquoted(self, pattern: re.Pattern[str]) -> str:
+    def _parse_unquoted(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self._text, self._at)
         if match is None:
             raise self._wrong("a value")
         self._at = match.end()
         return match[0].strip()
 
-    def _quoted(self) -> str:
+    def _parse_quoted(self) -> str:
         """Parse a text in single quotes, which are doubled within."""
         at = self._at + 1
         pieces = []
@@ -216,17 +216,17 @@ def read_column(texts: Any, kind: Kind, style: Style) -> Column:
     import pyarrow as pa
 
     if kind.name not in TEXTS:
-        texts = _emptied(texts)
+        texts = _empty_to_null(texts)
     try:
         fast = _FAST.get(kind.name)
         if fast is not None:
             return Column(fast(texts, kind, style), {})
     except pa.ArrowInvalid:
         pass
-    return _slowly(texts, kind, style)
+    return _read_one_by_one(texts, kind, style)
 
 
-def _emptied(texts: Any) -> Any:
+def _empty_to_null(texts: Any) -> Any:
     """Replace empty texts by null: an empty field has no value, for any spelling of null."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -235,7 +235,7 @@ def _emptied(texts: Any) -> Any:
     return pc.if_else(empty, pa.scalar(None, pa.string()), texts) if pc.any(empty).as_py() else texts
 
 
-def _slowly(texts: Any, kind: Kind, style: Style) -> Column:
+def _read_one_by_one(texts: Any, kind: Kind, style: Style) -> Column:
     import pyarrow as pa
 
     read = reader_of(kind, style)
@@ -267,13 +267,13 @@ def reader_of(kind: Kind, style: Style) -> Callable[[str], Any]:
     ValueError."""
     name = kind.name
     if name in INTEGERS:
-        return lambda text: int(_matching(_WHOLE, _plain(text, style), name))
+        return lambda text: int(_matching(_WHOLE, _python_number(text, style), name))
     if name in FLOATS:
-        return lambda text: _real(_plain(text, style), name)
+        return lambda text: _real(_python_number(text, style), name)
     if name in TEXTS:
         return unescaped if style.as_cqlsh else str
     if name in ("decimal", "varint"):
-        return lambda text: _plain(text, style)
+        return lambda text: _python_number(text, style)
     if name == "boolean":
         return lambda text: _boolean(text, style)
     if name == "timestamp":
@@ -294,7 +294,7 @@ def reader_of(kind: Kind, style: Style) -> Callable[[str], Any]:
     return parser_of(kind, style)
 
 
-def _plain(text: str, style: Style) -> str:
+def _python_number(text: str, style: Style) -> str:
     """Return a number with the separators of Python."""
     text = text.strip()
     if style.thousands_sep:
@@ -397,7 +397,7 @@ def _time(text: str) -> int:
 def _cast(texts: Any, kind: Kind, style: Style) -> Any:
     import pyarrow.compute as pc
 
-    return pc.cast(_separated(texts, kind, style), arrow_type(kind))
+    return pc.cast(_normalize_separators(texts, kind, style), arrow_type(kind))
 
 
 def _reals(texts: Any, kind: Kind, style: Style) -> Any:
@@ -419,7 +419,7 @@ def _integers(texts: Any, kind: Kind, style: Style) -> Any:
     return _cast(texts, kind, style)
 
 
-def _separated(texts: Any, kind: Kind, style: Style) -> Any:
+def _normalize_separators(texts: Any, kind: Kind, style: Style) -> Any:
     import pyarrow.compute as pc
 
     if style.thousands_sep:
@@ -431,7 +431,7 @@ def _same(texts: Any, kind: Kind, style: Style) -> Any:
     import pyarrow.compute as pc
 
     if style.as_cqlsh and pc.any(pc.match_substring(texts, "\\")).as_py():
-        return _slowly(texts, kind, style).values
+        return _read_one_by_one(texts, kind, style).values
     return texts
 
 
@@ -473,7 +473,7 @@ _FAST: dict[str, Callable[[Any, Kind, Style], Any]] = {
     **dict.fromkeys(FLOATS, _reals),
     **dict.fromkeys(TEXTS, _same),
     **dict.fromkeys(("uuid", "timeuuid", "inet"), lambda texts, kind, style: texts),
-    **dict.fromkeys(("decimal", "varint"), _separated),
+    **dict.fromkeys(("decimal", "varint"), _normalize_separators),
     "date": _days,
     "time": _clocks,
     "boolean": _truths,

@@ -131,13 +131,13 @@ def texts_of(array: Any, kind: Kind, style: Style, nested: bool = False) -> Any:
     if name in TEXTS:
         return _texts(array, style, nested)
     if name in INTEGERS:
-        found = _grouped(pc.cast(array, "string"), style)
+        found = _group_thousands(pc.cast(array, "string"), style)
     elif name in FLOATS:
         found = _floats(array, style, name, nested)
     else:
         found = _WRITERS[name](array, kind, style, nested)
     if nested and name in NUMBERS and style.separates and not style.as_cqlsh:
-        return _quoted(found)  # a comma in it would be read as the end of the element
+        return _quote_array(found)  # a comma in it would be read as the end of the element
     return found
 
 
@@ -151,7 +151,7 @@ def _each(array: Any, write: Callable[[Any], str]) -> Any:
     return _strings([None if value is None else write(value) for value in array.to_pylist()])
 
 
-def _quoted(array: Any) -> Any:
+def _quote_array(array: Any) -> Any:
     import pyarrow.compute as pc
 
     return pc.binary_join_element_wise("'", pc.replace_substring(array, "'", "''"), "'", "")
@@ -165,14 +165,14 @@ def _texts(array: Any, style: Style, nested: bool) -> Any:
         array = pc.replace_substring(array, "\\", "\\\\")
         if pc.any(pc.match_substring_regex(array, "[\\x00-\\x1f\\x7f-\\x{a0}]")).as_py():
             array = _each(array, lambda text: _CONTROL.sub(lambda match: repr(match[0])[1:-1], text))
-    return _quoted(array) if nested else array
+    return _quote_array(array) if nested else array
 
 
-def _grouped(digits: Any, style: Style) -> Any:
+def _group_thousands(digits: Any, style: Style) -> Any:
     """Return whole numbers as text, with thousands separators."""
     if not style.thousands_sep:
         return digits
-    return _each(digits, lambda text: _separated(text, style))
+    return _each(digits, lambda text: _with_separators(text, style))
 
 
 def _floats(array: Any, style: Style, name: str, nested: bool) -> Any:
@@ -181,17 +181,17 @@ def _floats(array: Any, style: Style, name: str, nested: bool) -> Any:
     precision = style.double_precision if name == "double" and not nested else style.float_precision
     if precision is not None:
         digits = precision
-        return _each(array, lambda value: _rounded(value, digits, style))
+        return _each(array, lambda value: _round_value(value, digits, style))
     found = pc.cast(array, "string")
     if not pc.all(pc.is_finite(array)).as_py():
         found = pc.if_else(pc.is_nan(array), "NaN", found)
         found = pc.if_else(pc.is_inf(array), pc.if_else(pc.less(array, 0), "-Infinity", "Infinity"), found)
     if not style.separates:
         return found
-    return _each(found, lambda text: _separated(text, style))
+    return _each(found, lambda text: _with_separators(text, style))
 
 
-def _rounded(value: float, precision: int, style: Style) -> str:
+def _round_value(value: float, precision: int, style: Style) -> str:
     """Return *value* with as many digits as COPY TO writes."""
     if isnan(value) or isinf(value):
         return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
@@ -206,7 +206,7 @@ def _rounded(value: float, precision: int, style: Style) -> str:
     return f"{value:.{precision}g}".replace(".", style.decimal_sep)
 
 
-def _separated(text: str, style: Style) -> str:
+def _with_separators(text: str, style: Style) -> str:
     """Return a number that was written exactly, with other separators."""
     if not text[-1].isdigit():
         return text
@@ -222,11 +222,11 @@ def _separated(text: str, style: Style) -> str:
 def _decimals(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
     if not style.separates:
         return array
-    return _each(array, lambda text: _separated(text, style))
+    return _each(array, lambda text: _with_separators(text, style))
 
 
 def _varints(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
-    return _grouped(array, style)
+    return _group_thousands(array, style)
 
 
 def _booleans(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
@@ -234,7 +234,7 @@ def _booleans(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
 
     words = [style.true, style.false]
     if nested and not style.as_cqlsh:
-        words = [_named(word) for word in words]
+        words = [_field_name(word) for word in words]
     return pc.if_else(array, *words)
 
 
@@ -273,7 +273,7 @@ def _addresses(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
         return str(IPv4Address(value)) if len(value) == 4 else _address6(value)
 
     found = _each(array, write)
-    return _quoted(found) if nested else found
+    return _quote_array(found) if nested else found
 
 
 def _address6(value: bytes) -> str:
@@ -293,12 +293,12 @@ def _moments(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
         found = pc.cast(pc.cast(shown, pa.timestamp("ms")), "string")
         found = pc.binary_join_element_wise(found, "+0000", "")
     else:
-        found = _each(shown, _formatted(style.datetime_format))
+        found = _each(shown, _formatter(style.datetime_format))
     found = pc.if_else(within, found, pc.cast(numbers, "string"))
-    return _quoted(found) if nested else found
+    return _quote_array(found) if nested else found
 
 
-def _formatted(text_format: str) -> Callable[[int], str]:
+def _formatter(text_format: str) -> Callable[[int], str]:
     begin = moment = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     fraction = 0
 
@@ -328,7 +328,7 @@ def _days(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
     if not pc.all(within).as_py():
         others = pc.cast(numbers, "string") if style.as_cqlsh else _each(numbers, day_text)
         shown = pc.if_else(within, shown, others)
-    return _quoted(shown) if nested and not style.as_cqlsh else shown
+    return _quote_array(shown) if nested and not style.as_cqlsh else shown
 
 
 def _times(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
@@ -336,7 +336,7 @@ def _times(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
 
     found = pc.cast(array, "string")
     # COPY TO writes no quotes around them, which COPY FROM cannot read next to colons
-    return _quoted(found) if nested and not style.as_cqlsh else found
+    return _quote_array(found) if nested and not style.as_cqlsh else found
 
 
 def _durations(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
@@ -354,7 +354,7 @@ def _parts(array: Any, kind: Kind, style: Style) -> list[str]:
             null = ""
         twins = pc.is_in(texts, pa.array([null, *NOTHING]))
         if pc.any(twins).as_py():
-            texts = pc.if_else(pc.and_(twins, texts.is_valid()), _quoted(texts), texts)
+            texts = pc.if_else(pc.and_(twins, texts.is_valid()), _quote_array(texts), texts)
     found: list[str] = texts.fill_null(null).to_pylist()
     return found
 
@@ -362,10 +362,10 @@ def _parts(array: Any, kind: Kind, style: Style) -> list[str]:
 def _lists(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
     begin, end = ("{", "}") if kind.name == "set" else ("[", "]")
     parts = _parts(array.values, kind.parts[0], style)
-    return _gathered(array, parts, begin, end)
+    return _join_lists(array, parts, begin, end)
 
 
-def _gathered(array: Any, parts: list[str], begin: str, end: str) -> Any:
+def _join_lists(array: Any, parts: list[str], begin: str, end: str) -> Any:
     """Return the texts of lists whose elements have the texts *parts*."""
     offsets = array.offsets.to_pylist()
     there = array.is_valid().to_pylist()
@@ -390,7 +390,7 @@ def _vectors(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
 
 def _maps(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
     keys, items = (_parts(half, part, style) for half, part in zip((array.keys, array.items), kind.parts, strict=True))
-    return _gathered(array, [f"{key}: {item}" for key, item in zip(keys, items, strict=True)], "{", "}")
+    return _join_lists(array, [f"{key}: {item}" for key, item in zip(keys, items, strict=True)], "{", "}")
 
 
 def _structs(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
@@ -410,10 +410,10 @@ def _structs(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
 
 def field_text(name: str, style: Style) -> str:
     """Return the name of a field of a user type, quoted if it is ambiguous."""
-    return name if style.as_cqlsh else _named(name)
+    return name if style.as_cqlsh else _field_name(name)
 
 
-def _named(text: str) -> str:
+def _field_name(text: str) -> str:
     return text if _PLAIN_FIELD.fullmatch(text) else "'" + text.replace("'", "''") + "'"
 
 

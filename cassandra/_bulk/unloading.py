@@ -110,17 +110,17 @@ class Coverage:
 
     def left(self) -> list[TokenRange]:
         """Return the ranges that are still to be read."""
-        return self.whole.subtract(self._merged())
+        return self.whole.subtract(self._merge())
 
     def as_lists(self) -> list[list[int]]:
         """Return the completed ranges in the form of a checkpoint."""
-        return [[one.start, one.end] for one in self._merged()]
+        return [[one.start, one.end] for one in self._merge()]
 
     def part(self) -> float:
         """Return the completed part of the ring, from 0 to 1."""
-        return sum(one.size for one in self._merged()) / self.whole.size
+        return sum(one.size for one in self._merge()) / self.whole.size
 
-    def _merged(self) -> list[TokenRange]:
+    def _merge(self) -> list[TokenRange]:
         if self._added:
             self._done = merge_ranges([*self._done, *self._added])
             self._added = []
@@ -161,8 +161,8 @@ def _unload(context: Context, session: Any, table: Table, folder: Path) -> int:
     dialect, style = dialect_of(options), style_of(options, arguments.as_cqlsh)
     check_copy_options(dialect, style)
     columns = table.check(columns_of(arguments.columns) or table.columns)
-    showing = context.showing(f"unload {table.name}")
-    selected, names = with_times(table, columns, arguments, showing)
+    display = context.display(f"unload {table.name}")
+    selected, names = with_times(table, columns, arguments, display)
     whole = part_of_ring(options.get("begintoken"), options.get("endtoken"))
     what = {
         "command": "unload",
@@ -192,7 +192,7 @@ def _unload(context: Context, session: Any, table: Table, folder: Path) -> int:
     work = _Unload(
         folder, table.file_name, arguments.format, names, kinds, dialect, style, most_rows, checkpoint, coverage
     )
-    showing.begin_at(work.saved_rows)
+    display.begin_at(work.saved_rows)
     checkpoint.save()
     try:
         if left:
@@ -200,23 +200,23 @@ def _unload(context: Context, session: Any, table: Table, folder: Path) -> int:
                 for event in reading:
                     with context.held:
                         work.take(event)
-                    showing.update(work.rows, coverage.part())
+                    display.update(work.rows, coverage.part())
         with context.held:
             work.finish()
     except BaseException:
         with context.held:
             lost = work.interrupt()
         if lost is not None:
-            showing.note(f"rows were read but not written to files: {lost}")
-        showing.note(f"{work.saved_rows:,} rows are in complete files; --resume continues")
+            display.note(f"rows were read but not written to files: {lost}")
+        display.note(f"{work.saved_rows:,} rows are in complete files; --resume continues")
         raise
-    showing.update(work.rows, 1.0)
+    display.update(work.rows, 1.0)
     files = len(checkpoint.state["files"])
-    showing.summary("unloaded", f"{files} {'file' if files == 1 else 'files'} in {folder}")
+    display.summary("unloaded", f"{files} {'file' if files == 1 else 'files'} in {folder}")
     return DONE
 
 
-def with_times(table: Table, columns: list[str], arguments: Any, showing: Any) -> tuple[list[str], list[str]]:
+def with_times(table: Table, columns: list[str], arguments: Any, display: Any) -> tuple[list[str], list[str]]:
     """Return the select list, and the column names in the files. Raise UsageError if such a name is also a column."""
     selected, names = list(columns), list(columns)
     wanted = [what for what, asked in ((TTL, arguments.ttl), (WRITETIME, arguments.writetime)) if asked]
@@ -230,7 +230,7 @@ def with_times(table: Table, columns: list[str], arguments: Any, showing: Any) -
                 names.append(name)
     without = [name for name in columns if name not in table.key and not table.has_times(name)]
     if wanted and without:
-        showing.note(f"{', '.join(without)}: its elements have times of their own, which are not unloaded")
+        display.note(f"{', '.join(without)}: its elements have times of their own, which are not unloaded")
     return selected, names
 
 
@@ -331,13 +331,13 @@ class _Unload:
         self._most_rows = most_rows
         self._checkpoint = checkpoint
         self._coverage = coverage
-        self._whole = Coverage(coverage.whole, coverage.as_lists())
+        self._saved_coverage = Coverage(coverage.whole, coverage.as_lists())
         state = checkpoint.state
         state.setdefault("files", [])
         state.setdefault("begun", [])
         self._number = max((_number_of(file["name"]) or 0 for file in state["files"]), default=0)
         self._open: dict[int, _Range] = {}
-        self._held = 0
+        self._held_bytes = 0
         self._part: FileWriter | None = None
         self._in_part: list[Any] = []
         self.saved_rows: int = sum(file["rows"] for file in checkpoint.state["files"])
@@ -348,13 +348,15 @@ class _Unload:
 
         if event.kind == "batch":
             batch = pa.record_batch(event.batch)
-            self._add(event.number, pa.RecordBatch.from_arrays(batch.columns, schema=self._renamed(batch.schema)))
+            self._add(
+                event.number, pa.RecordBatch.from_arrays(batch.columns, schema=self._rename_columns(batch.schema))
+            )
         elif event.kind == "restarted":
             self._forget(event.number)
         else:
             self._complete(event.number, event.token_range)
 
-    def _renamed(self, schema: Any) -> Any:
+    def _rename_columns(self, schema: Any) -> Any:
         """Return *schema* with the column names of the files: names of function results differ between servers."""
         import pyarrow as pa
 
@@ -368,8 +370,8 @@ class _Unload:
             return
         one.batches.append(batch)
         one.nbytes += batch.nbytes
-        self._held += batch.nbytes
-        if self._held > MOST_HELD:
+        self._held_bytes += batch.nbytes
+        if self._held_bytes > MOST_HELD:
             self._spill()
 
     def _spill(self) -> None:
@@ -381,7 +383,7 @@ class _Unload:
         self._drop(one)
 
     def _drop(self, one: _Range) -> None:
-        self._held -= one.nbytes
+        self._held_bytes -= one.nbytes
         one.batches, one.nbytes = [], 0
 
     def _forget(self, number: int) -> None:
@@ -441,8 +443,8 @@ class _Unload:
 
     def _save(self, ranges: list[Any]) -> None:
         for one in ranges:
-            self._whole.add(one)
-        self._checkpoint.state["ranges"] = self._whole.as_lists()
+            self._saved_coverage.add(one)
+        self._checkpoint.state["ranges"] = self._saved_coverage.as_lists()
         self._checkpoint.save()
 
     def finish(self) -> None:

@@ -36,7 +36,7 @@ Cell = bytes | None
 _TIMES = {TTL: TypeId.INT, WRITETIME: TypeId.BIGINT}
 
 
-class Once:
+class OnceSet:
     """Keys of completed actions, with a value each. Beyond a few megabytes they are in a temporary file without a name.
 
     One thread. :meth:`close` removes all data.
@@ -80,7 +80,7 @@ class CounterWriter:
         counted = {name: scalar(TypeId.BIGINT) if name in self._counters else codecs[name] for name in codecs}
         self._encoder = _RowEncoder(counted, table.partition_key)
         self._statics = [name for name in self._counters if name in table.statics]
-        self._added = Once() if self._statics else None
+        self._added = OnceSet() if self._statics else None
 
     def write(self, batch: Any) -> dict[int, Exception]:
         """Write the rows of *batch* and return errors by row."""
@@ -90,8 +90,8 @@ class CounterWriter:
             names = tuple(name for name in self._counters if cells[name] is not None)
             try:
                 key = self._key(names)
-                _need(self._table, key, cells)
-                known = self._known_statics(names, cells)
+                _require(self._table, key, cells)
+                known = self._added_statics(names, cells)
                 names = tuple(name for name in names if name not in known)
             except ValueError as error:
                 errors[row] = error
@@ -107,13 +107,13 @@ class CounterWriter:
         if self._added is not None:
             self._added.close()
 
-    def _known_statics(self, names: Sequence[str], cells: Mapping[str, Cell]) -> set[str]:
+    def _added_statics(self, names: Sequence[str], cells: Mapping[str, Cell]) -> set[str]:
         """Return the static counters of the row's partition that were added before."""
         added = self._added
         statics = [name for name in self._statics if name in names]
         if added is None or not statics:
             return set()
-        partition = _joined([cells[name] for name in self._table.partition_key])
+        partition = _join_cells([cells[name] for name in self._table.partition_key])
         known = {name: added.get((name, partition)) for name in statics}
         for name, value in known.items():
             if value is not None and value != cells[name]:
@@ -213,7 +213,7 @@ class CellWriter:
         found = []
         for (ttl, written, is_static), names in groups.items():
             key = table.partition_key if is_static else table.key
-            _need(table, key, cells)
+            _require(table, key, cells)
             found.append(((*key, *names), ttl, written))
         if is_row and all(is_static for _, _, is_static in groups):
             found.append((tuple(table.key), self._ttl, now))
@@ -290,12 +290,12 @@ def _cells(data: bytes) -> Iterator[Cell]:
         yield None if size < 0 else data[begin:at]
 
 
-def _joined(cells: Sequence[Cell]) -> bytes:
+def _join_cells(cells: Sequence[Cell]) -> bytes:
     """Return one byte string for *cells*; different cells give different strings."""
     return b"".join(len(cell or b"").to_bytes(4, "big") + (cell or b"") for cell in cells)
 
 
-def _need(table: Table, key: Sequence[str], cells: Mapping[str, Cell]) -> None:
+def _require(table: Table, key: Sequence[str], cells: Mapping[str, Cell]) -> None:
     for name in key:
         if cells.get(name) is None:
             raise ValueError(f"column '{name}': null in a column of the primary key")
@@ -386,7 +386,7 @@ class TableWriter:
         self._statics = [name for name in plain if name in table.partition_key or name in table.statics]
         self._splits = bool(table.clustering_key) and any(name in table.statics for name in plain)
         self._first = table.clustering_key[0] if table.clustering_key else ""
-        self._taken: deque[tuple[int, Any, Sequence[int]]] = deque()
+        self._taken_batches: deque[tuple[int, Any, Sequence[int]]] = deque()
         self._statics_written: list[tuple[Any, int]] = []  # since the last checkpoint: origin and number
 
     def write(self, batches: Iterable[SourceBatch], done: Callable[[], object]) -> None:
@@ -395,12 +395,12 @@ class TableWriter:
         source = iter(batches)
         try:
             for source_batch in source:
-                self._taken.clear()
+                self._taken_batches.clear()
                 if self._alone is not None:
                     self._write_alone(source_batch)
                 else:
                     self._ingest(source_batch, source)
-                self._taken.clear()
+                self._taken_batches.clear()
                 self._statics_written.clear()
                 self.kept_rows, self.kept_failed = self.rows, self.failed
                 done()
@@ -424,7 +424,7 @@ class TableWriter:
         return at
 
     def _at(self, reached: int) -> tuple[Any, int] | None:
-        for first, origin, numbers in self._taken:
+        for first, origin, numbers in self._taken_batches:
             if reached < first + len(numbers):
                 return origin, numbers[max(0, reached - first)]
         return None
@@ -434,7 +434,7 @@ class TableWriter:
     def _ingest(self, first: SourceBatch, source: Iterator[SourceBatch]) -> None:
         """Write *first* and the pieces after it, until the next checkpoint is due."""
         before = self.rows
-        given = self._given(first, source)
+        given = self._rows_for_ingest(first, source)
         report = self._call(given, self._columns, lambda report: self._shown(before + report.rows))
         self._count(report)
         self._check()
@@ -456,7 +456,7 @@ class TableWriter:
         self._written += report.reached
         return report
 
-    def _given(self, first: SourceBatch, source: Iterator[SourceBatch]) -> Iterator[Any]:
+    def _rows_for_ingest(self, first: SourceBatch, source: Iterator[SourceBatch]) -> Iterator[Any]:
         until = monotonic() + self._options.often
         reached = 0
         source_batch: SourceBatch | None = first
@@ -465,7 +465,7 @@ class TableWriter:
             if self._splits:
                 batch, numbers = self._split(source_batch)
             if batch.num_rows:
-                self._taken.append((reached, source_batch.origin, numbers))
+                self._taken_batches.append((reached, source_batch.origin, numbers))
                 reached += batch.num_rows
                 yield batch
             source_batch = next(source, None) if monotonic() < until else None
@@ -497,7 +497,7 @@ class TableWriter:
 
     def _count(self, report: IngestReport) -> None:
         self.rows += report.rows
-        places = iter(self._taken)
+        places = iter(self._taken_batches)
         place = next(places, None)
         for row, error in report.errors.items():
             while place is not None and row >= place[0] + len(place[2]):
@@ -518,7 +518,7 @@ class TableWriter:
 
     def _write_alone(self, source_batch: SourceBatch) -> None:
         assert self._alone is not None
-        self._taken.append((0, source_batch.origin, source_batch.numbers))
+        self._taken_batches.append((0, source_batch.origin, source_batch.numbers))
         errors = self._alone.write(source_batch.batch)
         self.rows += source_batch.batch.num_rows - len(errors)
         for row, error in errors.items():

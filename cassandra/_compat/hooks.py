@@ -7,8 +7,8 @@ calls :func:`ending` instead of ``Request._end``: it calls the replacement, whic
 the request. If the replacement does not, :func:`ending` ends the request.
 
 A :class:`_CompletionHooks` belongs to its request. Callers assign hooks, and driver threads end pages: the first thread
-that enters a page into ``begun`` ends it, and the first that enters it into ``told`` calls the assigned hook. Both are
-one ``dict.setdefault``, which is atomic.
+that enters a page into ``begun_pages`` ends it, and the first that enters it into ``notified_pages`` calls the assigned
+hook. Both are one ``dict.setdefault``, which is atomic.
 
 ``unittest.mock.patch("cassandra.cluster.log")`` and similar calls set an attribute of a facade; the value is then also
 set in the modules that use it: ``_base/aliases.py`` calls :func:`replaced_in_facade`.
@@ -49,8 +49,8 @@ class _CompletionHooks:
     def __init__(self) -> None:
         self.assigned: dict[str, Callable[[Any], Any]] = {}
         self.ending: tuple[int | None, Any] = (None, NOTHING)  # the page that is being ended, and its response data
-        self.begun: dict[int, object] = {}  # the last page that was ended, or is being ended
-        self.told: dict[int, object] = {}  # the last page that an assigned hook was called for
+        self.begun_pages: dict[int, object] = {}  # the last page that was ended, or is being ended
+        self.notified_pages: dict[int, object] = {}  # the last page that an assigned hook was called for
 
 
 def _is_first(entered: dict[int, object], page: int) -> bool:
@@ -71,13 +71,13 @@ def ending(request: Any, page: int, result: Any, error: BaseException | None, pa
     """End *request* as ``request._end`` does, by way of the hooks. Called instead of ``request._end``."""
     hooks = _hooks_of(request)
     name, what = (RESULT, result) if error is None else (EXCEPTION, error)
-    if request._is_over(page) or not _is_first(hooks.begun, page):
+    if request._is_over(page) or not _is_first(hooks.begun_pages, page):
         return False  # another thread ends it
     hooks.ending = (page, page_info)
     request._coming = None if error is not None else page_info  # tracers read has_more_pages
     function = getattr(request, name)
     if function is hooks.assigned.get(name):
-        _is_first(hooks.told, page)
+        _is_first(hooks.notified_pages, page)
     _call(function, what)
     request._coming = None
     request._end(page, result, error, page_info)
@@ -93,17 +93,17 @@ def _call(function: Callable[[Any], Any], what: Any) -> None:
 
 def end_with_result(request: Any, response: Any) -> None:
     """End *request* with these rows, unless it is over."""
-    page, page_info = _being_ended(request)
+    page, page_info = _page_being_ended(request)
     request._end(page, response, None, page_info)
 
 
 def end_with_exception(request: Any, error: BaseException) -> None:
     """End *request* with *error*, unless it is over."""
-    page, page_info = _being_ended(request)
+    page, page_info = _page_being_ended(request)
     request._end(page, None, error, page_info)
 
 
-def _being_ended(request: Any) -> tuple[int, Any]:
+def _page_being_ended(request: Any) -> tuple[int, Any]:
     """Return the page that is being ended, and its response data."""
     hooks = request.__dict__.get("_completion_hooks")
     page = request._page
@@ -134,8 +134,8 @@ class Final:
             return  # ``ending`` calls the hook
         result, error, _, page = outcome
         name, what = (RESULT, result) if error is None else (EXCEPTION, error)
-        if name == self._name and _is_first(hooks.told, page):
-            _is_first(hooks.begun, page)
+        if name == self._name and _is_first(hooks.notified_pages, page):
+            _is_first(hooks.begun_pages, page)
             _call(function, what)
 
 
@@ -153,14 +153,14 @@ _called = MonotonicTimestampGenerator.__call__
 def replaced_in_facade(facade: ModuleType, name: str, before: Any, now: Any) -> None:
     """Replace *before* by *now* under that *name* in all modules of the driver, as it was replaced in *facade*."""
     if name == "time":
-        _tell_time_by(now)
+        _set_clock(now)
         return
     for home, module in sys.modules.copy().items():
         if home.startswith("cassandra._") and vars(module).get(name) is before:
             setattr(module, name, now)
 
 
-def _tell_time_by(clock: Any) -> None:
+def _set_clock(clock: Any) -> None:
     """Make timestamp generators use the ``time()`` of *clock*."""
     generator: Any = MonotonicTimestampGenerator
     if clock is sys.modules["time"]:

@@ -188,7 +188,7 @@ class MapDeleteClause:
 # ---- query sets and writes
 
 
-class _Given:
+class _SinglePage:
     """Pages of rows that were read elsewhere: one page with all rows."""
 
     has_more = True
@@ -220,7 +220,7 @@ class _ResultGenerator:
         return getattr(queryset._pages, "rows", None)
 
     def __set__(self, queryset: Any, rows: Iterator[Mapping[str, Any]]) -> None:
-        queryset._pages = _Given(rows)
+        queryset._pages = _SinglePage(rows)
 
 
 class AbstractQuerySet:

@@ -188,13 +188,13 @@ class IngestTask:
     def __init__(self, origin: Origin, table: str, asked: dict[str, Any]) -> None:
         self.table = table
         self._origin = origin
-        self._asked = asked
+        self._arguments = asked
 
     def __call__(self, data: Any) -> IngestReport:
         """Write *data*, any source of :meth:`Session.ingest`; of a ``pandas.DataFrame`` without its index. Raises the
         same errors. The first task of a process connects the session."""
         with self._origin.session() as session:
-            return session.ingest(self.table, _without_index(data), **self._asked)
+            return session.ingest(self.table, _without_index(data), **self._arguments)
 
     def over(self, collection: Any) -> list[IngestReport]:
         """Write a ``dask.dataframe`` or a ``ray.data.Dataset`` by the workers of Dask or Ray. Return the report of each
@@ -208,13 +208,13 @@ class IngestTask:
         engine = type(collection).__module__.partition(".")[0]
         if engine in ("dask", "dask_expr") and hasattr(collection, "to_delayed"):
             delayed = load_library("dask", "dask").delayed
-            write = delayed(_written, pure=False)
+            write = delayed(_write_part, pure=False)
             reports = delayed(list, pure=False)([write(self, part) for part in collection.to_delayed()])
             found: list[IngestReport] = reports.compute()
             return found
         if engine == "ray" and hasattr(collection, "map_batches"):
             written = collection.map_batches(
-                _written_block, batch_size=None, batch_format="pyarrow", fn_args=(pickle.dumps(self),)
+                _write_block, batch_size=None, batch_format="pyarrow", fn_args=(pickle.dumps(self),)
             )
             return [pickle.loads(row["report"]) for row in written.take_all()]
         raise TypeError(f"expected a dask.dataframe or a ray.data.Dataset, got {collection!r}; call the task with it")
@@ -222,13 +222,13 @@ class IngestTask:
     def __reduce__(self) -> tuple[Any, ...]:
         """Reduce to a function of this module: cloudpickle finds it independent of which public modules are
         imported."""
-        return _restored, (self._origin, self.table, self._asked)
+        return _unpickle_task, (self._origin, self.table, self._arguments)
 
     def __repr__(self) -> str:
         return f"<IngestTask into {self.table}>"
 
 
-def _restored(origin: Origin, table: str, asked: dict[str, Any]) -> IngestTask:
+def _unpickle_task(origin: Origin, table: str, asked: dict[str, Any]) -> IngestTask:
     return IngestTask(origin, table, asked)
 
 
@@ -248,11 +248,11 @@ def task_for(
     return IngestTask(Origin(session, connect, credentials), options.name, asked)
 
 
-def _written(task: IngestTask, part: Any) -> IngestReport:
+def _write_part(task: IngestTask, part: Any) -> IngestReport:
     return task(part)
 
 
-def _written_block(block: Any, task: bytes) -> dict[str, list[bytes]]:
+def _write_block(block: Any, task: bytes) -> dict[str, list[bytes]]:
     """Write a block of Ray; return a row with the pickled report, which is not a type of Ray."""
     return {"report": [pickle.dumps(pickle.loads(task)(block))]}
 

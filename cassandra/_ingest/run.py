@@ -50,7 +50,7 @@ def ingest(options: Options, data: Any) -> IngestReport:
         rows = target.rows(*first, 0)
         writing = Writing(session, target, options.concurrency, options.target_options.timestamp, options.stops)
         progress = Progress(options.progress, writing, rows_in(data) if options.progress is True else None)
-        writing.take(rows)
+        writing.add_rows(rows)
         return _run(writing, target, batches, progress, options.stops)
     finally:
         close: Any = getattr(batches, "close", None)
@@ -68,7 +68,7 @@ def _run(
             progress.look()
             if more:
                 continue
-            if going and writing.hungry:
+            if going and writing.needs_rows:
                 going = _feed(writing, target, batches)
             elif writing.is_over:
                 break
@@ -90,7 +90,7 @@ def _feed(writing: Writing, target: IngestTarget, batches: Iterator[Batch]) -> b
     try:
         batch = next(batches, None)
         if batch is not None:
-            writing.take(target.rows(*batch, writing.reached))
+            writing.add_rows(target.rows(*batch, writing.reached))
         return batch is not None
     except Exception as error:
         writing.end(error)
@@ -112,9 +112,9 @@ def _stop(writing: Writing, error: BaseException) -> None:
         return
     try:
         writing.interrupt()
-        process.stay(writing.began_in)
+        process.check_process(writing.began_in)
         deadline = monotonic() + GRACE
-        while writing.settle() and (left := deadline - monotonic()) > 0:
+        while writing.collect_outcomes() and (left := deadline - monotonic()) > 0:
             if not writing.has_news:
                 writing._wait(left)
     except ConnectionShutdown:  # in a forked child: the parent continues
@@ -130,7 +130,7 @@ async def ingest_async(options: Options, data: Any) -> IngestReport:
     """See Session.ingest_async."""
     source = _Source(data)
     try:
-        first = await source.ask()
+        first = await source.request()
         if first is None:
             return IngestReport(options.name)
         names = column_names(first[0])
@@ -138,7 +138,7 @@ async def ingest_async(options: Options, data: Any) -> IngestReport:
         rows = target.rows(*first, 0)
         writing = _LoopWriting(options, target)
         progress = Progress(options.progress, writing, rows_in(data) if options.progress is True else None)
-        writing.take(rows)
+        writing.add_rows(rows)
         return await _run_async(writing, target, source, progress, options.stops)
     finally:
         await source.close()
@@ -159,7 +159,7 @@ class _Source:
         else:
             self._batches, self._blocks = opened or open_source(data)
 
-    def ask(self) -> asyncio.Future[Batch | None]:
+    def request(self) -> asyncio.Future[Batch | None]:
         """Request the next batch, and return its future; the result is None at the end."""
         if self._later is not None:
             self.coming = self._loop.create_task(_next_of(self._later))
@@ -225,9 +225,9 @@ class _LoopWriting(Writing):
         if not self.has_news and (pause := self.pause()):
             await asyncio.sleep(pause)
         if not self.has_news:
-            await self._called(limit)
+            await self._on_timer(limit)
 
-    async def _called(self, limit: float) -> None:
+    async def _on_timer(self, limit: float) -> None:
         due = self.wait_time()
         waiter = self._waiter = aio.new_awaiting(self._loop)
         # not wake(): a signal handler cannot raise within a native function, and no other call may end this wait
@@ -252,8 +252,8 @@ async def _run_async(
             if more:
                 await asyncio.sleep(0)
                 continue
-            if going and coming is None and writing.hungry:
-                coming = source.ask()
+            if going and coming is None and writing.needs_rows:
+                coming = source.request()
                 coming.add_done_callback(writing.wake)
             if coming is not None and coming.done():
                 going = _feed_async(writing, target, coming)
@@ -278,7 +278,7 @@ def _feed_async(writing: _LoopWriting, target: IngestTarget, coming: asyncio.Fut
     try:
         batch = coming.result()
         if batch is not None and not writing.stopping:
-            writing.take(target.rows(*batch, writing.reached))
+            writing.add_rows(target.rows(*batch, writing.reached))
         return batch is not None
     except Exception as error:
         writing.end(error)
@@ -293,7 +293,7 @@ async def _stop_async(writing: _LoopWriting, error: BaseException) -> None:
         writing.interrupt()
         if writing.began_in is process.current:
             deadline = monotonic() + GRACE
-            while writing.settle() and (left := deadline - monotonic()) > 0:
+            while writing.collect_outcomes() and (left := deadline - monotonic()) > 0:
                 await writing.change(left)
     finally:
         with_report(error, writing.last_report())

@@ -123,14 +123,14 @@ def outcome_of(writing: Writing, stops: bool) -> IngestReport:
 # ---- sources of rows
 
 
-class Opened(NamedTuple):
+class OpenSource(NamedTuple):
     """Batches of a source; nothing is read before the first one is requested."""
 
     batches: Iterator[Batch]
     blocks: bool  # a library reads each batch, on any thread, which may take long
 
 
-def open_source(data: Any) -> Opened:
+def open_source(data: Any) -> OpenSource:
     """Return the batches of *data*. TypeError for an object without rows."""
     opened = open_rows(data)
     if opened is not None:
@@ -138,23 +138,23 @@ def open_source(data: Any) -> Opened:
     if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
         hint = "; ingest_async takes asynchronous iterables" if isinstance(data, AsyncIterable) else ""
         raise TypeError(f"{WANTED}, got {type(data).__name__}{hint}")
-    return Opened(_of_many(data), False)
+    return OpenSource(_of_many(data), False)
 
 
-def open_rows(data: Any) -> Opened | None:
+def open_rows(data: Any) -> OpenSource | None:
     """Return the batches if *data* itself has rows; None if it may be an iterable of such objects."""
     if isinstance(data, Mapping):
-        return Opened(_of_mapping(data), False)
+        return OpenSource(_of_mapping(data), False)
     stream = getattr(data, "__arrow_c_stream__", None)
     if stream is not None:
-        return Opened(_of_stream(stream), True)
+        return OpenSource(_of_stream(stream), True)
     array = getattr(data, "__arrow_c_array__", None)
     if array is not None:
-        return Opened(_of_array(array), False)
+        return OpenSource(_of_array(array), False)
     for (module, name), open in _OPENED.items():
         kind = getattr(sys.modules.get(module), name, None)
         if kind is not None and isinstance(data, kind):
-            return Opened(_of_library(open, data), True)
+            return OpenSource(_of_library(open, data), True)
     return None
 
 
@@ -183,17 +183,17 @@ def _of_library(open: Callable[[Any], Any], data: Any) -> Iterator[Batch]:
 
 def _of_many(pieces: Iterable[Any]) -> Iterator[Batch]:
     for piece in pieces:
-        yield from _of_piece(piece)
+        yield from _open_piece(piece)
 
 
 async def batches_of_async(pieces: AsyncIterable[Any]) -> AsyncIterator[Batch]:
     """Yield the batches of an asynchronous iterable."""
     async for piece in pieces:
-        for batch in _of_piece(piece):
+        for batch in _open_piece(piece):
             yield batch
 
 
-def _of_piece(piece: Any) -> Iterator[Batch]:
+def _open_piece(piece: Any) -> Iterator[Batch]:
     opened = open_rows(piece)
     if opened is None:
         raise TypeError(f"{WANTED}; got an item of type {type(piece).__name__}")

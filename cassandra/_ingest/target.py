@@ -86,12 +86,12 @@ class TargetOptions:
         self.columns = None if columns is None else list(columns)
         if self.columns is not None and (not self.columns or len(set(self.columns)) < len(self.columns)):
             raise ValueError(f"columns must be distinct names, at least one, got {self.columns!r}")
-        self.ttl = _whole("ttl", ttl, 0, MAX_TTL)
-        self.timestamp = _whole("timestamp", timestamp, -(1 << 63) + 1, (1 << 62))
+        self.ttl = _checked_int("ttl", ttl, 0, MAX_TTL)
+        self.timestamp = _checked_int("timestamp", timestamp, -(1 << 63) + 1, (1 << 62))
         if nulls not in ("unset", "null"):
             raise ValueError(f'nulls must be "unset" or "null", got {nulls!r}')
         self.nulls: Nulls = nulls
-        found = _whole("batch_rows", batch_rows, 1, MOST_BATCH_ROWS)
+        found = _checked_int("batch_rows", batch_rows, 1, MOST_BATCH_ROWS)
         assert found is not None
         self.batch_rows = found
         if isinstance(already_encrypted, str):
@@ -99,7 +99,7 @@ class TargetOptions:
         self.already_encrypted = frozenset(already_encrypted)
 
 
-def _whole(name: str, value: Any, least: int, most: int) -> int | None:
+def _checked_int(name: str, value: Any, least: int, most: int) -> int | None:
     if value is None:
         return None
     if type(value) is not int:

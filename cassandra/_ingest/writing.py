@@ -4,9 +4,9 @@ L6. A :class:`Writing` belongs to the thread that ingests: the caller's, or that
 :meth:`step`, which never waits. Void results without extras are processed natively (``writes.pxi``); any other outcome
 of a write request is passed to :meth:`_consider`, and the write request is then
 
-  *due*      to be sent again at a set time (``_due``)
+  *due*      to be sent again at a set time (``_delayed``)
   *ready*    to be sent again as soon as there is room (``_ready``)
-  *alone*    its rows continue as requests of their own (``_alone``), for the cases that a write request does not
+  *alone*    its rows continue as requests of their own (``_separate``), for the cases that a write request does not
              handle: a statement that the node has forgotten, a connection that needs other bytes. The rows of a
              rejected batch do so too, so that one row does not fail with the others of its batch
   *over*     closed, its rows in ``errors`` or written
@@ -14,7 +14,7 @@ of a write request is passed to :meth:`_consider`, and the write request is then
 States of the whole: *going*, then *stopping* (no new rows are sent: a row failed and ``on_error`` is "raise", the
 source raised, or the session ends), then *over* when no write request is open. :meth:`interrupt` ends it sooner.
 
-Other threads access ``_silent`` and ``_concluded`` only: they append to them, and then end the wait.
+Other threads access ``_silent`` and ``_row_outcomes`` only: they append to them, and then end the wait.
 """
 
 from __future__ import annotations
@@ -78,16 +78,16 @@ class Writing(ManyRequests, Writes):
         self.failed = 0
         self.unlisted: int | None = None
         self.retries = 0
-        self._done_before = 0
+        self._last_done = 0
         self.stopping = False
         self.broken: Exception | None = None  # exception of the source
         self.closed: Exception | None = None  # reason why writing has become impossible, as the end of the session
-        self._due: Schedule[tuple[int, int]] = Schedule()  # write request, index of its row if it is alone
+        self._delayed: Schedule[tuple[int, int]] = Schedule()  # write request, index of its row if it is alone
         self._ready: deque[int] = deque()
-        self._alone: dict[int, _Alone] = {}
+        self._separate: dict[int, _SeparateRows] = {}
         self._pause = 0.0  # end of a pause in which no new rows are sent, as no host took the last one
         self._silent: deque[int] = deque()
-        self._concluded: deque[tuple[int, int, BaseException | None]] = deque()
+        self._row_outcomes: deque[tuple[int, int, BaseException | None]] = deque()
         self._state: Any = None
         generator: Any = session.timestamp_generator or MonotonicTimestampGenerator()
         plain = type(generator) is MonotonicTimestampGenerator
@@ -102,27 +102,27 @@ class Writing(ManyRequests, Writes):
     def step(self, most: int = SLICE) -> bool:
         """Process all outcomes, and send rows while there is room, in at most *most* new write requests. Return True if
         there was room for more: then the next step is due without a wait."""
-        process.stay(self._process)
+        process.check_process(self._process)
         self.take_outcomes()
-        self._look()
+        self._process_outcomes()
         more = False
         if self.session.is_shutdown or self.session._draining:
-            self._close_down(NoHostAvailable(closed_text(self.session), {}))
+            self._stop_with(NoHostAvailable(closed_text(self.session), {}))
         elif self._target.prepared._outdated is not None:  # the table has changed
-            self._close_down(self._target.prepared._outdated_error())
+            self._stop_with(self._target.prepared._make_outdated_error())
         else:
-            self._follow()
+            self._adopt_state()
             self._send_again()
             if self._pause and monotonic() >= self._pause:
                 self._pause = 0.0
             if not self.stopping and not self._ready and not self._pause:
                 more = self._send_new(most)
-        self._look()
+        self._process_outcomes()
         self.send()
         return more
 
     @property
-    def hungry(self) -> bool:
+    def needs_rows(self) -> bool:
         """True if it waits for rows."""
         return self.at_end and not self.stopping
 
@@ -134,7 +134,7 @@ class Writing(ManyRequests, Writes):
     @property
     def has_news(self) -> bool:
         """True if there are outcomes for a step to process."""
-        return bool(self.answered or self._concluded or self._silent)
+        return bool(self.answered or self._row_outcomes or self._silent)
 
     @property
     def table_name(self) -> str:
@@ -142,23 +142,23 @@ class Writing(ManyRequests, Writes):
 
     @property
     def began_in(self) -> object:
-        """The process, for ``process.stay``."""
+        """The process, for ``process.check_process``."""
         return self._process
 
     def pause(self) -> float:
         """Return the seconds to sleep before the next wait, if responses arrive so slowly that processing each one
         alone would be most of the work. The servers are busy meanwhile."""
-        done = self.done - self._done_before
-        self._done_before = self.done
+        done = self.done - self._last_done
+        self._last_done = self.done
         return COALESCE if self.in_flight >= ENOUGH and done < self.in_flight // 16 else 0.0
 
-    def take(self, rows: Rows) -> None:
+    def add_rows(self, rows: Rows) -> None:
         """Add *rows*, which follow those taken before."""
         self.add(rows)
 
     def wait_time(self) -> float | None:
         """Return the seconds until a step is due even without further outcomes; None if none is due then."""
-        due = self._due.wait_time()
+        due = self._delayed.wait_time()
         if self._pause and not self.stopping:
             paused = max(0.0, self._pause - monotonic())
             return paused if due is None else min(due, paused)
@@ -169,42 +169,42 @@ class Writing(ManyRequests, Writes):
         self.stopping = True
         self.broken = error
 
-    def _close_down(self, error: Exception) -> None:
+    def _stop_with(self, error: Exception) -> None:
         """Stop, as no row can be written any more: rows that wait to be sent again fail with *error*; the outcomes of
         those in flight still count."""
         self.stopping = True
         if self.closed is None:
             self.closed = error
-        waiting = self._due.clear() + [(number, WHOLE) for number in self._ready]
+        waiting = self._delayed.clear() + [(number, WHOLE) for number in self._ready]
         self._ready.clear()
         for number, index in waiting:
             if index == WHOLE:
                 self._fail(number, self.closed)
             else:
-                self._concluded.append((number, index, self.closed))
+                self._row_outcomes.append((number, index, self.closed))
 
     def interrupt(self) -> None:
         """Send nothing any more, and drop the scheduled repetitions."""
         self.stopping = True
         self._ready.clear()
-        self._drop_due()
+        self._drop_delayed()
 
-    def _drop_due(self) -> None:
-        for number, _ in self._due.clear():
-            self._alone.pop(number, None)  # one of its rows is not sent again: the write request never ends
+    def _drop_delayed(self) -> None:
+        for number, _ in self._delayed.clear():
+            self._separate.pop(number, None)  # one of its rows is not sent again: the write request never ends
 
-    def settle(self) -> bool:
+    def collect_outcomes(self) -> bool:
         """Count the outcomes that have arrived since :meth:`interrupt`. Return True if requests are still in flight."""
         self.take_outcomes()
         while self.ended:
             number, outcome, sender = self.ended.popleft()
-            if isinstance(outcome, Frame) and sender is not None and self._says_done(outcome, sender):
-                self._written(number)
-        self._conclude()
-        self._drop_due()
-        return bool(self.in_flight or self._alone)
+            if isinstance(outcome, Frame) and sender is not None and self._is_success(outcome, sender):
+                self._complete(number)
+        self._process_row_outcomes()
+        self._drop_delayed()
+        return bool(self.in_flight or self._separate)
 
-    def _says_done(self, outcome: Frame, sender: WriteSender) -> bool:
+    def _is_success(self, outcome: Frame, sender: WriteSender) -> bool:
         try:
             return not isinstance(sender.connection.decode(outcome, self._plan.result_plan), ErrorMessage)
         except Exception:  # not decodable: the row is reported as unfinished
@@ -212,7 +212,7 @@ class Writing(ManyRequests, Writes):
 
     # ---- sending
 
-    def _follow(self) -> None:
+    def _adopt_state(self) -> None:
         """Adopt the current state of the cluster."""
         session, plan = self.session, self._plan
         state = session.cluster.metadata.state
@@ -241,18 +241,18 @@ class Writing(ManyRequests, Writes):
             if status in (LAUNCHED, FULL, AT_END):
                 return status == LAUNCHED
             most -= max(1, self.open - before)
-            self._look()
+            self._process_outcomes()
             if self.stopping or self._ready or self._pause:
                 return False
         return True
 
     def _send_again(self) -> None:
-        for number, index in self._due.take_due():
+        for number, index in self._delayed.take_due():
             if index == WHOLE:
                 self._ready.append(number)
             else:
                 self.retries += 1
-                self._send_alone(number, index)
+                self._send_row(number, index)
         for _ in range(len(self._ready)):
             number = self._ready.popleft()
             self.retries += 1
@@ -263,9 +263,9 @@ class Writing(ManyRequests, Writes):
 
     # ---- outcomes
 
-    def _look(self) -> None:
+    def _process_outcomes(self) -> None:
         """Process all outcomes, and the requests whose peers are silent."""
-        self._conclude()
+        self._process_row_outcomes()
         while self.ended:
             number, outcome, sender = self.ended.popleft()
             self._consider(number, outcome, sender)
@@ -275,7 +275,7 @@ class Writing(ManyRequests, Writes):
                 self._ready.append(number)
 
     def _consider(self, number: int, outcome: Any, sender: WriteSender | None) -> None:
-        _, count, attempts, token, age = self._known(number)
+        _, count, attempts, token, age = self._request_state(number)
         if outcome is None:
             self._set_target(number, token)
         elif isinstance(outcome, str):
@@ -288,9 +288,9 @@ class Writing(ManyRequests, Writes):
             annotate(error, host=sender.host, attempts=attempts, elapsed=age, maybe_executed=outcome.sent)
             self._retry(number, error, attempts, age)
         else:
-            self._answered_by(number, outcome, sender, count, attempts, age)
+            self._process_response(number, outcome, sender, count, attempts, age)
 
-    def _answered_by(
+    def _process_response(
         self, number: int, outcome: Frame, sender: WriteSender, count: int, attempts: int, age: float
     ) -> None:
         """Process a response other than a bare "done"."""
@@ -304,16 +304,16 @@ class Writing(ManyRequests, Writes):
         if not isinstance(message, ErrorMessage):
             if message.custom_payload is not None:
                 learn_tablet(self.session, sender.connection.features, self._statement, message.custom_payload)
-            self._written(number)
+            self._complete(number)
         elif isinstance(message, PreparedQueryNotFound):
-            self._go_on_alone(number, count, outcome if count == 1 else None, sender)
+            self._continue_separately(number, count, outcome if count == 1 else None, sender)
         else:
             decision, executed = decide_repeatable(message, attempts), may_be_executed(message)
             if executed:
                 self.doubt(number)
             annotate(decision.error, host=sender.host, attempts=attempts, elapsed=age, maybe_executed=executed)
             if count > 1 and not decision.again:
-                self._go_on_alone(number, count)
+                self._continue_separately(number, count)
             else:
                 self._retry(number, decision.error, attempts, age)
 
@@ -325,7 +325,7 @@ class Writing(ManyRequests, Writes):
         if not decision.again or age > PATIENCE or self.session.is_shutdown or self.session._draining:
             self._fail(number, decision.error)
             return
-        delay = self._due.add((number, WHOLE), attempts)
+        delay = self._delayed.add((number, WHOLE), attempts)
         if isinstance(error, NoHostAvailable):  # other rows would not find a host either
             self._pause = monotonic() + delay
         elif isinstance(error, NOT_SENT):
@@ -349,36 +349,36 @@ class Writing(ManyRequests, Writes):
                 errors[host] = busy
                 continue
             if not self.again_by(number, host, pool, connection):
-                self._go_on_alone(number, self._known(number)[1])  # the connection needs other bytes
+                self._continue_separately(number, self._request_state(number)[1])  # the connection needs other bytes
             return
         error = NoHostAvailable("Unable to complete the operation against any hosts", errors)
-        _, _, attempts, _, age = self._known(number)
+        _, _, attempts, _, age = self._request_state(number)
         self._retry(number, error, max(attempts, 3), age)
 
-    def _known(self, number: int) -> tuple[int, int, int, int | None, float]:
+    def _request_state(self, number: int) -> tuple[int, int, int, int | None, float]:
         found = self.about(number)
         assert found is not None
         return found
 
-    def _written(self, number: int) -> None:
-        self.close(number, self._known(number)[1])
+    def _complete(self, number: int) -> None:
+        self.close(number, self._request_state(number)[1])
 
     def _fail(self, number: int, error: Exception) -> None:
         """Report its rows as not written."""
-        row, count = self._known(number)[:2]
-        error = self._with_doubt(number, error)
+        row, count = self._request_state(number)[:2]
+        error = self._annotate_uncertain(number, error)
         for failed in range(row, row + count):
-            self._note(failed, error)
+            self._record_error(failed, error)
         self.close(number, 0)
 
-    def _with_doubt(self, number: int, error: Exception) -> Exception:
+    def _annotate_uncertain(self, number: int, error: Exception) -> Exception:
         """Return *error* as the error of a write, of which an earlier attempt may have been executed."""
         if self.is_in_doubt(number):
             error = copy(error) if error is self.closed else error  # which other writes have too
             annotate(error, maybe_executed=True)
         return error
 
-    def _note(self, row: int, error: Exception) -> None:
+    def _record_error(self, row: int, error: Exception) -> None:
         """Record the *error* of *row*, which was not written."""
         self.failed += 1
         self.stopping |= self._stops
@@ -389,17 +389,17 @@ class Writing(ManyRequests, Writes):
 
     # ---- rows that continue as requests of their own
 
-    def _go_on_alone(
+    def _continue_separately(
         self, number: int, count: int, outcome: Frame | None = None, sender: WriteSender | None = None
     ) -> None:
-        self._alone[number] = _Alone(count)
+        self._separate[number] = _SeparateRows(count)
         if outcome is not None and sender is not None:
-            self._send_alone(number, 0, outcome, sender)
+            self._send_row(number, 0, outcome, sender)
             return
         for index in range(count):
-            self._send_alone(number, index)
+            self._send_row(number, index)
 
-    def _send_alone(
+    def _send_row(
         self, number: int, index: int, outcome: Frame | None = None, sender: WriteSender | None = None
     ) -> None:
         """Make a request that writes one row; send it, or continue it from *outcome*, if that is given."""
@@ -413,15 +413,15 @@ class Writing(ManyRequests, Writes):
         continue_from(future, sender.host, sender.pool, sender.connection, plan.result_plan, outcome)
 
     def _continued(self, future: Any, rows: Any, error: BaseException | None, number: int, index: int) -> None:
-        self._concluded.append((number, index, error))
+        self._row_outcomes.append((number, index, error))
 
-    def _conclude(self) -> None:
-        while self._concluded:
-            number, index, error = self._concluded.popleft()
-            alone = self._alone.get(number)
+    def _process_row_outcomes(self) -> None:
+        while self._row_outcomes:
+            number, index, error = self._row_outcomes.popleft()
+            alone = self._separate.get(number)
             if alone is None:
                 continue
-            row, _, attempts, _, age = self._known(number)
+            row, _, attempts, _, age = self._request_state(number)
             if error is not None:
                 alone.attempts += 1
                 if getattr(error, "maybe_executed", None):
@@ -429,13 +429,13 @@ class Writing(ManyRequests, Writes):
                 decision = decide_repeatable(error, attempts + alone.attempts)
                 going = not (self.session.is_shutdown or self.session._draining)
                 if decision.again and going and age <= PATIENCE:
-                    self._due.add((number, index), alone.attempts)
+                    self._delayed.add((number, index), alone.attempts)
                     continue
-                self._note(row + index, self._with_doubt(number, decision.error))
+                self._record_error(row + index, self._annotate_uncertain(number, decision.error))
                 alone.failed += 1
             alone.left -= 1
             if not alone.left:
-                del self._alone[number]
+                del self._separate[number]
                 self.close(number, alone.count - alone.failed)
 
     # ---- reports
@@ -461,7 +461,7 @@ class Writing(ManyRequests, Writes):
         return report
 
 
-class _Alone:
+class _SeparateRows:
     """The rows of a write request that continue as requests of their own."""
 
     __slots__ = ("attempts", "count", "failed", "left")

@@ -124,7 +124,7 @@ class UDTValueManager(BaseValueManager):
 
 if TYPE_CHECKING:
 
-    class _Described(Generic[T]):
+    class _TypedColumn(Generic[T]):
         @overload
         def __get__(self, instance: None, owner: type) -> Any: ...
 
@@ -137,13 +137,13 @@ if TYPE_CHECKING:
 
 else:
 
-    class _Described:
+    class _TypedColumn:
         def __class_getitem__(cls, value_type):
             return object
 
 
 @public(HOME)
-class Column(_Described[T]):
+class Column(_TypedColumn[T]):
     """A column of a table, or a field of a user type."""
 
     #: CQL type of the column.
@@ -513,7 +513,7 @@ def _whole_value(value: Any) -> Any:
     return value
 
 
-class _Converted(Column[T]):
+class _ValidatingColumn(Column[T]):
     """Base of columns that convert values by validating them, in both directions."""
 
     def to_python(self, value: Any) -> Any:
@@ -523,7 +523,7 @@ class _Converted(Column[T]):
         return self.validate(value)
 
 
-class _Whole(_Converted[int]):
+class _IntegerColumn(_ValidatingColumn[int]):
     """Base of integer columns."""
 
     stored_as = int
@@ -539,7 +539,7 @@ class _Whole(_Converted[int]):
 
 
 @public(HOME)
-class Integer(_Whole):
+class Integer(_IntegerColumn):
     """``int``: 32 bits."""
 
     db_type = "int"
@@ -567,14 +567,14 @@ class BigInt(Integer):
 
 
 @public(HOME)
-class VarInt(_Whole):
+class VarInt(_IntegerColumn):
     """``varint``: any size."""
 
     db_type = "varint"
 
 
 @public(HOME)
-class UUID(_Converted[uuid.UUID]):
+class UUID(_ValidatingColumn[uuid.UUID]):
     """``uuid``: of any version; text is converted."""
 
     db_type = "uuid"
@@ -619,7 +619,7 @@ class Boolean(Column[bool]):
 
 
 @public(HOME)
-class BaseFloat(_Converted[float]):
+class BaseFloat(_ValidatingColumn[float]):
     """Base of binary floating-point columns."""
 
     stored_as = float
@@ -652,7 +652,7 @@ class Double(BaseFloat):
 
 
 @public(HOME)
-class Decimal(_Converted[decimal.Decimal]):
+class Decimal(_ValidatingColumn[decimal.Decimal]):
     """``decimal``. A ``float`` is converted by its ``repr``: 1.1 becomes ``Decimal("1.1")``."""
 
     db_type = "decimal"
@@ -665,10 +665,10 @@ class Decimal(_Converted[decimal.Decimal]):
         try:
             return decimal.Decimal(repr(value)) if isinstance(value, float) else decimal.Decimal(value)
         except (TypeError, ValueError, decimal.InvalidOperation):
-            raise self._refusal(f"{_shown(value)} can't be coerced to decimal", value) from None
+            raise self._refusal(f"{_value_text(value)} can't be coerced to decimal", value) from None
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return f"'{value}'" if isinstance(value, str) else repr(value)
 
 

@@ -3,8 +3,8 @@
 A :class:`Connection` has a session, or the arguments to connect one on first use. The registry is a plain dictionary of
 connections by name; ``DEFAULT_CONNECTION`` is the key of the connection that is used if none is named. It is read, and
 replaced item by item, which the GIL makes atomic. A lazy connection is connected by one thread, under
-``lazy_connect_lock``, or by one task of a loop; the first of both that connects is adopted, under ``_adopting``, which
-covers only that step.
+``lazy_connect_lock``, or by one task of a loop; the first of both that connects is adopted, under
+``_adoption_lock``, which covers only that step.
 
 ``DEFAULT_KEYSPACE`` is a setting of all models; programs assign ``cassandra.cqlengine.models.DEFAULT_KEYSPACE``.
 
@@ -106,7 +106,7 @@ class Connection(ConnectionFields):
         self.retry_connect = retry_connect
         self.cluster_options = {} if cluster_options is None else cluster_options
         self.lazy_connect_lock = caller_lock("of connecting when first used")
-        self._adopting = caller_lock("of adopting a session")
+        self._adoption_lock = caller_lock("of adopting a session")
         self._connecting: asyncio.Task[None] | None = None
 
     @classmethod
@@ -155,7 +155,7 @@ class Connection(ConnectionFields):
     def _adopt(self, made: Cluster, session: Session, lazily: bool) -> bool:
         """Adopt the session; return False if another session was adopted first: a thread and a task can use a lazy
         connection at the same time."""
-        with self._adopting:
+        with self._adoption_lock:
             if lazily and not self.lazy_connect:
                 return False
             self.cluster, self.session = made, session
@@ -429,7 +429,7 @@ def register_udt(keyspace: str, type_name: str, klass: type, connection: Any = N
 def _in_child() -> None:
     for connection in list(_connections.values()):
         renew(connection.lazy_connect_lock)
-        renew(connection._adopting)
+        renew(connection._adoption_lock)
         connection._connecting = None
 
 

@@ -41,12 +41,12 @@ class BaseCollectionColumn(Column[T]):
 
     def __init__(self, types: Sequence[Any], **kwargs: Any) -> None:
         """*types*: columns of the parts, or classes of columns."""
-        self.types: list[Column[Any]] = [self._made(inner) for inner in types]
+        self.types: list[Column[Any]] = [self._make_column(inner) for inner in types]
         super().__init__(**kwargs)
         self.db_type = f"{self.cql_name}<{', '.join(column.db_type for column in self.types)}>"
 
     @staticmethod
-    def _made(inner: Any) -> Column[Any]:
+    def _make_column(inner: Any) -> Column[Any]:
         if isinstance(inner, type) and issubclass(inner, Column):
             inner = inner()
         elif not isinstance(inner, Column):

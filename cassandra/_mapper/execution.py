@@ -5,9 +5,9 @@ generators that yield requests and receive their results. Each sequence is writt
 differ in how they wait. An :class:`Explanation` describes the execution of a request: CQL, parameters, target hosts.
 
 A :class:`Shape` is the text of a statement with ``?``, built once, and the order of its values, independent of
-sessions. A :class:`Prepared` belongs to one session and contains its prepared statements by shape, each prepared once;
-it is stored in the session. Both are bounded, so that programs that put values into texts do not fill memory. There are
-no locks: if two threads prepare the same shape, the results are equal.
+sessions. A :class:`PreparedCache` belongs to one session and contains its prepared statements by shape, each prepared
+once; it is stored in the session. Both are bounded, so that programs that put values into texts do not fill memory.
+There are no locks: if two threads prepare the same shape, the results are equal.
 
 A statement is executed by text, with literals in place of placeholders, if
 
@@ -67,7 +67,7 @@ PREPARING = os.environ.get("CQLENG_PREPARE", "1") != "0"
 SHAPES_KEPT = 2048
 PREPARED_KEPT = 1024
 
-#: Attribute of a session that contains its :class:`Prepared`.
+#: Attribute of a session that contains its :class:`PreparedCache`.
 PREPARED = "_shapes"
 
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
@@ -218,7 +218,7 @@ def _forget_oldest(known: dict[Any, Any]) -> None:
 def shape_and_values(statement: Any) -> tuple[Shape, list[Any]]:
     """Return shape and values of a statement. Numbers in its text that may vary (TTL, timestamp, limit) are bound,
     too."""
-    if type(statement) is WrittenLater:
+    if type(statement) is DeferredStatement:
         return statement.shape, statement.values
     text, context = str(statement), statement.get_context()
     for keyword, value in (
@@ -236,7 +236,7 @@ def shape_and_values(statement: Any) -> tuple[Shape, list[Any]]:
     return shape, shape.values(context)
 
 
-class Prepared(Statements):
+class PreparedCache(Statements):
     """Prepared statements of one session, by shape, consistency and fetch size."""
 
     __slots__ = ("_refused",)
@@ -300,15 +300,15 @@ def _key(shape: Shape, consistency: int | None, fetch_size: Any) -> Any:
     return shape if consistency is None and fetch_size is FETCH_SIZE_UNSET else (shape, consistency, fetch_size)
 
 
-def prepared_of(session: Session) -> Prepared:
+def prepared_cache_of(session: Session) -> PreparedCache:
     """Return the prepared statements of *session*."""
     found = session.__dict__.get(PREPARED)
     if found is None:
-        found = session.__dict__.setdefault(PREPARED, Prepared())
+        found = session.__dict__.setdefault(PREPARED, PreparedCache())
     return found  # type: ignore[no-any-return]
 
 
-class WrittenLater(BaseCQLStatement):
+class DeferredStatement(BaseCQLStatement):
     """A statement with known shape and values: *write* builds it when it is accessed."""
 
     def __init__(self, shape: Shape, values: list[Any], write: Callable[[], BaseCQLStatement]) -> None:
@@ -359,7 +359,7 @@ def check_applied(result: Any) -> None:
         raise LWTException(result.one())
 
 
-def left_of_millisecond(session: Any) -> float:
+def remaining_millisecond(session: Any) -> float:
     """Return the seconds until a conditional write may be sent: 0, unless the last timestamp of *session* is in the
     current millisecond. At most one millisecond, for any setting of the clock."""
     generator = getattr(session, "timestamp_generator", None)
@@ -372,14 +372,14 @@ def left_of_millisecond(session: Any) -> float:
 
 def wait_for_later(session: Any) -> None:
     """Wait until a conditional write may be sent."""
-    left = left_of_millisecond(session)
+    left = remaining_millisecond(session)
     if left:
         time.sleep(left)
 
 
 async def wait_for_later_async(session: Any) -> None:
     """As :func:`wait_for_later`, without blocking the running loop."""
-    left = left_of_millisecond(session)
+    left = remaining_millisecond(session)
     if not left:
         return
     import asyncio  # already imported in a program with a running loop; other programs do not load it
@@ -462,7 +462,7 @@ class Request:
         if self.shape is None:
             statement = self.written()
             self.shape, self.values = shape_and_values(statement)
-            if type(statement) is not WrittenLater:  # a WrittenLater statement reads nothing
+            if type(statement) is not DeferredStatement:  # a WrittenLater statement reads nothing
                 self.fetch_size = statement.fetch_size
         return self.shape, self.values
 
@@ -475,7 +475,7 @@ class Request:
         refused = False
         if can_prepare(session):
             shape, values = self.shaped()
-            known = prepared_of(session)
+            known = prepared_cache_of(session)
             prepared = known.find(shape, self.consistency, self.fetch_size)
             if prepared is None and known.takes(shape):
                 try:
@@ -484,10 +484,10 @@ class Request:
                     refused = True
                 else:
                     prepared = known.add(shape, made, self.consistency, self.fetch_size)
-            future = None if prepared is None else self._sent(session, prepared, values)
+            future = None if prepared is None else self._send(session, prepared, values)
         if future is not None:
             try:
-                return self._applied(future.result())
+                return self._check_applied(future.result())
             except DriverException as error:
                 if not is_outdated(error, [prepared]):
                     raise
@@ -499,7 +499,7 @@ class Request:
             known.refuse(shape)
         elif prepared is not None:
             known.forget(shape, self.consistency, self.fetch_size)
-        return self._applied(result)
+        return self._check_applied(result)
 
     async def execute_async(self) -> Any:
         """As :meth:`execute`, without blocking the running loop."""
@@ -510,7 +510,7 @@ class Request:
         refused = False
         if can_prepare(session):
             shape, values = self.shaped()
-            known = prepared_of(session)
+            known = prepared_cache_of(session)
             prepared = known.find(shape, self.consistency, self.fetch_size)
             if prepared is None and known.takes(shape):
                 try:
@@ -519,10 +519,10 @@ class Request:
                     refused = True
                 else:
                     prepared = known.add(shape, made, self.consistency, self.fetch_size)
-            future = None if prepared is None else self._sent(session, prepared, values)
+            future = None if prepared is None else self._send(session, prepared, values)
         if future is not None:
             try:
-                return self._applied(await future)
+                return self._check_applied(await future)
             except DriverException as error:
                 if not is_outdated(error, [prepared]):
                     raise
@@ -534,9 +534,9 @@ class Request:
             known.refuse(shape)
         elif prepared is not None:
             known.forget(shape, self.consistency, self.fetch_size)
-        return self._applied(result)
+        return self._check_applied(result)
 
-    def _sent(self, session: Session, prepared: Any, values: Any) -> Any:
+    def _send(self, session: Session, prepared: Any, values: Any) -> Any:
         """Send the request and return its future; None if its values cannot be bound."""
         try:
             if self.timeout is NOT_SET:
@@ -551,7 +551,7 @@ class Request:
         future.row_factory = tuple_factory if self.rows else dict_factory
         return future
 
-    def _applied(self, result: Any) -> Any:
+    def _check_applied(self, result: Any) -> Any:
         if self.conditional:
             check_applied(result)
         return result
@@ -581,10 +581,10 @@ class BatchRequest:
 
     def execute(self) -> Any:
         session = get_session(self._connection)
-        gathered = self._gathered(session)
+        gathered = self._gather(session)
         future = None
         if gathered is not None:
-            known = prepared_of(session)
+            known = prepared_cache_of(session)
             try:
                 for part in gathered:
                     if part[2] is None:
@@ -596,7 +596,7 @@ class BatchRequest:
             else:
                 if any(shape.is_conditional for shape, _, _ in gathered):
                     wait_for_later(session)
-                future = self._sent(session, gathered)
+                future = self._send(session, gathered)
         if gathered is not None and future is not None:
             try:
                 result = future.result()
@@ -614,10 +614,10 @@ class BatchRequest:
 
     async def execute_async(self) -> Any:
         session: Any = (await get_connection_async(self._connection)).session
-        gathered = self._gathered(session)
+        gathered = self._gather(session)
         future = None
         if gathered is not None:
-            known = prepared_of(session)
+            known = prepared_cache_of(session)
             try:
                 for part in gathered:
                     if part[2] is None:
@@ -629,7 +629,7 @@ class BatchRequest:
             else:
                 if any(shape.is_conditional for shape, _, _ in gathered):
                     await wait_for_later_async(session)
-                future = self._sent(session, gathered)
+                future = self._send(session, gathered)
         if gathered is not None and future is not None:
             try:
                 result = await future
@@ -645,12 +645,12 @@ class BatchRequest:
         check_applied(result)
         return result
 
-    def _gathered(self, session: Any) -> list[list[Any]] | None:
+    def _gather(self, session: Any) -> list[list[Any]] | None:
         """Return shape, values and prepared statement (None if not prepared yet) of each; None to send the batch by
         text."""
         if self._kind is None or len(self._queries) > MOST or not can_prepare(session):
             return None
-        known = prepared_of(session)
+        known = prepared_cache_of(session)
         found = []
         before = prepared = None
         for query in self._queries:
@@ -662,7 +662,7 @@ class BatchRequest:
             found.append([shape, values, prepared])
         return found
 
-    def _sent(self, session: Session, gathered: list[list[Any]]) -> Any:
+    def _send(self, session: Session, gathered: list[list[Any]]) -> Any:
         batch = BatchStatement(self._kind, consistency_level=self._consistency)  # type: ignore[arg-type]
         inside = batch._prepared
         try:
@@ -744,7 +744,7 @@ def explain(request: Request) -> Explanation:
         reason = "execute() of the session or the mapper is replaced" if PREPARING else "CQLENG_PREPARE=0 is set"
         return _by_text(request, session, reason)
     shape, values = request.shaped()
-    known = prepared_of(session)
+    known = prepared_cache_of(session)
     prepared = known.find(shape, request.consistency, request.fetch_size)
     if prepared is None:
         try:

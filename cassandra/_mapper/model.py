@@ -895,7 +895,7 @@ class BaseModel(Instance):
         queryset = cls.objects
         if not creates_plainly(cls):
             return queryset.batch(batch)
-        queryset._batch = queryset._checked_batch(batch)  # the query set is new and not shared, so no copy is needed
+        queryset._batch = queryset._validate_batch(batch)  # the query set is new and not shared, so no copy is needed
         return queryset
 
     def _inst_batch(self: M, batch: Any) -> M:

@@ -134,7 +134,7 @@ class NamedTable:
 
     def column_family_name(self, include_keyspace: bool = True) -> str:
         """Return the name of the table in CQL, with its keyspace."""
-        return f"{_quoted(self.keyspace)}.{_quoted(self.name)}" if include_keyspace else _quoted(self.name)
+        return f"{_quote_name(self.keyspace)}.{_quote_name(self.name)}" if include_keyspace else _quote_name(self.name)
 
     def _get_column(self, name: str) -> NamedColumn:
         return self.column(name)
@@ -171,6 +171,6 @@ class NamedKeyspace:
         return NamedTable(self.name, name)
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     is_written = _WRITTEN.fullmatch(name) is not None and name not in cql_keywords_reserved
     return str.__str__(name) if is_written else maybe_escape_name(name)

@@ -20,9 +20,9 @@ from . import connections
 from .clauses import AssignmentClause, BaseQueryFunction, EqualsOperator, QueryValue, WhereClause
 from .columns import Column, Counter
 from .conditions import TOKEN
-from .execution import READY, Shape, WrittenLater, shape_and_values
+from .execution import READY, DeferredStatement, Shape, shape_and_values
 from .instances import exact_kind, is_left_out, stored_kind
-from .reading import NONE, is_native, keep, layout_of, precomputed
+from .reading import NONE, cached_by_names, is_native, keep, layout_of
 from .statements import InsertStatement, microseconds, update_clause
 
 #: Methods of a query set on the way to its only row.
@@ -53,7 +53,7 @@ class PointRead(RowRead):
         columns = [model._columns[name] for name in names]
         self._limit = limit
         self._stored: list[tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = [
-            (_as_it_is(column), column.to_database, column.to_python) for column in columns
+            (_unchanged_class(column), column.to_database, column.to_python) for column in columns
         ]
         exact = ExactKinds([kind for kind, _, _ in self._stored], range(len(names)), len(names))
         super().__init__(model, shape, connections.DEFAULT_KEYSPACE, READY, names, exact, limit, tuple_factory)
@@ -96,13 +96,13 @@ async def read_async(point: PointRead, given: dict[str, Any]) -> Any:
     return point.only_one(result, sent[1])
 
 
-def _as_it_is(column: Any) -> Any:
+def _unchanged_class(column: Any) -> Any:
     """Return the class of values that are stored and read unchanged."""
     stored, read = column.unconverted("to_database"), column.unconverted("to_python")
     return stored if stored is read and not column.changes_in_place else None
 
 
-def _compiled(model: Any, names: tuple[str, ...]) -> PointRead | None:
+def _compile(model: Any, names: tuple[str, ...]) -> PointRead | None:
     columns = model._columns
     if not names or any(name not in columns or name == TOKEN for name in names) or model._is_polymorphic:
         return None
@@ -121,7 +121,7 @@ def _compiled(model: Any, names: tuple[str, ...]) -> PointRead | None:
 
 
 #: Point reads by model and names of columns with one value each; None if the fast path does not cover the read.
-READS = precomputed(RowReads, "point", _compiled)
+READS = cached_by_names(RowReads, "point", _compile)
 
 
 def _statement(queryset: Any, columns: list[Any]) -> Any:
@@ -271,18 +271,18 @@ def later(dml: Any, key: tuple[Any, ...], write: Callable[[], Any], bound: list[
     ttl, timestamp, shapes = dml._ttl, dml._timestamp, dml.model._shapes
     if not ttl and not timestamp:
         shape: Shape | None = shapes.get(key)
-        return WrittenLater(_added(dml.model, key, write) if shape is None else shape, bound, write)
+        return DeferredStatement(_add_shape(dml.model, key, write) if shape is None else shape, bound, write)
     if ttl and type(ttl) is not int:
         return write()
     key = (*key, bool(ttl), bool(timestamp))
-    shape = shapes.get(key) or _added(dml.model, key, write)
+    shape = shapes.get(key) or _add_shape(dml.model, key, write)
     context = {str(number): value for number, value in enumerate(bound)}
     context["ttl"] = ttl
     if timestamp:
         context["timestamp"] = microseconds(timestamp)
-    return WrittenLater(shape, [context[name] for name in shape.keys], write)
+    return DeferredStatement(shape, [context[name] for name in shape.keys], write)
 
 
-def _added(model: Any, key: tuple[Any, ...], write: Callable[[], Any]) -> Shape:
+def _add_shape(model: Any, key: tuple[Any, ...], write: Callable[[], Any]) -> Shape:
     shape: Shape = keep(model, key, shape_and_values(write())[0])
     return shape

@@ -144,14 +144,14 @@ class AbstractQuerySet(Reading[T]):
         self._execute_query()
         if isinstance(s, slice):
             if (s.start or 0) < 0 or (s.stop or 0) < 0:
-                _count_from_the_end("slicing")
+                _warn_of_negative_index("slicing")
             known = s.stop is not None and s.stop >= 0 and (s.start is None or s.start >= 0) and (s.step or 1) > 0
             return (self._fill_result_cache_to_idx(s.stop) if known else self._fill_result_cache())[s]
         if isinstance(s, bool) or not hasattr(s, "__index__"):
             raise TypeError("QuerySet indices must be integers")
         at = s.__index__()
         if at < 0:
-            _count_from_the_end("indexing")
+            _warn_of_negative_index("indexing")
         rows = self._fill_result_cache_to_idx(at) if at >= 0 else self._fill_result_cache()
         try:
             return rows[at]
@@ -207,10 +207,10 @@ class AbstractQuerySet(Reading[T]):
         if len(rows) > 1:
             raise self.model.MultipleObjectsReturned("Multiple objects found")
         if not rows:
-            raise self.model.DoesNotExist(self._told())
+            raise self.model.DoesNotExist(self._description())
         return rows[0]  # type: ignore[no-any-return]
 
-    def _told(self) -> str:
+    def _description(self) -> str:
         """Return a description of the query, for error texts."""
         name = getattr(self.model, "__name__", None) or self.column_family_name
         where = ", ".join(f"{clause.field} {clause.operator} {clause.value!r}" for clause in self._where)
@@ -258,9 +258,9 @@ class AbstractQuerySet(Reading[T]):
     @left_out
     def batch(self: S, batch_obj: Any) -> S:
         """Make writes part of this batch."""
-        return self._with(_batch=self._checked_batch(batch_obj))
+        return self._with(_batch=self._validate_batch(batch_obj))
 
-    def _checked_batch(self, batch_obj: Any) -> Any:
+    def _validate_batch(self, batch_obj: Any) -> Any:
         if self._connection:
             raise CQLEngineException("Cannot specify the connection on model in batch mode.")
         if batch_obj is not None and not isinstance(batch_obj, BatchQuery):
@@ -341,13 +341,13 @@ class AbstractQuerySet(Reading[T]):
         """Read only these columns."""
         if self._only_fields:
             raise QueryException("QuerySet already has 'only' fields defined")
-        return self._with(_only_fields=self._known(fields))
+        return self._with(_only_fields=self._known_fields(fields))
 
     def defer(self: S, fields: Iterable[str]) -> S:
         """Read all columns except these."""
-        return self._with(_defer_fields=self._defer_fields.union(self._known(fields)))
+        return self._with(_defer_fields=self._defer_fields.union(self._known_fields(fields)))
 
-    def _known(self, fields: Iterable[str]) -> list[str]:
+    def _known_fields(self, fields: Iterable[str]) -> list[str]:
         fields = list(fields)
         columns = self.model._columns
         if missing := [field for field in fields if field not in columns]:
@@ -400,7 +400,7 @@ class AbstractQuerySet(Reading[T]):
         yield from self._write_steps(statement)
 
 
-def _count_from_the_end(what: str) -> None:
+def _warn_of_negative_index(what: str) -> None:
     message = f"ModelQuerySet {what} with negative indices support will be removed in a future release."
     warnings.warn(message, PendingDeprecationWarning, stacklevel=3)
 
@@ -428,7 +428,7 @@ class ContextQuery:
         if unknown := [name for name in kwargs if name not in ("keyspace", "connection")]:
             raise ValueError(f"Unknown keyword argument(s): {', '.join(unknown)}")
         keyspace, connection = kwargs.get("keyspace"), kwargs.get("connection")
-        self.models: list[Any] = [derived(model, keyspace, connection) for model in args]
+        self.models: list[Any] = [derive_model(model, keyspace, connection) for model in args]
 
     def __enter__(self) -> Any:
         return self.models[0] if len(self.models) == 1 else tuple(self.models)
@@ -444,11 +444,11 @@ class ContextQuery:
         shapes: dict[Any, Any] = model._shapes  # type: ignore[attr-defined]
         key = ("in keyspace", keyspace)
         if key not in shapes:
-            shapes[key] = derived(model, keyspace, None)
+            shapes[key] = derive_model(model, keyspace, None)
         return shapes[key]
 
 
-def derived(model: Any, keyspace: str | None, connection: Any) -> Any:
+def derive_model(model: Any, keyspace: str | None, connection: Any) -> Any:
     """Return a model with the same name, table and columns."""
     attributes: dict[str, Any] = {
         "__module__": model.__module__,

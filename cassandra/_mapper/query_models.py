@@ -139,10 +139,10 @@ class ModelQuerySet(AbstractQuerySet[T]):
             names = tuple(rows[0])
             rows = [tuple(row.values()) for row in rows]
         if self._values_list:
-            return self._listed(names, rows)
+            return self._value_lists(names, rows)
         return from_tuples(self.model, names, rows, self._deferred_values)
 
-    def _listed(self, names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[Any]:
+    def _value_lists(self, names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[Any]:
         """Return the values of the requested columns, as decoded by the driver."""
         wanted = tuple(self._only_fields)
         if wanted and wanted != names:

@@ -53,16 +53,16 @@ def keep(model: Any, key: Any, found: Any) -> Any:
     return found
 
 
-def precomputed(of: type[W], kind: str, compute: Callable[[Any, tuple[str, ...]], Any]) -> W:
+def cached_by_names(of: type[W], kind: str, compute: Callable[[Any, tuple[str, ...]], Any]) -> W:
     """Return an object that looks up the result of *compute* for a model and the names of keywords, a ``FastRequest``
     or None. The result is computed once, and again for another default keyspace."""
 
-    def work_out_now(model: Any, given: dict[str, Any]) -> Any:
+    def compute_uncached(model: Any, given: dict[str, Any]) -> Any:
         found = compute(model, tuple(given))  # it may call keep(), which may clear the cache
         known = model._shapes.get(kind) or keep(model, kind, ByNames(NAMES_KEPT))
         return known_by.keep(known, given, found)
 
-    known_by = of(kind, vars(connections), work_out_now)
+    known_by = of(kind, vars(connections), compute_uncached)
     return known_by
 
 

@@ -89,13 +89,13 @@ def warn(message: str) -> None:
 # ---- statements that depend on one another
 
 
-class Planned(Protocol):
+class SyncPlan(Protocol):
     """Steps for one connection and, for tables, one keyspace."""
 
     def __call__(self, connection: Any) -> Steps: ...
 
 
-def run(planned: Planned, connection: Any) -> None:
+def run(planned: SyncPlan, connection: Any) -> None:
     """Execute the statements of *planned*, one after the other."""
     steps = planned(connection)
     step = next(steps, None)
@@ -103,12 +103,12 @@ def run(planned: Planned, connection: Any) -> None:
         try:
             execute(step, connection=connection)
         except (AlreadyExists, InvalidRequest) as error:
-            step = _thrown(steps, error)
+            step = _throw_into(steps, error)
         else:
             step = next(steps, None)
 
 
-async def run_async(planned: Planned, connection: Any) -> None:
+async def run_async(planned: SyncPlan, connection: Any) -> None:
     """As :func:`run`, without blocking the running loop."""
     session = (await get_connection_async(connection)).session
     steps = planned(connection)
@@ -117,19 +117,19 @@ async def run_async(planned: Planned, connection: Any) -> None:
         try:
             await by_text_async(session, step, None, None, NOT_SET)
         except (AlreadyExists, InvalidRequest) as error:
-            step = _thrown(steps, error)
+            step = _throw_into(steps, error)
         else:
             step = next(steps, None)
 
 
-def _thrown(steps: Steps, error: Exception) -> str | None:
+def _throw_into(steps: Steps, error: Exception) -> str | None:
     try:
         return steps.throw(error)
     except StopIteration:
         return None
 
 
-def unless_there(statement: str, what: str) -> Generator[str, None, bool]:
+def create_if_missing(statement: str, what: str) -> Generator[str, None, bool]:
     """Yield *statement*; return False, and log *what*, if another program has created the object first."""
     try:
         yield statement
@@ -192,10 +192,10 @@ def _same(name: str, wanted: Any, existing: Any) -> bool:
         return False
     if name == "comment":
         return str(wanted) == str(existing)
-    return _plain(name, wanted) == _plain(name, existing)
+    return _option_value(name, wanted) == _option_value(name, existing)
 
 
-def _plain(name: str, value: Any) -> object:
+def _option_value(name: str, value: Any) -> object:
     text = str(value)
     if name in ("class", "sstable_compression"):
         return text.rpartition(".")[2]
@@ -256,21 +256,21 @@ async def drop_keyspace_async(name: str, connections: Names = None) -> None:
     await _run_on_each_async(partial(_dropping_keyspace, name), connections)
 
 
-def _simple(name: str, replication_factor: int, durable_writes: bool) -> Planned:
+def _simple(name: str, replication_factor: int, durable_writes: bool) -> SyncPlan:
     return partial(_creating, name, {"replication_factor": replication_factor}, durable_writes)
 
 
-def _network_topology(name: str, replicas: Mapping[str, int] | None, durable_writes: bool) -> Planned:
+def _network_topology(name: str, replicas: Mapping[str, int] | None, durable_writes: bool) -> SyncPlan:
     return partial(_creating, name, dict(replicas or {}), durable_writes)
 
 
-def _run_on_each(planned: Planned, connections: Names) -> None:
+def _run_on_each(planned: SyncPlan, connections: Names) -> None:
     if _allow_schema_modification():
         for (connection,) in each(("Connections", connections)):
             run(planned, connection)
 
 
-async def _run_on_each_async(planned: Planned, connections: Names) -> None:
+async def _run_on_each_async(planned: SyncPlan, connections: Names) -> None:
     if _allow_schema_modification():
         for (connection,) in each(("Connections", connections)):
             await run_async(planned, connection)
@@ -287,7 +287,7 @@ def _creating(name: str, replicas: Mapping[str, Any], durable_writes: bool, conn
     options = {place: str(number) for place, number in replicas.items()}
     statement = KeyspaceMetadata(name, durable_writes, "NetworkTopologyStrategy", options).as_cql_query()
     meanwhile = f"Another program has created keyspace {name} meanwhile"
-    yield from unless_there(statement, format_log_context(meanwhile, connection=connection))
+    yield from create_if_missing(statement, format_log_context(meanwhile, connection=connection))
 
 
 def _dropping_keyspace(name: str, connection: Any) -> Steps:
@@ -303,13 +303,13 @@ def sync_type(ks_name: str, type_model: type[Any], connection: Any = None) -> No
     """Create the type of *type_model* in the keyspace, or add missing fields; the types of its fields first. Nothing is
     renamed, altered or dropped: a field with a different type causes a warning."""
     if _allow_schema_modification():
-        run(_planned_type(ks_name, type_model), connection)
+        run(_plan_type(ks_name, type_model), connection)
 
 
 async def sync_type_async(ks_name: str, type_model: type[Any], connection: Any = None) -> None:
     """As :func:`sync_type`, without blocking the running loop."""
     if _allow_schema_modification():
-        await run_async(_planned_type(ks_name, type_model), connection)
+        await run_async(_plan_type(ks_name, type_model), connection)
 
 
 @public("cassandra.cqlengine.management")
@@ -320,7 +320,7 @@ def get_create_type(type_model: type[Any], keyspace: str) -> str:
     return TypeMetadata(keyspace, type_model.type_name(), names, types).as_cql_query(formatted=False)
 
 
-def _planned_type(keyspace: str, type_model: type[Any]) -> Planned:
+def _plan_type(keyspace: str, type_model: type[Any]) -> SyncPlan:
     if not (isinstance(type_model, type) and issubclass(type_model, UserType)):
         raise CQLEngineException("Types must be derived from base UserType.")
     return partial(_syncing_type, keyspace, type_model)
@@ -349,7 +349,7 @@ def _extending_type(keyspace: str, type_model: type[Any], connection: Any) -> St
     existing = get_cluster(connection).metadata.keyspaces[keyspace].user_types.get(name)
     if existing is None:
         meanwhile = f"Another program has created type {keyspace}.{name} meanwhile"
-        yield from unless_there(get_create_type(type_model, keyspace), told(meanwhile))
+        yield from create_if_missing(get_create_type(type_model, keyspace), told(meanwhile))
         return
     known = dict(zip(existing.field_names, existing.field_types, strict=True))
     added = 0
@@ -358,7 +358,7 @@ def _extending_type(keyspace: str, type_model: type[Any], connection: Any) -> St
         if field_name not in known:
             statement = f"ALTER TYPE {protect_name(keyspace)}.{protect_name(name)} ADD {field.get_column_def()}"
             meanwhile = f"Another program has added field {field_name} to type {keyspace}.{name} meanwhile"
-            yield from unless_there(statement, told(meanwhile))
+            yield from create_if_missing(statement, told(meanwhile))
             added += 1
         elif not same_type(known[field_name], field.db_type):
             warn(
@@ -387,13 +387,13 @@ def sync_table(model: type[Any], keyspaces: Names = None, connections: Names = N
     CQLEngineException, as it cannot be changed. Programs may call this at the same time without harm to one another,
     but servers do not handle concurrent schema changes well: let one program do it.
     """
-    for planned, connection in _planned(_syncing, model, keyspaces, connections):
+    for planned, connection in _plan_models(_syncing, model, keyspaces, connections):
         run(planned, connection)
 
 
 async def sync_table_async(model: type[Any], keyspaces: Names = None, connections: Names = None) -> None:
     """As :func:`sync_table`, without blocking the running loop."""
-    for planned, connection in _planned(_syncing, model, keyspaces, connections):
+    for planned, connection in _plan_models(_syncing, model, keyspaces, connections):
         await run_async(planned, connection)
 
 
@@ -401,17 +401,17 @@ async def sync_table_async(model: type[Any], keyspaces: Names = None, connection
 def drop_table(model: type[Any], keyspaces: Names = None, connections: Names = None) -> None:
     """Drop the table of *model*, if there is one, in each of *keyspaces* on each of *connections*, or in the model's
     own. **This cannot be undone.**"""
-    for planned, connection in _planned(_dropping, model, keyspaces, connections):
+    for planned, connection in _plan_models(_dropping, model, keyspaces, connections):
         run(planned, connection)
 
 
 async def drop_table_async(model: type[Any], keyspaces: Names = None, connections: Names = None) -> None:
     """As :func:`drop_table`, without blocking the running loop."""
-    for planned, connection in _planned(_dropping, model, keyspaces, connections):
+    for planned, connection in _plan_models(_dropping, model, keyspaces, connections):
         await run_async(planned, connection)
 
 
-def _planned(steps: Any, model: type[Any], keyspaces: Names, connections: Names) -> Iterable[tuple[Planned, Any]]:
+def _plan_models(steps: Any, model: type[Any], keyspaces: Names, connections: Names) -> Iterable[tuple[SyncPlan, Any]]:
     for keyspace, connection in each(("keyspaces", keyspaces), ("connections", connections)):
         if not isinstance(model, type):
             raise ValueError("Models must be derived from base Model.")
@@ -460,7 +460,7 @@ def _syncing(table: _Table, connection: Any) -> Steps:
     existing = table.metadata(connection)
     if existing is None:
         meanwhile = f"Another program has created table {table.full_name} meanwhile"
-        yield from unless_there(_create(table), told(meanwhile))
+        yield from create_if_missing(_create(table), told(meanwhile))
         # create its indexes, too: the other program may be this one, whose response was lost
     else:
         _validate_pk(model, existing)
@@ -519,7 +519,7 @@ def _adding_columns(table: _Table, existing: TableMetadata, connection: Any) -> 
         if name not in known:
             statement = f"ALTER TABLE {table.full_name} add {column.get_column_def()}"
             meanwhile = f"Another program has added column {name} to table {table.full_name} meanwhile"
-            yield from unless_there(statement, told(meanwhile))
+            yield from create_if_missing(statement, told(meanwhile))
         elif not same_type(known[name], column.db_type):
             warn(
                 told(
@@ -548,7 +548,7 @@ def _adding_indexes(table: _Table, connection: Any) -> Steps:
         if existing is None or _get_index_name_by_column(existing, column.db_field_name) is None:
             statement = f"CREATE INDEX ON {table.full_name} ({_index_target(column)})"
             meanwhile = f"Another program has created an index on {table.full_name} meanwhile"
-            yield from unless_there(statement, format_log_context(meanwhile, connection=connection))
+            yield from create_if_missing(statement, format_log_context(meanwhile, connection=connection))
 
 
 def _index_target(column: Any) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from cassandra._base.cached import cached_property
+from cassandra._base.delegation import cached_property
 from cassandra._base.names import escape_name, integer_literal
 from cassandra._base.objects import public
 from cassandra._session.statements.statement import FETCH_SIZE_UNSET, Sentinel
@@ -90,12 +90,12 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
         """Yield the parts if no operation is given."""
         raise NotImplementedError(f"{type(self).__name__} does not implement _difference()")
 
-    def _unchanged(self) -> bool:
+    def _is_unchanged(self) -> bool:
         return self.value is None or bool(self.value == self.previous)
 
     @cached_property
     def _parts(self) -> list[Part]:
-        if self._unchanged():
+        if self._is_unchanged():
             return []
         operation = self._to_do()
         if operation is None or self.value is None:
@@ -125,8 +125,8 @@ class SetUpdateClause(ContainerUpdateClause):
 
     col_type = Set
 
-    def _unchanged(self) -> bool:
-        return self.previous is not None and super()._unchanged()
+    def _is_unchanged(self) -> bool:
+        return self.previous is not None and super()._is_unchanged()
 
     def _difference(self) -> Iterator[Part]:
         if self.previous is None:
@@ -186,8 +186,8 @@ class MapUpdateClause(ContainerUpdateClause):
 
     col_type = Map
 
-    def _unchanged(self) -> bool:
-        return self.value is None or (self._to_do() is None and super()._unchanged())
+    def _is_unchanged(self) -> bool:
+        return self.value is None or (self._to_do() is None and super()._is_unchanged())
 
     def _difference(self) -> Iterator[Part]:
         previous = self.previous or {}

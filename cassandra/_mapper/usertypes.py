@@ -171,7 +171,7 @@ def _copy_of(manager: BaseValueManager, instance: BaseUserType, memo: dict[int, 
     return copied
 
 
-def _declared(cls: type, attribute: str) -> Any:
+def _class_attribute(cls: type, attribute: str) -> Any:
     """Return the attribute of *cls* or of its first base that has it, without calling descriptors."""
     return next((vars(base)[attribute] for base in cls.__mro__ if attribute in vars(base)), None)
 
@@ -186,7 +186,9 @@ class UserTypeMetaClass(type):
             key=lambda field: field[1],
         )
         for attribute, column in fields:
-            if any(not isinstance(_declared(base, attribute), _Field) for base in bases if hasattr(base, attribute)):
+            if any(
+                not isinstance(_class_attribute(base, attribute), _Field) for base in bases if hasattr(base, attribute)
+            ):
                 raise UserTypeDefinitionException(f"field {attribute!r} conflicts with built-in attribute/method")
             column.set_column_name(attribute)
             column.belongs_to(name)

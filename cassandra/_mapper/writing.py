@@ -41,7 +41,7 @@ from .columns import Column, Counter
 from .connections import known_connection
 from .containers import Map
 from .errors import CQLEngineException, ValidationError
-from .execution import READY, BatchRequest, Request, Shape, WrittenLater, arun, is_outdated, run, shape_and_values
+from .execution import READY, BatchRequest, DeferredStatement, Request, Shape, arun, is_outdated, run, shape_and_values
 from .instances import (
     copying,
     exact_kind,
@@ -54,7 +54,7 @@ from .instances import (
     stored_kind,
 )
 from .plans import Writer, assignments, creates_plainly, insert, later, writers_of
-from .reading import NAMES_KEPT, is_native, precomputed
+from .reading import NAMES_KEPT, cached_by_names, is_native
 from .statements import (
     BaseCQLStatement,
     DeleteStatement,
@@ -64,7 +64,7 @@ from .statements import (
 )
 
 #: True for a column whose value is written to another row or partition than before.
-Moved = Callable[[Any], bool]
+MovedPredicate = Callable[[Any], bool]
 
 #: Types of batches of the driver, by their names in CQL.
 KINDS = {
@@ -310,7 +310,7 @@ class DMLQuery:
             column._val_is_null(getattr(self.instance, name, None)) for name, column in keys.items()
         )
 
-    def _moved(self, instance: Instance) -> Moved | None:
+    def _moved_columns(self, instance: Instance) -> MovedPredicate | None:
         """Return the predicate of columns that belong to another row (static ones: to another partition) than the one
         that the instance was loaded from or written to. Their stored value there is unknown, so the whole value is
         written, or a null. Call it only if the key may have changed; None if the instance is new."""
@@ -326,7 +326,7 @@ class DMLQuery:
         if self.instance._can_update():
             yield from self._updating(instance, None)
             return
-        moved = self._moved(instance)
+        moved = self._moved_columns(instance)
         if self.model._has_counter:
             yield from self._updating(instance, moved)
             return
@@ -353,9 +353,9 @@ class DMLQuery:
 
     def updating(self) -> Any:
         instance = self._of_instance()
-        yield from self._updating(instance, None if self.instance._can_update() else self._moved(instance))
+        yield from self._updating(instance, None if self.instance._can_update() else self._moved_columns(instance))
 
-    def _updating(self, instance: Instance, moved: Moved | None) -> Any:
+    def _updating(self, instance: Instance, moved: MovedPredicate | None) -> Any:
         partition_only = self._has_no_clustering_key()
         changed = self._changed_values(instance) if moved is None else None
         if changed is not None:
@@ -372,7 +372,7 @@ class DMLQuery:
             if_exists=self._if_exists,
         )
         static_only, updated = True, set()
-        for name, column in self._maybe_changed(instance, moved):
+        for name, column in self._columns_to_check(instance, moved):
             if (partition_only and not column.static) or not self._add_change(statement, name, column, moved):
                 continue
             static_only = static_only and column.static
@@ -384,7 +384,7 @@ class DMLQuery:
         conditions = [one for one in self._conditional or () if one.field not in updated]
         yield from self._deleting_nulls(conditions, moved, partition_only)
 
-    def _add_change(self, statement: UpdateStatement, name: str, column: Any, moved: Moved | None) -> bool:
+    def _add_change(self, statement: UpdateStatement, name: str, column: Any, moved: MovedPredicate | None) -> bool:
         """Add the change of a column, or its whole value if the stored one is unknown. Return False if there is nothing
         to add."""
         instance = self._of_instance()
@@ -446,7 +446,7 @@ class DMLQuery:
         key = ("update", columns, partition_only, self._if_exists, connections.DEFAULT_KEYSPACE)
         return later(self, key, write, [*bound, *[column.to_database(value) for column, value in known]])
 
-    def _maybe_changed(self, instance: Instance, moved: Moved | None) -> list[tuple[str, Any]]:
+    def _columns_to_check(self, instance: Instance, moved: MovedPredicate | None) -> list[tuple[str, Any]]:
         """Return the non-key columns that were touched or have moved; counters always."""
         touched = instance._touched
         return [
@@ -461,7 +461,9 @@ class DMLQuery:
         for name, column in keys.items():
             statement.add_where(column, EqualsOperator(), getattr(self.instance, name))
 
-    def _deleting_nulls(self, conditions: Any, moved: Moved | None = None, partition_only: bool = False) -> Any:
+    def _deleting_nulls(
+        self, conditions: Any, moved: MovedPredicate | None = None, partition_only: bool = False
+    ) -> Any:
         """Delete values that became null or have moved as nulls, and keys that were removed from maps."""
         instance = self._of_instance()
         statement = DeleteStatement(
@@ -564,11 +566,11 @@ class FastInsert(RowInsert):
         )
         self._columns = sum(writer.bit for writer in written)
 
-    def statement(self, bound: list[Any]) -> WrittenLater:
+    def statement(self, bound: list[Any]) -> DeferredStatement:
         """Return the statement that writes the row, to be part of a batch."""
-        return WrittenLater(self.shape, bound, lambda: self._written_as(bound))
+        return DeferredStatement(self.shape, bound, lambda: self._statement_for(bound))
 
-    def _written_as(self, bound: list[Any]) -> InsertStatement:
+    def _statement_for(self, bound: list[Any]) -> InsertStatement:
         values = assignments(self.model, self._columns, bound)
         return InsertStatement(self.model.column_family_name(), assignments=values)
 
@@ -591,11 +593,11 @@ class FastUpdate(RowUpdate):
             READY,
             UNMODIFIED,
             model._blueprint.layout,
-            [(_writer(written, name).kind, _place(written, name), place_of(name)) for name in names],
+            [(_writer(written, name).kind, _position_of(written, name), place_of(name)) for name in names],
             [(writer.kind, place_of(writer.name)) for writer in keys],
             # an update also checks the values of the other columns
             [
-                (exact_kind(column), place_of(name), partial(_stays, column))
+                (exact_kind(column), place_of(name), partial(_is_unchanged, column))
                 for name, column in model._columns.items()
                 if name not in names and not (stored_kind(column) and column.changes_in_place and not column.required)
             ],
@@ -645,7 +647,7 @@ def join(batch: Any, insert: FastInsert, given: dict[str, Any], made: dict[str, 
     return instance
 
 
-def _as_defined(model: Any, name: str) -> Any:
+def _class_attribute(model: Any, name: str) -> Any:
     """Return the attribute *name* of the class or of its first base that has it, without calling descriptors."""
     return next((vars(base)[name] for base in model.__mro__ if name in vars(base)), None)
 
@@ -672,7 +674,7 @@ def _is_saved_plainly(model: Any) -> bool:
         and model.__dmlquery__ is DMLQuery
         and model.__setattr__ is Instance.__setattr__
         and all(getattr(model, option) is unset for option, unset in OPTIONS.items())
-        and all(isinstance(_as_defined(model, name), ColumnAccess) for name in model._columns)
+        and all(isinstance(_class_attribute(model, name), ColumnAccess) for name in model._columns)
         and all(is_left_out(getattr(model, name)) for name in SEEN_BY_SAVE)
     )
 
@@ -732,10 +734,10 @@ def _update_of(model: Any, names: tuple[str, ...]) -> FastUpdate | None:
 def _exact(names: tuple[str, ...], written: list[Writer]) -> ExactKinds:
     """Return the kinds of values by these names, each bound at the position of its column."""
     kinds = [_writer(written, name).stored for name in names]
-    return ExactKinds(kinds, [_place(written, name) for name in names], len(written))
+    return ExactKinds(kinds, [_position_of(written, name) for name in names], len(written))
 
 
-def _stays(column: Column[Any], value: Any) -> bool:
+def _is_unchanged(column: Column[Any], value: Any) -> bool:
     """True if a row may keep this value in *column* while other columns are written."""
     return not (value is None and column.has_default) and _takes(column, value)
 
@@ -754,7 +756,7 @@ def _is_taken_as_it_is(writer: Writer) -> bool:
     return stored is not None and (stored.item is not None or writer.kind is stored.cls)
 
 
-def _place(written: list[Writer], name: str) -> int:
+def _position_of(written: list[Writer], name: str) -> int:
     return next(place for place, writer in enumerate(written) if writer.name == name)
 
 
@@ -769,9 +771,9 @@ def _shape(statement: Any, count: int) -> Shape | None:
 
 
 #: Plans of inserts by model and names of columns; None if the fast path does not cover the write.
-INSERTS = precomputed(Precomputed, "plain insert", _insert)
+INSERTS = cached_by_names(Precomputed, "plain insert", _insert)
 #: Plans of updates by model and names of columns; None if the fast path does not cover the write.
-UPDATES = precomputed(RowUpdates, "plain update", _update)
+UPDATES = cached_by_names(RowUpdates, "plain update", _update)
 set_row_updates(UPDATES)
 #: Plans of saves by model; None if the fast path does not cover its instances.
 SAVES = RowSaves("plain save", lambda model: FastSave(model) if _is_saved_plainly(model) else None)

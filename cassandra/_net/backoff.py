@@ -19,7 +19,7 @@ from cassandra._base.logs import get_logger
 log = get_logger("cassandra.connection")
 
 FALLBACK_DELAY = 1.0  # replaces a missing or invalid delay
-AGAIN = 60.0  # seconds between two lines about the same failure
+REPEAT_INTERVAL = 60.0  # seconds between two lines about the same failure
 
 
 class Delays:
@@ -55,7 +55,7 @@ class Delays:
         return self._last if delay is None else delay
 
 
-class Repeated:
+class FailureLog:
     """Log level of one operation that may fail repeatedly."""
 
     __slots__ = ("_at", "_kind")
@@ -67,11 +67,11 @@ class Repeated:
     def level(self, level: int, error: BaseException) -> int:
         """Return the level for logging *error*: *level*, or DEBUG if the same failure was logged recently."""
         now = monotonic()
-        if type(error) is self._kind and now - self._at < AGAIN:  # texts may differ by an elapsed time
+        if type(error) is self._kind and now - self._at < REPEAT_INTERVAL:  # texts may differ by an elapsed time
             return logging.DEBUG
         self._kind, self._at = type(error), now
         return level
 
-    def over(self) -> None:
+    def reset(self) -> None:
         """Reset after a success."""
         self._kind = None

@@ -164,7 +164,7 @@ def _check_length(length: int, compressed: int, ratio: int, limit: int) -> None:
 _NAMES = ("lz4", "snappy")  # the preferred first
 
 
-def installed(name: str) -> Compression | None:
+def installed_compression(name: str) -> Compression | None:
     """Return the algorithm *name*, None if none of its packages is installed."""
     if name == "lz4" and _lz4 is not None:
         return Compression(name, lz4_compress, lz4_decompress, _lz4.compress, _lz4.decompress)
@@ -175,7 +175,7 @@ def installed(name: str) -> Compression | None:
 
 def available() -> OrderedDict[str, Compression]:
     """Return the installed algorithms, the preferred first."""
-    return OrderedDict((name, algorithm) for name in _NAMES if (algorithm := installed(name)) is not None)
+    return OrderedDict((name, algorithm) for name in _NAMES if (algorithm := installed_compression(name)) is not None)
 
 
 def functions() -> OrderedDict[str, tuple[Compress, Decompress]]:
@@ -193,8 +193,8 @@ def choose(wanted: bool | str, announced: list[str], version: int, endpoint: Any
     remote = {name.lower() for name in announced}
     usable = [name for name in _NAMES if name in remote and (version < 5 or name == "lz4")]
     if wanted is True:
-        return next((algorithm for name in usable if (algorithm := installed(name)) is not None), None)
-    algorithm = installed(str(wanted))
+        return next((algorithm for name in usable if (algorithm := installed_compression(name)) is not None), None)
+    algorithm = installed_compression(str(wanted))
     if algorithm is None:
         raise ProtocolError(
             f"compression {wanted!r} is not available: install one of its packages "

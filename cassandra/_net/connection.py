@@ -40,17 +40,17 @@ from cassandra._base.process import AutoResetEvent
 from cassandra._base.server_errors import ErrorMessage
 from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
 from cassandra._core.transport import DRIVER, Channel, ConnectionBase, Failure, Frame, Limit, Operation, Reactor
-from cassandra._wire.handlers import compressed
+from cassandra._wire.handlers import compress_body
 from cassandra._wire.messages.reading import as_context, uses_metadata_ids
 from cassandra._wire.messages.requests import HEADER_SIZE, RegisterMessage
 from cassandra._wire.messages.responses import EventMessage, ResultMessage, decode_response
 
 from .compression import Compression
 from .endpoint import EndPoint
-from .exchange import Exchange, failure_error, guarded, orphaned_limit
+from .exchange import Exchange, call_guarded, failure_error, orphaned_limit
 from .features import Dialect, ProtocolFeatures, dialect_of
 from .handshake import Negotiated, use_keyspace
-from .opening import Awaited, Opening
+from .opening import Opening, OpeningWaiter
 from .options import ConnectionOptions
 
 __all__ = ["Connection", "failure_error"]
@@ -157,9 +157,9 @@ class Connection(ConnectionBase):
 
             return open_alone(cls, endpoint, timeout, options or options_of(kwargs))
         _refuse_to_block(reactor)
-        awaited, options = Awaited(), options or ConnectionOptions()
-        opening = cls.open(reactor, endpoint, options, awaited, **kwargs)
-        return awaited.wait(opening, options.open_timeout if timeout is None else timeout)
+        waiter, options = OpeningWaiter(), options or ConnectionOptions()
+        opening = cls.open(reactor, endpoint, options, waiter, **kwargs)
+        return waiter.wait(opening, options.open_timeout if timeout is None else timeout)
 
     def _starting(self, algorithm: Compression | None, features: ProtocolFeatures) -> None:
         """Store the settings that STARTUP requests; its response and all later messages are decoded with them."""
@@ -170,7 +170,7 @@ class Connection(ConnectionBase):
         self._lwt_mask = 0 if features.lwt_info is None else features.lwt_info.lwt_meta_bit_mask
         self.results = ResultDecoder(ResultMessage, self.context, self._lwt_mask, self._metadata_ids)
 
-    def _established(self) -> None:
+    def _on_startup_accepted(self) -> None:
         """Switch to the settings of STARTUP, which the server has accepted."""
         assert self.channel is not None
         version, algorithm = self.protocol_version, self.compression
@@ -208,7 +208,7 @@ class Connection(ConnectionBase):
     ) -> int:
         assert self.channel is not None and self.compression is not None
         if len(frame) - HEADER_SIZE >= COMPRESSION_THRESHOLD:
-            frame = compressed(frame, self.compression.compress)
+            frame = compress_body(frame, self.compression.compress)
         return self.channel.submit(frame, operation, attempt, timeout, later)
 
     def orphan(self, stream: int, operation: Operation, attempt: int = 0) -> bool:
@@ -299,7 +299,7 @@ class Connection(ConnectionBase):
         try:
             self._send(message, lambda outcome: on_done(self._answer(outcome, raw)), timeout, later)
         except Exception as error:
-            guarded(on_done, error)
+            call_guarded(on_done, error)
 
     def request(self, message: Any, timeout: float) -> Any:
         """Send *message* and wait for its response. A server error is raised as its public exception, a timeout as
@@ -372,7 +372,7 @@ class Connection(ConnectionBase):
         If the server rejects the request, the keyspace is unchanged. After any other error the keyspace of the
         connection is unknown, and it is closed."""
         if not keyspace:
-            guarded(callback, self, None)
+            call_guarded(callback, self, None)
             return
         if thread_kind() == CALLER:
             threads.submit(self.set_keyspace_async, keyspace, callback, timeout)
@@ -408,11 +408,11 @@ class Connection(ConnectionBase):
                     return
                 keyspace, callback, timeout = self._keyspace_queue.pop(0)
             if keyspace != self.keyspace:
-                self.request_async(use_keyspace(keyspace), partial(self._used, keyspace, callback), timeout)
+                self.request_async(use_keyspace(keyspace), partial(self._on_keyspace_set, keyspace, callback), timeout)
                 return
-            guarded(callback, self, None)
+            call_guarded(callback, self, None)
 
-    def _used(self, keyspace: str, callback: Callable[[Connection, Any], None], answer: Any) -> None:
+    def _on_keyspace_set(self, keyspace: str, callback: Callable[[Connection, Any], None], answer: Any) -> None:
         error: BaseException | None = None
         if isinstance(answer, ErrorMessage):
             error = answer.to_exception()
@@ -424,7 +424,7 @@ class Connection(ConnectionBase):
             self.keyspace = keyspace
         if error is not None and not isinstance(error, (RequestValidationException, ConnectionBusy)):
             self.defunct(error)
-        guarded(callback, self, error)
+        call_guarded(callback, self, error)
         self._use_next()
 
     # ---- events
@@ -476,9 +476,9 @@ class Connection(ConnectionBase):
         except ProtocolError:  # logged by decode
             return
         if self._event_callback is not None:
-            guarded(self._event_callback, self, event)
+            call_guarded(self._event_callback, self, event)
         for callback in self._watchers.get(event.event_type, ()):
-            guarded(callback, event.event_args)
+            call_guarded(callback, event.event_args)
 
     def on_closed(self, channel: Channel, error: BaseException | None) -> None:
         self.channel = channel
@@ -488,7 +488,7 @@ class Connection(ConnectionBase):
         if self._opening is not None:
             self._opening.on_closed(self, error)
         elif self._closed_callback is not None:
-            guarded(self._closed_callback, self, error)
+            call_guarded(self._closed_callback, self, error)
 
     # ---- state
 
@@ -562,3 +562,33 @@ def shows_life(answer: Any) -> bool:
 def _refuse_to_block(reactor: Reactor) -> None:
     if reactor.in_reactor():
         raise ConnectionException("a blocking call on the driver's I/O thread would never return")
+
+
+# ---- names of scylla-driver's connection classes, for Cluster(connection_class=...); all use the native transport
+
+
+@public("cassandra.io.asyncioreactor")
+class AsyncioConnection(Connection):
+    """The native transport. ``await`` works on every session, with any class."""
+
+
+@public("cassandra.io.asyncorereactor")
+class AsyncoreConnection(Connection):
+    """The native transport."""
+
+
+@public("cassandra.io.libevreactor")
+class LibevConnection(Connection):
+    """The native transport."""
+
+
+@public("cassandra.io.geventreactor")
+class GeventConnection(Connection):
+    """The native transport. If gevent has patched threads before the driver was imported, greenlets wait with their
+    hub, with any class."""
+
+
+@public("cassandra.io.eventletreactor")
+class EventletConnection(Connection):
+    """The native transport. If eventlet has patched threads before the driver was imported, greenlets wait with their
+    hub, with any class."""

@@ -302,20 +302,20 @@ def is_address(address: object) -> bool:
 
 def is_numeric(address: str) -> bool:
     """True if *address* needs no name look-up."""
-    return _packed(address) is not None
+    return _address_bytes(address) is not None
 
 
 def is_local(endpoint: EndPoint) -> bool:
     """True if traffic to *endpoint* stays on this machine: a unix domain socket or a loopback address."""
     if endpoint.socket_family == getattr(socket, "AF_UNIX", None):
         return True
-    packed = _packed(endpoint._target)
+    packed = _address_bytes(endpoint._target)
     if packed is None:
         return endpoint._target.lower().removesuffix(".") == "localhost"
     return packed == _LOOPBACK_6 or packed.startswith(b"\x7f" if len(packed) == 4 else _MAPPED + b"\x7f")
 
 
-def _packed(address: str) -> bytes | None:
+def _address_bytes(address: str) -> bytes | None:
     """Return the bytes of a numeric address; None for a name."""
     try:
         if ":" in address:
@@ -365,7 +365,7 @@ def _number(port: Any) -> Any:
 
 
 def _look_up(address: str, port: int, family: int) -> list[SocketAddress]:
-    packed = _packed(address)
+    packed = _address_bytes(address)
     if packed is not None:
         return [(socket.AF_INET6 if len(packed) == 16 else socket.AF_INET, (address, port))]
     try:

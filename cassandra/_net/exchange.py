@@ -36,10 +36,10 @@ class Exchange(Operation):
         if outcome is None or callback is None:
             return
         self._finish()
-        guarded(callback, outcome[1])
+        call_guarded(callback, outcome[1])
 
 
-def guarded(callback: Callable[..., Any], *args: Any) -> None:
+def call_guarded(callback: Callable[..., Any], *args: Any) -> None:
     """Call a callback on the I/O thread; log its exception instead of raising it."""
     try:
         callback(*args)
@@ -98,7 +98,7 @@ class RoomSignal(Operation):
         self._take_all()
         on_room = self._on_room()
         if on_room is not None:
-            guarded(on_room)
+            call_guarded(on_room)
 
 
 def orphaned_limit(*limits: int | None) -> int:

@@ -183,7 +183,7 @@ def handshake(options: ConnectionOptions, endpoint: EndPoint, version: int) -> S
     """Yield the steps that open a connection with protocol *version*."""
     supported = yield OptionsMessage()
     if not isinstance(supported, SupportedMessage):
-        raise _unexpected(supported, "OPTIONS", endpoint, version)
+        raise _unexpected_response_error(supported, "OPTIONS", endpoint, version)
     _check_version(supported, endpoint, version)
     features = ProtocolFeatures.parse_from_supported(supported.options)
     algorithm = compression.choose(options.compression, supported.options.get("COMPRESSION", []), version, endpoint)
@@ -191,16 +191,16 @@ def handshake(options: ConnectionOptions, endpoint: EndPoint, version: int) -> S
     yield Starting(algorithm, features)
     answer = yield StartupMessage(cql_version, startup_options(options, features, algorithm, version))
     if not isinstance(answer, (ReadyMessage, AuthenticateMessage)):
-        raise _unexpected(answer, "STARTUP", endpoint, version)
+        raise _unexpected_response_error(answer, "STARTUP", endpoint, version)
     yield Established()
     if isinstance(answer, AuthenticateMessage):
         yield from _authenticate(options, endpoint, answer.authenticator)
     else:
-        options.login.not_asked(endpoint, options.auth_provider)
+        options.login.warn_unused_credentials(endpoint, options.auth_provider)
     if options.register_events:
         answer = yield RegisterMessage(options.register_events)
         if not isinstance(answer, ReadyMessage):
-            raise _unexpected(answer, "REGISTER", endpoint, version)
+            raise _unexpected_response_error(answer, "REGISTER", endpoint, version)
     if options.keyspace is not None:
         yield from _use(options.keyspace, endpoint, version)
     return Negotiated(version, features, algorithm, cql_version, supported, options.keyspace)
@@ -269,7 +269,7 @@ def _authenticate(options: ConnectionOptions, endpoint: EndPoint, server_class: 
             yield from _call(succeeded, inline, endpoint)
             return
         if not isinstance(answer, AuthChallengeMessage):
-            raise _refused(answer, endpoint)
+            raise _authentication_error(answer, endpoint)
         evaluate = partial(authenticator.evaluate_challenge, answer.challenge)
         token = yield from _call(evaluate, inline, endpoint)
     raise AuthenticationFailed(
@@ -288,12 +288,12 @@ def _call(call: Callable[[], Any], inline: bool, endpoint: EndPoint) -> Generato
         raise AuthenticationFailed(f"The authenticator for {endpoint} failed: {error!r}") from error
 
 
-def _refused(answer: Any, endpoint: EndPoint) -> BaseException:
+def _authentication_error(answer: Any, endpoint: EndPoint) -> BaseException:
     if isinstance(answer, BadCredentials):
         failure: BaseException = AuthenticationFailed(f"Failed to authenticate to {endpoint}: {answer.summary_msg()}")
         failure.__cause__ = answer
         return failure
-    return _unexpected(answer, "AUTH_RESPONSE", endpoint, 0)
+    return _unexpected_response_error(answer, "AUTH_RESPONSE", endpoint, 0)
 
 
 def _use(keyspace: str, endpoint: EndPoint, version: int) -> Generator[Any, Any, None]:
@@ -301,7 +301,7 @@ def _use(keyspace: str, endpoint: EndPoint, version: int) -> Generator[Any, Any,
     if not isinstance(answer, ResultMessage) or answer.kind != ResultKind.SET_KEYSPACE:
         if isinstance(answer, ErrorMessage):
             raise answer.to_exception()
-        raise _unexpected(answer, "USE", endpoint, version)
+        raise _unexpected_response_error(answer, "USE", endpoint, version)
 
 
 def use_keyspace(keyspace: str) -> QueryMessage:
@@ -309,7 +309,7 @@ def use_keyspace(keyspace: str) -> QueryMessage:
     return QueryMessage(f"USE {escape_name(keyspace)}", ConsistencyLevel.ONE)
 
 
-def _unexpected(answer: Any, request: str, endpoint: EndPoint, version: int) -> BaseException:
+def _unexpected_response_error(answer: Any, request: str, endpoint: EndPoint, version: int) -> BaseException:
     """Return the exception for a response that ends the handshake."""
     if isinstance(answer, ProtocolException) and request in ("OPTIONS", "STARTUP"):
         refusal = version_refusal(answer, endpoint, version)

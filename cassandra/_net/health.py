@@ -45,7 +45,7 @@ from cassandra._wire.messages.requests import OptionsMessage
 from cassandra._wire.messages.responses import SupportedMessage
 
 from .connection import Connection
-from .exchange import guarded
+from .exchange import call_guarded
 
 connection_log, pool_log = get_logger("cassandra.connection"), get_logger("cassandra.pool")
 
@@ -79,7 +79,7 @@ class Heartbeat:
         if self._interval <= 0 or self._stopped:
             return
         try:
-            self._timer = self._reactor.call_later(self._interval / LOOKS, self._beat)
+            self._timer = self._reactor.call_later(self._interval / LOOKS, self._send_heartbeats)
         except (RuntimeError, ConnectionException) as error:  # the reactor was stopped
             connection_log.debug("Heartbeats end: %s", error)
 
@@ -88,7 +88,7 @@ class Heartbeat:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _beat(self) -> None:
+    def _send_heartbeats(self) -> None:
         if self._stopped:
             return
         try:
@@ -106,9 +106,9 @@ class Heartbeat:
         if connection in self._pending:
             return
         self._pending.add(connection)
-        connection.request_async(OptionsMessage(), lambda answer: self._answered(connection, answer), self._timeout)
+        connection.request_async(OptionsMessage(), lambda answer: self._on_response(connection, answer), self._timeout)
 
-    def _answered(self, connection: Connection, answer: Any) -> None:
+    def _on_response(self, connection: Connection, answer: Any) -> None:
         self._pending.discard(connection)
         if isinstance(answer, (SupportedMessage, ProtocolError)) or connection.is_closed:  # a malformed one counts too
             return
@@ -129,7 +129,7 @@ class Heartbeat:
 
 QUIET = 0.1  # seconds
 GRACE = 0.2
-LOOK_AGAIN = (0.75, 1.25)  # seconds between checks of silent connections
+TIMER_INTERVAL = (0.75, 1.25)  # seconds between checks of silent connections
 PROBE_TIMEOUT = 60.0
 
 
@@ -150,133 +150,136 @@ class HostWatch:
     def __init__(self, host: Any) -> None:
         self._host = host
         self._owners: dict[Connection, Owner] = {}
-        self._asked: dict[Connection, float] = {}  # time of the probe
-        self._uploaded: dict[Connection, int] = {}  # upload progress of probed connections
+        self._probed_at: dict[Connection, float] = {}  # time of the probe
+        self._upload_progress: dict[Connection, int] = {}  # upload progress of probed connections
         self._silent: dict[Connection, float] = {}  # start of the silence
         self._suspect_since: float | None = None
-        self._looking = False
+        self._is_timer_running = False
 
     def add(self, connection: Connection, owner: Owner) -> None:
         """Watch *connection*, which accepts requests from now on."""
         if connection.channel is None or connection.is_closed:
             return
         self._owners[connection] = owner
-        connection.channel.watch_quiet(QUIET, partial(self._quiet, connection))
-        self._judge()  # it has just received data
+        connection.channel.watch_quiet(QUIET, partial(self._on_quiet, connection))
+        self._update_host()  # it has just received data
 
     def remove(self, connection: Connection) -> None:
         """Stop watching *connection*."""
         if self._owners.pop(connection, None) is None:
             return
-        self._asked.pop(connection, None)
-        self._uploaded.pop(connection, None)
+        self._probed_at.pop(connection, None)
+        self._upload_progress.pop(connection, None)
         if self._silent.pop(connection, None) is not None:
-            self._judge()
+            self._update_host()
 
     # ---- probes of a connection
 
-    def _quiet(self, connection: Connection) -> None:
-        if connection not in self._owners or connection in self._asked or connection in self._silent:
+    def _on_quiet(self, connection: Connection) -> None:
+        if connection not in self._owners or connection in self._probed_at or connection in self._silent:
             return
-        asked_at = self._asked[connection] = monotonic()
-        self._takes_upload(connection)
-        self._ask(connection)
-        self._check_later(connection, asked_at)
+        probed_at = self._probed_at[connection] = monotonic()
+        self._has_upload_progress(connection)
+        self._send_probe(connection)
+        self._check_later(connection, probed_at)
 
-    def _ask(self, connection: Connection) -> None:
-        connection.request_async(OptionsMessage(), lambda answer: self._look(connection), PROBE_TIMEOUT)
+    def _send_probe(self, connection: Connection) -> None:
+        connection.request_async(OptionsMessage(), lambda answer: self._update(connection), PROBE_TIMEOUT)
 
-    def _check_later(self, connection: Connection, asked_at: float) -> None:
-        check = partial(self._check, connection, asked_at, monotonic() + GRACE)
+    def _check_later(self, connection: Connection, probed_at: float) -> None:
+        check = partial(self._check, connection, probed_at, monotonic() + GRACE)
         _later(connection.reactor, GRACE, check)
 
-    def _check(self, connection: Connection, asked_at: float, due: float) -> None:
-        if self._asked.get(connection) != asked_at:
+    def _check(self, connection: Connection, probed_at: float, due: float) -> None:
+        if self._probed_at.get(connection) != probed_at:
             return
-        if _heard(connection, asked_at):
-            del self._asked[connection]
-        elif monotonic() - due > GRACE or self._takes_upload(connection):
-            self._check_later(connection, asked_at)  # this process was suspended, or the probe is behind an upload
+        if _has_received_since(connection, probed_at):
+            del self._probed_at[connection]
+        elif monotonic() - due > GRACE or self._has_upload_progress(connection):
+            self._check_later(connection, probed_at)  # this process was suspended, or the probe is behind an upload
         else:
-            del self._asked[connection]
-            self._begin(connection, asked_at)
+            del self._probed_at[connection]
+            self._begin_silence(connection, probed_at)
 
-    def _takes_upload(self, connection: Connection) -> bool:
+    def _has_upload_progress(self, connection: Connection) -> bool:
         """True if an upload is in progress and the peer has accepted some of it since the last call."""
         uploaded = 0 if connection.channel is None else connection.channel.uploaded
-        before = self._uploaded.pop(connection, 0)
+        before = self._upload_progress.pop(connection, 0)
         if uploaded:
-            self._uploaded[connection] = uploaded
+            self._upload_progress[connection] = uploaded
         return uploaded > before
 
-    def _look(self, connection: Connection) -> None:
+    def _update(self, connection: Connection) -> None:
         """Update the state after data was received or *connection* was closed."""
-        asked_at, since = self._asked.get(connection), self._silent.get(connection)
-        if asked_at is not None and _heard(connection, asked_at):
-            del self._asked[connection]
-        if since is not None and _heard(connection, since):
-            self._end(connection, since)
-        self._judge()
+        probed_at, since = self._probed_at.get(connection), self._silent.get(connection)
+        if probed_at is not None and _has_received_since(connection, probed_at):
+            del self._probed_at[connection]
+        if since is not None and _has_received_since(connection, since):
+            self._end_silence(connection, since)
+        self._update_host()
 
     # ---- silence of a connection
 
-    def _begin(self, connection: Connection, since: float) -> None:
+    def _begin_silence(self, connection: Connection, since: float) -> None:
         self._silent[connection] = since
         owner = self._owners[connection]
         for other in list(self._owners):
-            if other.shard == connection.shard and other not in self._silent and other not in self._asked:
-                self._ask(other)  # distinguishes a silent host from a dead connection
+            if other.shard == connection.shard and other not in self._silent and other not in self._probed_at:
+                self._send_probe(other)  # distinguishes a silent host from a dead connection
         connection.is_silent = True
-        self._judge()
-        guarded(owner.on_silent, connection, since)
-        _tell_waiting(connection)
-        if not self._looking:
-            self._looking = True
-            self._look_later(connection.reactor)
+        self._update_host()
+        call_guarded(owner.on_silent, connection, since)
+        _notify_waiting_requests(connection)
+        if not self._is_timer_running:
+            self._is_timer_running = True
+            self._start_timer(connection.reactor)
 
-    def _end(self, connection: Connection, since: float) -> None:
+    def _end_silence(self, connection: Connection, since: float) -> None:
         del self._silent[connection]
         connection.is_silent = False
         pool_log.info("%s responds again after %.1f s", connection, monotonic() - since)
-        guarded(self._owners[connection].on_heard, connection)
+        call_guarded(self._owners[connection].on_heard, connection)
 
-    def _look_later(self, reactor: Reactor) -> None:
-        _later(reactor, uniform(*LOOK_AGAIN), partial(self._look_around, reactor))
+    def _start_timer(self, reactor: Reactor) -> None:
+        _later(reactor, uniform(*TIMER_INTERVAL), partial(self._on_timer, reactor))
 
-    def _look_around(self, reactor: Reactor) -> None:
+    def _on_timer(self, reactor: Reactor) -> None:
         now = monotonic()
         for connection, since in self._silent.copy().items():
-            if _heard(connection, since):
-                self._end(connection, since)
+            if _has_received_since(connection, since):
+                self._end_silence(connection, since)
             elif now - since >= self._owners[connection].silence_limit:
-                connection.defunct(_given_up(connection, now - since))
+                connection.defunct(_silence_error(connection, now - since))
             else:
-                _tell_waiting(connection)  # for requests that were being sent when the silence began
-        self._judge()
+                _notify_waiting_requests(connection)  # for requests that were being sent when the silence began
+        self._update_host()
         if self._silent:
-            self._look_later(reactor)
+            self._start_timer(reactor)
         else:
-            self._looking = False
+            self._is_timer_running = False
 
     # ---- the host
 
-    def _judge(self) -> None:
-        silent = [one for one, since in self._silent.items() if not self._is_spoken_for(one, since)]
+    def _update_host(self) -> None:
+        silent = [one for one, since in self._silent.items() if not self._is_shard_responsive(one, since)]
         self._host.is_suspect = bool(silent)
         if silent and self._suspect_since is None:
             self._suspect_since = monotonic()
             waiting = sum(connection.waiting for connection in silent)
             pool_log.warning("%s is silent: %d requests are waiting, other hosts are preferred", self._host, waiting)
-            guarded(self._owners[silent[0]].on_suspect)
+            call_guarded(self._owners[silent[0]].on_suspect)
         elif not silent and self._suspect_since is not None:
             if self._owners:
                 pool_log.info("%s was silent for %.1f s", self._host, monotonic() - self._suspect_since)
             self._suspect_since = None
 
-    def _is_spoken_for(self, silent: Connection, since: float) -> bool:
+    def _is_shard_responsive(self, silent: Connection, since: float) -> bool:
         """True if another connection to the same shard has received data since *since*."""
         return any(
-            other.shard == silent.shard and other not in self._silent and not other.is_closed and _heard(other, since)
+            other.shard == silent.shard
+            and other not in self._silent
+            and not other.is_closed
+            and _has_received_since(other, since)
             for other in self._owners
         )
 
@@ -295,18 +298,18 @@ def leave_to_parent(host: Any) -> None:
     host.is_suspect = False
 
 
-def _tell_waiting(connection: Connection) -> None:
+def _notify_waiting_requests(connection: Connection) -> None:
     if connection.channel is not None:
         for operation, attempt in connection.channel.waiting():
-            guarded(operation._on_silent, attempt)
+            call_guarded(operation._on_silent, attempt)
 
 
-def _heard(connection: Connection, since: float) -> bool:
+def _has_received_since(connection: Connection, since: float) -> bool:
     """True if *connection* is open and has received data after *since*."""
     return not connection.is_closed and connection.idle_seconds < monotonic() - since
 
 
-def _given_up(connection: Connection, seconds: float) -> ConnectionException:
+def _silence_error(connection: Connection, seconds: float) -> ConnectionException:
     text = f"{connection.endpoint} was silent for {seconds:.1f} s: no response to requests or to a probe"
     return ConnectionException(text, connection.endpoint)
 

@@ -31,7 +31,7 @@ from cassandra._base.real import socket
 from cassandra._core.transport import Failure, Frame, Reactor
 
 from .endpoint import EndPoint, SocketAddress, needs_look_up, socket_addresses
-from .exchange import Exchange, failure_error, guarded, run_blocking
+from .exchange import Exchange, call_guarded, failure_error, run_blocking
 from .features import PORT_IS_TAKEN, supported_versions
 from .handshake import (
     Blocking,
@@ -57,37 +57,37 @@ REUSE = (socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 _FINAL = (AuthenticationFailed, ProtocolVersionUnsupported, RequestValidationException, ValueError)
 
 
-class Awaited:
+class OpeningWaiter:
     """``on_done`` callback for a waiting thread. A connection that is opened after the wait has ended is closed.
 
-    The outcome has one receiver: ``_end`` is set once, by an atomic operation, either by the arrival of the outcome or
-    by the end of the wait."""
+    The outcome has one receiver: ``_winner`` is set once, by an atomic operation, either by the arrival of the outcome
+    or by the end of the wait."""
 
     def __init__(self) -> None:
-        self._over = AutoResetEvent()
-        self._end: dict[str, str] = {}
+        self._done_event = AutoResetEvent()
+        self._winner: dict[str, str] = {}
         self._result: Connection | BaseException | None = None
 
     def __call__(self, result: Connection | BaseException) -> None:
         self._result = result
-        if self._end.setdefault("end", "came") == "came":
-            self._over.set()
+        if self._winner.setdefault("end", "came") == "came":
+            self._done_event.set()
         elif not isinstance(result, BaseException):
             result.close()
 
     def wait(self, opening: Opening, limit: float) -> Connection:
         """Return the connection or raise the error. After *limit* seconds, or Ctrl-C, *opening* is cancelled."""
         try:
-            if not self._over.wait(limit):
+            if not self._done_event.wait(limit):
                 opening.cancel()
-                self._over.wait(1.0)
+                self._done_event.wait(1.0)
             result = self._result
         except BaseException:
             opening.cancel()
-            self._leave()
+            self._abandon()
             raise
         if result is None:
-            self._leave()
+            self._abandon()
             text = f"no connection within {limit} s"
             endpoint = opening._endpoint
             raise OperationTimedOut({str(endpoint): text}, endpoint, limit)
@@ -95,8 +95,10 @@ class Awaited:
             raise result
         return result
 
-    def _leave(self) -> None:
-        if self._end.setdefault("end", "left") == "came" and not isinstance(self._result, (BaseException, type(None))):
+    def _abandon(self) -> None:
+        if self._winner.setdefault("end", "left") == "came" and not isinstance(
+            self._result, (BaseException, type(None))
+        ):
             self._result.close()
 
 
@@ -118,17 +120,17 @@ class Opening:
         self._on_done = deque([on_done])
         self._deadline = monotonic() + options.open_timeout
         self._addresses: list[SocketAddress] = []
-        self._tried: list[SocketAddress] = []
+        self._tried_addresses: list[SocketAddress] = []
         self._errors: list[BaseException] = []
         self._local_ports: Iterator[int] = iter(())
         self._local_port = 0
         known = None if options.begin_high else options.protocol_version
         self._version = ProtocolVersion.MAX_SUPPORTED if known is None else known
-        self._refused = False  # True after the server has rejected a higher version than ``_version``
+        self._was_version_refused = False  # True after the server has rejected a higher version than ``_version``
         self._connection: Connection | None = None  # the current try
         self._steps: Any = None
         self._step = "starting"
-        self._answered = False
+        self._has_responded = False
         self._timer: Any = None
         self._on_reactor(self._start)
 
@@ -195,7 +197,7 @@ class Opening:
         if not self._addresses:
             self._finish(self._summary())
             return
-        self._tried.append(self._addresses.pop(0))
+        self._tried_addresses.append(self._addresses.pop(0))
         target = self._options.shard_target
         if target is not None:
             self._local_ports = target.local_ports()
@@ -208,8 +210,8 @@ class Opening:
         """Try the current address with the current version."""
         if not self._on_done:
             return
-        family, address = self._tried[-1]
-        self._answered = False
+        family, address = self._tried_addresses[-1]
+        self._has_responded = False
         self._step = f"connecting to {address}"
         try:
             connection = self._connection = self._make()
@@ -223,7 +225,7 @@ class Opening:
                 family,
                 address,
                 connection,
-                timeout=self._share_of_time(),
+                timeout=self._address_timeout(),
                 sockopts=self._options.sockopts
                 if self._options.shard_target is None
                 else (*self._options.sockopts, REUSE),
@@ -257,7 +259,7 @@ class Opening:
 
         return make_filter(self._options, self._endpoint)
 
-    def _share_of_time(self) -> float:
+    def _address_timeout(self) -> float:
         """Return the remaining time divided by the remaining addresses: a silent one must not use all of it."""
         return max(0.05, (self._deadline - monotonic()) / (1 + len(self._addresses)))
 
@@ -282,11 +284,11 @@ class Opening:
                 if isinstance(wanted, Starting):
                     connection._starting(wanted.compression, wanted.features)
                 else:
-                    connection._established()
+                    connection._on_startup_accepted()
                 wanted = self._steps.__next__()
             if isinstance(wanted, Blocking):
                 self._step = "authenticating"
-                run_blocking(wanted.call, self._deliver(lambda r, e: self._on_called(connection, r, e)))
+                run_blocking(wanted.call, self._deliver(lambda r, e: self._on_done_called(connection, r, e)))
             else:
                 self._step = f"waiting for the response to {wanted.name}"
                 self._send(connection, wanted)
@@ -307,7 +309,7 @@ class Opening:
         if isinstance(outcome, Failure):
             self._failed(connection, outcome.cause or failure_error(outcome, self._endpoint))
             return
-        self._answered = True
+        self._has_responded = True
         try:
             message = connection.decode(outcome)
         except Exception as error:
@@ -315,7 +317,7 @@ class Opening:
             return
         self._advance(connection, lambda: self._steps.send(message))
 
-    def _on_called(self, connection: Connection, result: Any, error: BaseException | None) -> None:
+    def _on_done_called(self, connection: Connection, result: Any, error: BaseException | None) -> None:
         if error is not None:
             self._advance(connection, lambda: self._steps.throw(error))
         else:
@@ -328,7 +330,7 @@ class Opening:
         connection.highest_version = self._highest_version(negotiated)
         self._connection = None
         if self._options.on_open is not None:
-            guarded(self._options.on_open, connection)
+            call_guarded(self._options.on_open, connection)
         self._finish(connection)
 
     def _failed(self, connection: Connection, error: BaseException) -> None:
@@ -347,7 +349,7 @@ class Opening:
             self._version = lower
             self._connect()
             return
-        self._errors.append(self._explained(error, was_connected))
+        self._errors.append(self._with_context(error, was_connected))
         if isinstance(error, _FINAL):
             self._finish(self._errors[-1])
         else:
@@ -361,9 +363,13 @@ class Opening:
         if isinstance(error, VersionRefused):
             if known is not None and not (begun_high or self._options.may_lower):
                 return None
-            self._refused = True
+            self._was_version_refused = True
             return next_version(self._version, error.versions)
-        if was_connected and not self._answered and isinstance(error, (ConnectionException, ProtocolError, OSError)):
+        if (
+            was_connected
+            and not self._has_responded
+            and isinstance(error, (ConnectionException, ProtocolError, OSError))
+        ):
             if known is None:
                 return next_version(self._version, frozenset())
             if begun_high and self._version > known:
@@ -372,7 +378,7 @@ class Opening:
 
     def _highest_version(self, negotiated: Negotiated) -> int | None:
         """Return the highest common version, None if unknown. A rejection overrides the server's announced list."""
-        if self._refused:
+        if self._was_version_refused:
             return self._version
         listed = supported_versions(negotiated.supported.options) or {}
         common = [one for one, beta in listed.items() if one in ProtocolVersion.SUPPORTED_VERSIONS and not beta]
@@ -380,15 +386,15 @@ class Opening:
             return max(common)
         return self._version if self._version == ProtocolVersion.MAX_SUPPORTED else None
 
-    def _explained(self, error: BaseException, was_connected: bool) -> BaseException:
+    def _with_context(self, error: BaseException, was_connected: bool) -> BaseException:
         """Return *error* with its context and a hint at the likely cause."""
         if isinstance(error, OSError) and not was_connected:
             if error.errno is None:
                 return error
-            addresses = [address for _, address in self._tried]
+            addresses = [address for _, address in self._tried_addresses]
             return OSError(error.errno, f"Tried connecting to {addresses}. Last error: {os.strerror(error.errno)}")
         hint = ""
-        if was_connected and not self._answered and not self._options.uses_tls_to(self._endpoint):
+        if was_connected and not self._has_responded and not self._options.uses_tls_to(self._endpoint):
             hint = "; check that this is a CQL port without TLS"
         explained: BaseException = error
         if isinstance(error, (OSError, ConnectionShutdown)):
@@ -403,7 +409,9 @@ class Opening:
     def _summary(self) -> BaseException:
         if len(self._errors) == 1:
             return self._errors[0]
-        each = "; ".join(f"{address}: {error}" for (_, address), error in zip(self._tried, self._errors, strict=False))
+        each = "; ".join(
+            f"{address}: {error}" for (_, address), error in zip(self._tried_addresses, self._errors, strict=False)
+        )
         summary = ConnectionException(f"could not connect to any address of {self._endpoint}: {each}", self._endpoint)
         summary.__cause__ = self._errors[-1] if self._errors else None
         return summary
@@ -428,7 +436,7 @@ class Opening:
         connection, self._connection = self._connection, None
         if connection is not None and connection.channel is not None and isinstance(result, BaseException):
             connection.channel.close(result)
-        guarded(on_done, result)
+        call_guarded(on_done, result)
 
 
 def _at_port(address: SocketAddress, port: int) -> SocketAddress:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .auth import AuthProvider
     from .features import ShardTarget
     from .handshake import ApplicationInfoBase
-    from .tls_sessions import SSLSessionCache
+    from .tls import SSLSessionCache
     from .trust import AllowedAddresses
 
 DEFAULT_CQL_VERSION = "3.0.0"

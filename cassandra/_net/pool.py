@@ -18,7 +18,8 @@ called with the lock held.
 *Missing connections.* Every shard that needs a connection (see ``pool_slots.py``) is in one of these states, or
 ``Filling.look`` is about to change it to one::
 
-    opening   a connection is being opened; the number of concurrent attempts is limited (``LANES``). Each attempt
+    opening   a connection is being opened; the number of concurrent attempts is limited (``MAX_PARALLEL_ATTEMPTS``).
+    Each attempt
               starts after a random delay, so that clients do not connect all at once
     put off   the last attempt failed; the shard waits for the next delay of its own reconnection schedule
 
@@ -65,20 +66,20 @@ from cassandra._core.codec import TypeContext
 from cassandra._core.routing import PoolFields, murmur3_token
 from cassandra._core.transport import ChannelGroup, Limit, Picks, Reactor, Timer
 
-from .backoff import Delays, Repeated
+from .backoff import Delays, FailureLog
 from .client_routes import ClientRoutesEndPoint
 from .connection import Connection
 from .endpoint import DefaultEndPoint
-from .exchange import RoomSignal, guarded
+from .exchange import RoomSignal, call_guarded
 from .features import ShardChoice, ShardingInfo, ShardTarget
 from .health import watch_of
 from .opening import Opening
 from .options import ConnectionOptions
-from .pool_slots import ANY, Joined, SlotChange, Slots
+from .pool_slots import ANY, JoinResult, SlotChange, Slots
 
 log = get_logger("cassandra.pool")
 
-LANES = 4  # connections of a pool that are opened at a time
+MAX_PARALLEL_ATTEMPTS = 4  # connections of a pool that are opened at a time
 SPREAD = 0.05  # maximum random delay of an attempt in seconds
 BLOCKED = 600.0
 OWN_PORTS = (DefaultEndPoint, ClientRoutesEndPoint)  # others may lead to a proxy, without a shard-aware port
@@ -99,7 +100,7 @@ class Arrival:
     __slots__ = ("connection", "error", "joined")
 
     def __init__(
-        self, connection: Connection | None = None, joined: Joined | None = None, error: BaseException | None = None
+        self, connection: Connection | None = None, joined: JoinResult | None = None, error: BaseException | None = None
     ) -> None:
         self.connection = connection
         self.joined = joined
@@ -117,24 +118,26 @@ class Filling:
         self._new_schedule = delays
         self._use_port = use_port
         self._opening: set[int] = set()
-        self._put_off: set[int] = set()
-        self._again: set[int] = set()  # shards in ``_opening`` to retry at once if the attempt fails
-        self._era = 0  # counts resets of ``_put_off``; timers of an earlier era are ignored
-        self._held = False
+        self._delayed: set[int] = set()
+        self._retry_at_once: set[int] = set()  # shards in ``_opening`` to retry at once if the attempt fails
+        self._delays_generation = 0  # counts resets of ``_delayed``; timers of an earlier era are ignored
+        self._is_on_hold = False
         self._delays: dict[int, Delays] = {}
 
     def look(self) -> None:
         """Start attempts for shards that need a connection and are not being opened or put off."""
         pool = self._pool
         with pool._lock:
-            wanted = pool._slots.wanted()
-            if pool.is_shutdown or (self._held and wanted != [ANY]):
+            shards_wanted = pool._slots.wanted()
+            if pool.is_shutdown or (self._is_on_hold and shards_wanted != [ANY]):
                 return
-            free = [shard for shard in wanted if shard not in self._opening and shard not in self._put_off]
+            free = [shard for shard in shards_wanted if shard not in self._opening and shard not in self._delayed]
             shuffle(free)
             at_once = pool._slots.sharding is None
-            lanes = LANES + at_once  # one extra for a pool without connections: the other attempts may hang
-            del free[max(0, lanes - len(self._opening)) :]
+            limit = (
+                MAX_PARALLEL_ATTEMPTS + at_once
+            )  # one extra for a pool without connections: the other attempts may hang
+            del free[max(0, limit - len(self._opening)) :]
             self._opening.update(free)
         for shard in free:
             if at_once:
@@ -144,17 +147,17 @@ class Filling:
 
     def try_now(self) -> None:
         """Retry now, because attempts may succeed: release all put-off shards and start their delays anew."""
-        self._pool._soon(self._try_now)
+        self._pool._run_soon(self._try_now)
 
     def _try_now(self) -> None:
         with self._pool._lock:
-            self._era += 1
-            self._put_off.clear()
-            self._again.update(self._opening)  # the server may have rejected them already
+            self._delays_generation += 1
+            self._delayed.clear()
+            self._retry_at_once.update(self._opening)  # the server may have rejected them already
         self._delays.clear()
         self.look()
 
-    def target_like(self, known: Connection) -> ShardTarget | None:
+    def target_for_shard_of(self, known: Connection) -> ShardTarget | None:
         """Return the target for another connection to the shard of *known*."""
         with self._pool._lock:
             sharding = self._pool._slots.sharding
@@ -186,7 +189,7 @@ class Filling:
             known = pool._slots.taking[:1]
         if needed:
             target = None if sharding is None else self._target_of(shard, sharding, known[0])
-            pool._connect(partial(self._ended, shard, target), target)
+            pool._connect(partial(self._on_attempt_done, shard, target), target)
         else:  # covered meanwhile by a connection with another target shard
             self._end_attempt(shard)
 
@@ -201,21 +204,21 @@ class Filling:
         port = sharding.shard_aware_port_ssl if encrypted else sharding.shard_aware_port
         return None if port is None else ShardTarget(shard, sharding.shards_count, port)
 
-    def _ended(self, shard: int, target: ShardTarget | None, arrival: Arrival) -> None:
+    def _on_attempt_done(self, shard: int, target: ShardTarget | None, arrival: Arrival) -> None:
         pool, error = self._pool, arrival.error
         if pool.is_shutdown:
             return
         with pool._lock:
-            again = error is not None and shard in self._again
-            self._again.discard(shard)
+            is_retried = error is not None and shard in self._retry_at_once
+            self._retry_at_once.discard(shard)
         if arrival.connection is not None and target is not None:
             self._check(arrival.connection, target)
-        if arrival.joined is Joined.CROWDED:
-            self._put_off_until_later(shard, None)
-        elif again:
+        if arrival.joined is JoinResult.TOO_MANY_EXCESS:
+            self._retry_later(shard, None)
+        elif is_retried:
             self._end_attempt(shard)
         elif error is None:
-            self._came(shard, arrival.joined)
+            self._on_joined(shard, arrival.joined)
             self._end_attempt(shard)
         elif target is not None and pool._slots.taking:
             log.info("%s: no connection through the shard-aware port %d: %s", pool.host, target.port, error)
@@ -224,19 +227,19 @@ class Filling:
         else:
             if target is None and shard != ANY:
                 self.blocked_until = self._blocked_until = 0.0
-            self._put_off_until_later(shard, error)
+            self._retry_later(shard, error)
 
-    def _came(self, shard: int, joined: Joined | None) -> None:
-        has_place = joined in (Joined.TAKEN, Joined.RESHARDED)
+    def _on_joined(self, shard: int, joined: JoinResult | None) -> None:
+        has_place = joined in (JoinResult.ACCEPTED, JoinResult.RESHARDED)
         with self._pool._lock:
             slots = self._pool._slots
             covered = not slots.wanted()
             if has_place and len(slots.taking) == 1:
-                self._era += 1
-                self._put_off.clear()
-        if joined is Joined.TAKEN:
+                self._delays_generation += 1
+                self._delayed.clear()
+        if joined is JoinResult.ACCEPTED:
             self._delays.pop(shard, None)
-        elif joined is Joined.RESHARDED:
+        elif joined is JoinResult.RESHARDED:
             self._hold()
         if covered:
             self._delays.clear()
@@ -261,7 +264,7 @@ class Filling:
 
     # ---- delayed attempts
 
-    def _put_off_until_later(self, shard: int, error: BaseException | None) -> None:
+    def _retry_later(self, shard: int, error: BaseException | None) -> None:
         pool = self._pool
         delay = self._delay(shard)
         if pool._slots.sharding is not None:
@@ -272,28 +275,28 @@ class Filling:
             pool._attempt_failed(error, delay)
         with pool._lock:
             self._opening.discard(shard)
-            self._put_off.add(shard)
-            era = self._era
-        pool._later(delay, partial(self._try_again, shard, era))
+            self._delayed.add(shard)
+            generation = self._delays_generation
+        pool._later(delay, partial(self._release_delayed, shard, generation))
         self.look()  # another attempt may start
 
-    def _try_again(self, shard: int, era: int) -> None:
+    def _release_delayed(self, shard: int, generation: int) -> None:
         with self._pool._lock:
-            if era == self._era:
-                self._put_off.discard(shard)
+            if generation == self._delays_generation:
+                self._delayed.discard(shard)
         self.look()
 
     def _hold(self) -> None:
         """Delay attempts because the sharding of the host has changed. If it keeps changing (several hosts may share
         the address), the delays grow."""
         with self._pool._lock:
-            first, self._held = not self._held, True
+            first, self._is_on_hold = not self._is_on_hold, True
         if first:
             self._pool._later(self._delay(RESHARDED), self._end_hold)
 
     def _end_hold(self) -> None:
         with self._pool._lock:
-            self._held = False
+            self._is_on_hold = False
         self.look()
 
     def _delay(self, key: int) -> float:
@@ -309,15 +312,15 @@ class Standby:
     def __init__(self, pool: HostPool) -> None:
         self._pool = pool
         self._silent: list[Connection] = []
-        self._at_it = False
+        self._is_active = False
 
     def begin(self, connection: Connection) -> None:
         """Start attempts for *connection*, which is silent."""
         with self._pool._lock:
             self._pool._slots.mark(connection)
         self._silent.append(connection)
-        if not self._at_it:
-            self._at_it = True
+        if not self._is_active:
+            self._is_active = True
             self._attempt()
 
     def end(self, connection: Connection) -> None:
@@ -332,13 +335,13 @@ class Standby:
         taking = pool._slots.taking
         self._silent = [one for one in self._silent if one in taking and not one.is_closed]
         if not self._silent or pool.is_shutdown:
-            self._at_it = False
+            self._is_active = False
             return
         silent = self._silent[0]
-        pool._connect(self._ended, pool._filling.target_like(silent))
+        pool._connect(self._on_attempt_done, pool._filling.target_for_shard_of(silent))
         pool._later(uniform(*PAUSE), self._attempt)
 
-    def _ended(self, arrival: Arrival) -> None:
+    def _on_attempt_done(self, arrival: Arrival) -> None:
         pool, error = self._pool, arrival.error
         if error is None:
             pool._filling.look()  # for the other shards
@@ -398,7 +401,7 @@ class HostPool(PoolFields):
         self._context = context
         self._on_defunct = on_defunct
         self._on_room = on_room
-        self._room_signal = RoomSignal(self._changed)
+        self._room_signal = RoomSignal(self._on_load_change)
         self.limit = limit if max_requests is None else Limit(max_requests, self._room_signal, limit)
         self._shares_limit = max_requests is None
         self._lock = driver_lock("HostPool")
@@ -415,7 +418,7 @@ class HostPool(PoolFields):
         self._turn = 0
         self._failing = False  # there is no connection, and an attempt to open one has failed
         self._last_error: BaseException | None = None
-        self._told = Repeated()
+        self._failure_log = FailureLog()
 
     # ---- opening connections
 
@@ -424,20 +427,20 @@ class HostPool(PoolFields):
         """Open the first connection; call *on_done* exactly once with None or its error, on the I/O thread. After an
         error the pool is closed. Connections to the other shards are opened afterwards."""
 
-        def opened(arrival: Arrival) -> None:
+        def on_opened(arrival: Arrival) -> None:
             if arrival.error is not None:
                 self.close()
             on_done(arrival.error)
             self._filling.look()
 
-        self._connect(opened)
+        self._connect(on_opened)
 
     def _connect(self, on_done: Callable[[Arrival], None], target: ShardTarget | None = None) -> None:
         """Start one attempt. *on_done* is called exactly once, on the I/O thread, when the connection has joined, was
         refused and is being closed, or could not be opened."""
         slot: list[Opening] = []
 
-        def connected(result: Connection | BaseException) -> None:
+        def on_connected(result: Connection | BaseException) -> None:
             with self._lock:
                 self._openings.difference_update(slot)
             if isinstance(result, BaseException):
@@ -446,9 +449,9 @@ class HostPool(PoolFields):
                 return
             if self.limit is not None:
                 result.set_limit(self.limit)
-            settled(result, None)
+            on_keyspace_set(result, None)
 
-        def settled(connection: Connection, error: BaseException | None) -> None:
+        def on_keyspace_set(connection: Connection, error: BaseException | None) -> None:
             change: SlotChange | None = None
             with self._lock:
                 keyspace = self.keyspace
@@ -458,39 +461,39 @@ class HostPool(PoolFields):
                     change = self._join(connection)
                 self._last_error = error or self._last_error
             if behind:  # the keyspace of the pool has changed meanwhile
-                connection.set_keyspace_async(keyspace, settled)
+                connection.set_keyspace_async(keyspace, on_keyspace_set)
                 return
             joined = None if change is None else change.joined
-            if joined in (None, Joined.REFUSED, Joined.CROWDED):
+            if joined in (None, JoinResult.REFUSED, JoinResult.TOO_MANY_EXCESS):
                 connection.close()
-            if change is not None and joined in (Joined.TAKEN, Joined.RESHARDED):
+            if change is not None and joined in (JoinResult.ACCEPTED, JoinResult.RESHARDED):
                 self._watch(connection, change.retired)
-            for one in () if change is None else change.spare:
+            for one in () if change is None else change.surplus:
                 one.close()
             for one in () if change is None else change.retired:
-                self._drain(one, monotonic() + DRAIN_LIMIT)
-            self._tell_sharding()
-            if joined in (Joined.TAKEN, Joined.RESHARDED):
-                guarded(self.follow_version, connection)  # the version may have changed during the opening
+                self._close_when_idle(one, monotonic() + DRAIN_LIMIT)
+            self._report_sharding()
+            if joined in (JoinResult.ACCEPTED, JoinResult.RESHARDED):
+                call_guarded(self.follow_version, connection)  # the version may have changed during the opening
             on_done(Arrival(connection, joined, error or (self._closed_error() if shut else None)))
-            self._changed()
+            self._on_load_change()
             if change is not None and connection.is_closed:  # closed while joining
                 self._on_closed(connection, connection.last_error)
 
         if self.is_shutdown:
-            self._soon(lambda: on_done(Arrival(error=self._closed_error())))
+            self._run_soon(lambda: on_done(Arrival(error=self._closed_error())))
             return
         try:
             options = self._options().replace(keyspace=self.keyspace, shard_target=target)
         except Exception as error:
             failure = error
-            self._soon(lambda: on_done(Arrival(error=failure)))
+            self._run_soon(lambda: on_done(Arrival(error=failure)))
             return
         opening = Connection.open(
             self._reactor,
             self.host.endpoint,
             options,
-            connected,
+            on_connected,
             context=self._context,
             host_id=getattr(self.host, "host_id", None),
             on_closed=self._on_closed,
@@ -506,11 +509,11 @@ class HostPool(PoolFields):
     def _join(self, connection: Connection) -> SlotChange:
         """Add *connection* to the slots. The lock is held."""
         change = self._slots.join(connection)
-        if change.joined in (Joined.TAKEN, Joined.RESHARDED):
+        if change.joined in (JoinResult.ACCEPTED, JoinResult.RESHARDED):
             self._publish()
             self._failing = False
             self._last_error = None
-            self._told.over()
+            self._failure_log.reset()
         return change
 
     def _publish(self) -> None:
@@ -531,12 +534,12 @@ class HostPool(PoolFields):
         for one in retired:
             watch.remove(one)
 
-    def _tell_sharding(self) -> None:
+    def _report_sharding(self) -> None:
         sharding = self._slots.sharding
         if sharding is not None and self.host.sharding_info != sharding:
             self.host.sharding_info = sharding
 
-    def _soon(self, action: Callable[[], None]) -> None:
+    def _run_soon(self, action: Callable[[], None]) -> None:
         try:
             self._reactor.call_soon(action)
         except (RuntimeError, ConnectionShutdown):  # the reactor was stopped: run it on this thread
@@ -557,16 +560,16 @@ class HostPool(PoolFields):
         ``submit`` raises ConnectionBusy."""
         picks = self.picks
         connection: Connection | None = picks.pick(token, shard)
-        return self._other_than(picks.at(token, shard)) if connection is None else connection
+        return self._connections_except(picks.at(token, shard)) if connection is None else connection
 
-    def _other_than(self, wanted: Connection | None) -> Connection:
+    def _connections_except(self, shards_wanted: Connection | None) -> Connection:
         """Return a substitute for *wanted*, which is marked for replacement, full, closed or missing. Missing ones are
         being opened."""
-        if wanted is not None and not wanted.is_closed:
-            if wanted.orphaned_threshold_reached and not self._slots.is_marked(wanted):
-                self._soon(partial(self._replace, wanted))
-            if not wanted.is_full:
-                return wanted
+        if shards_wanted is not None and not shards_wanted.is_closed:
+            if shards_wanted.orphaned_threshold_reached and not self._slots.is_marked(shards_wanted):
+                self._run_soon(partial(self._replace, shards_wanted))
+            if not shards_wanted.is_full:
+                return shards_wanted
         connections = self._taking
         self._turn += 1
         at = self._turn % max(1, len(connections))
@@ -608,7 +611,7 @@ class HostPool(PoolFields):
         """Replace connections with any orphaned requests, because these fill a limit."""
         for connection in self._taking:
             if connection.orphaned and not self._slots.is_marked(connection):
-                self._soon(partial(self._replace, connection))
+                self._run_soon(partial(self._replace, connection))
 
     def follow_version(self, new: Connection | None = None) -> None:
         """Replace connections whose protocol version differs from that of new ones. With *new*, check only that
@@ -618,11 +621,11 @@ class HostPool(PoolFields):
             spoken, highest = connection.protocol_version, connection.highest_version
             refused = new is not None and version is not None and highest is not None and highest < version
             if version not in (None, spoken) and not refused:
-                self._soon(partial(self._replace, connection, f"it uses protocol version {spoken}"))
+                self._run_soon(partial(self._replace, connection, f"it uses protocol version {spoken}"))
 
-    def _changed(self) -> None:
+    def _on_load_change(self) -> None:
         if self._on_room is not None:
-            guarded(self._on_room, self.host)
+            call_guarded(self._on_room, self.host)
 
     # ---- losing and replacing
 
@@ -638,20 +641,20 @@ class HostPool(PoolFields):
         log.info("Connection to %s was lost: %s", self.host, error)
         self._report(error or ConnectionShutdown(f"Connection to {self.host} was closed", connection.endpoint))
         self._filling.look()
-        self._changed()
+        self._on_load_change()
 
     def _attempt_failed(self, error: BaseException, delay: float) -> None:
         """Log and report a failed attempt. Called by :class:`Filling`."""
-        level = self._told.level(logging.INFO, error)
+        level = self._failure_log.level(logging.INFO, error)
         log.log(level, "Could not reconnect to %s (%s); next attempt in %.1f s", self.host, error, delay)
         with self._lock:
             self._failing = not self._taking
         self._report(error)
-        self._changed()
+        self._on_load_change()
 
     def _report(self, error: BaseException) -> None:
         if self._on_defunct is not None and not self.is_shutdown:
-            guarded(self._on_defunct, self.host, error)
+            call_guarded(self._on_defunct, self.host, error)
 
     def on_silent(self, connection: Connection, since: float) -> None:
         """Open a standby connection for the silent *connection*. Called by ``health.py``, as the next two."""
@@ -662,7 +665,7 @@ class HostPool(PoolFields):
 
     def on_suspect(self) -> None:
         if self._on_suspect is not None:
-            guarded(self._on_suspect, self.host)
+            call_guarded(self._on_suspect, self.host)
 
     def _replace(self, marked: Connection, why: str = "") -> None:
         """Open a replacement for a connection, which closes when its requests in flight are completed. *why* is for the
@@ -674,13 +677,13 @@ class HostPool(PoolFields):
             log.info("Replacing a connection to %s: %s", self.host, why)
             self._filling.look()
 
-    def _drain(self, connection: Connection, deadline: float) -> None:
+    def _close_when_idle(self, connection: Connection, deadline: float) -> None:
         """Close *connection* when all its requests except orphaned ones are completed, or at *deadline*."""
         if connection.waiting <= 0 or monotonic() >= deadline:
             connection.close()
             return
         try:
-            self._reactor.call_later(DRAIN_CHECK, lambda: self._drain(connection, deadline))
+            self._reactor.call_later(DRAIN_CHECK, lambda: self._close_when_idle(connection, deadline))
         except (RuntimeError, ConnectionShutdown):  # the reactor was stopped
             connection.close()
 
@@ -721,12 +724,12 @@ class HostPool(PoolFields):
         connections use the keyspace that was set last. On driver threads."""
         keyspace, waiting = self.keyspace, self._taking
         if not waiting:
-            guarded(on_done, errors)
+            call_guarded(on_done, errors)
             return
         left = len(waiting)
         lock = driver_lock("follow")
 
-        def used(connection: Connection, error: BaseException | None) -> None:
+        def on_keyspace_set(connection: Connection, error: BaseException | None) -> None:
             nonlocal left
             if error is not None:
                 connection.defunct(error)
@@ -738,10 +741,10 @@ class HostPool(PoolFields):
             if last and any(not one.is_closed and one.keyspace != self.keyspace for one in self._taking):
                 self._follow_keyspace(errors, on_done)
             elif last:
-                guarded(on_done, errors)
+                call_guarded(on_done, errors)
 
         for connection in waiting:
-            connection.set_keyspace_async(keyspace, used)
+            connection.set_keyspace_async(keyspace, on_keyspace_set)
 
     # ---- the end
 
@@ -771,10 +774,10 @@ class HostPool(PoolFields):
             opening.cancel()
         for connection in connections:
             if drain:
-                self._drain(connection, monotonic() + DRAIN_LIMIT)
+                self._close_when_idle(connection, monotonic() + DRAIN_LIMIT)
             else:
                 connection.close()
-        self._changed()
+        self._on_load_change()
 
     shutdown = close
 

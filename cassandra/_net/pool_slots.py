@@ -29,22 +29,22 @@ ANY: Final = -1  # in ``wanted``, while the sharding is unknown: a connection to
 EXCESS_PER_SHARD = 3
 
 
-class Joined(Enum):
+class JoinResult(Enum):
     """Result of adding a connection."""
 
-    TAKEN = "it has a slot"
+    ACCEPTED = "it has a slot"
     RESHARDED = "it has a slot, and the other connections are retired"
     EXCESS = "its shard has a connection, another shard lacks one"
-    CROWDED = "its shard has a connection, and there are too many excess connections: all of them are closed"
+    TOO_MANY_EXCESS = "its shard has a connection, and there are too many excess connections: all of them are closed"
     REFUSED = "no shard lacks a connection"
 
 
 class SlotChange(NamedTuple):
-    """Result of adding a connection; *retired* connections are to be drained, *spare* ones to be closed."""
+    """Result of adding a connection; the caller drains *retired* connections and closes *surplus* ones."""
 
-    joined: Joined
+    joined: JoinResult
     retired: tuple[Connection, ...] = ()
-    spare: tuple[Connection, ...] = ()
+    surplus: tuple[Connection, ...] = ()
 
 
 class Slots:
@@ -119,16 +119,16 @@ class Slots:
         other connections in the result."""
         sharding = self._sharding_of(connection)
         retired: tuple[Connection, ...] = ()
-        joined = Joined.TAKEN
-        if not self.taking or _mapping(sharding) != _mapping(self.sharding):
+        joined = JoinResult.ACCEPTED
+        if not self.taking or _sharding_key(sharding) != _sharding_key(self.sharding):
             if retired := self.taking:
-                joined = Joined.RESHARDED
+                joined = JoinResult.RESHARDED
             self._marked.clear()
             self._slots = [None] * (1 if sharding is None else sharding.shards_count)
         shard = 0 if sharding is None else connection.features.shard_id
         before = self._slots[shard]
         if before is not None and before not in self._marked:
-            return self._put_aside(connection)
+            return self._add_excess(connection)
         if before is not None:
             self._marked.discard(before)
             retired = (before,)
@@ -142,18 +142,18 @@ class Slots:
         sharding = connection.features.sharding_info
         return sharding if self._shard_aware and sharding is not None and sharding.shards_count > 1 else None
 
-    def _put_aside(self, connection: Connection) -> SlotChange:
+    def _add_excess(self, connection: Connection) -> SlotChange:
         if not self.wanted():
-            return SlotChange(Joined.REFUSED)
+            return SlotChange(JoinResult.REFUSED)
         if len(self.excess) >= self.excess_per_shard * len(self._slots):
-            return SlotChange(Joined.CROWDED, (), self._take_excess())
+            return SlotChange(JoinResult.TOO_MANY_EXCESS, (), self._take_excess())
         self.excess.add(connection)
-        return SlotChange(Joined.EXCESS)
+        return SlotChange(JoinResult.EXCESS)
 
     def _take_excess(self) -> tuple[Connection, ...]:
-        spare = tuple(self.excess)
+        surplus = tuple(self.excess)
         self.excess.clear()
-        return spare
+        return surplus
 
     def is_marked(self, connection: Connection) -> bool:
         """True if *connection* is marked for replacement. Any thread."""
@@ -203,6 +203,6 @@ class Slots:
         self.picker = None if self.sharding is None else ShardPicker(self.sharding, self._slots)
 
 
-def _mapping(sharding: ShardingInfo | None) -> tuple[int, int] | None:
+def _sharding_key(sharding: ShardingInfo | None) -> tuple[int, int] | None:
     """Return the parameters of mapping tokens to shards; other fields, such as ports, may change."""
     return None if sharding is None else (sharding.shards_count, sharding.sharding_ignore_msb)

@@ -18,7 +18,7 @@ from cassandra._base.versions import seconds
 from cassandra._core.transport import Reactor
 
 from .auth import Authenticator, AuthProvider
-from .opening import Awaited
+from .opening import OpeningWaiter
 from .options import MAX_REQUESTS, ConnectionOptions
 
 if TYPE_CHECKING:
@@ -49,27 +49,27 @@ class _Thread:
         self._process = os.getpid()
         self._parents: list[Reactor] = []  # reactors of parent processes; their threads do not exist in this process
 
-    def enter(self) -> Reactor:
+    def acquire(self) -> Reactor:
         """Return the reactor for one more connection; start it for the first."""
         if self._process != os.getpid():
-            self._forked()
+            self._renew_in_child()
         with self._lock:
             self._users += 1
             if self._reactor is None:
                 self._reactor = Reactor(name="fastcql-alone")
             return self._reactor
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Release the reactor of one connection; stop it after the last."""
         if self._process != os.getpid():
             return
         with self._lock:
             self._users -= 1
-            ended, self._reactor = (self._reactor, None) if self._users == 0 else (None, self._reactor)
-        if ended is not None:
-            ended.stop()
+            unused, self._reactor = (self._reactor, None) if self._users == 0 else (None, self._reactor)
+        if unused is not None:
+            unused.stop()
 
-    def _forked(self) -> None:
+    def _renew_in_child(self) -> None:
         renew(self._lock)
         if self._reactor is not None:
             self._parents.append(self._reactor)
@@ -79,7 +79,7 @@ class _Thread:
 _thread = _Thread()
 
 
-class _Given(AuthProvider):
+class _FixedAuthProvider(AuthProvider):
     """Returns the authenticator that the program passed in."""
 
     def __init__(self, authenticator: Any) -> None:
@@ -95,7 +95,7 @@ def options_of(given: dict[str, Any]) -> ConnectionOptions:
     known = {ours: given[theirs] for theirs, ours in _OPTIONS.items() if given.get(theirs) is not None}
     authenticator = given.get("authenticator")
     if authenticator is not None:
-        known["auth_provider"] = _Given(authenticator)
+        known["auth_provider"] = _FixedAuthProvider(authenticator)
     return ConnectionOptions(
         sockopts=tuple(given.get("sockopts") or ()),
         connect_timeout=given.get("connect_timeout"),
@@ -110,24 +110,24 @@ def open_alone(
 ) -> Connection:
     """Open a connection of class *kind* to *endpoint*. Blocks; raises the error of the opening."""
     seconds("timeout", timeout, negative=True)
-    reactor = _thread.enter()
-    left = _once(_thread.leave)
-    awaited = Awaited()
+    reactor = _thread.acquire()
+    release = _once(_thread.release)
+    waiter = OpeningWaiter()
     options = options if timeout is None else options.replace(connect_timeout=max(timeout, 0.001))
-    opening = kind.open(reactor, endpoint, options, awaited, on_closed=lambda connection, error: left())
+    opening = kind.open(reactor, endpoint, options, waiter, on_closed=lambda connection, error: release())
     try:
-        return awaited.wait(opening, options.open_timeout + 1.0)  # the opening enforces its own limit
+        return waiter.wait(opening, options.open_timeout + 1.0)  # the opening enforces its own limit
     except BaseException:
-        left()
+        release()
         raise
 
 
 def _once(function: Callable[[], None]) -> Callable[[], None]:
     """Return a callable that calls *function* the first time only."""
-    left = [function]
+    release = [function]
 
     def call() -> None:
-        if left:
-            left.pop()()
+        if release:
+            release.pop()()
 
     return call

@@ -159,7 +159,7 @@ class LoginPolicy:
     def __init__(self, allowed: Iterable[str] | None = None, warns: bool = True) -> None:
         self.allowed = allowed  # the property setter validates it
         self.warns = warns
-        self._told: dict[str, object] = {}
+        self._warned_of: dict[str, object] = {}
 
     @property
     def allowed(self) -> tuple[str, ...] | None:
@@ -194,7 +194,7 @@ class LoginPolicy:
                 endpoint,
             )
 
-    def not_asked(self, endpoint: EndPoint, provider: Any) -> None:
+    def warn_unused_credentials(self, endpoint: EndPoint, provider: Any) -> None:
         """Warn if *provider* has credentials but the server requires no authentication."""
         if provider is None or isinstance(provider, TransitionalModePlainTextAuthProvider):
             return
@@ -207,7 +207,7 @@ class LoginPolicy:
 
     def _warn(self, kind: str, text: str, endpoint: EndPoint) -> None:
         mine = object()
-        if self.warns and self._told.setdefault(kind, mine) is mine:
+        if self.warns and self._warned_of.setdefault(kind, mine) is mine:
             log.warning(text, endpoint)
 
 

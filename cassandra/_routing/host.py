@@ -119,7 +119,7 @@ class Host(HostState):
         self.is_up = False
 
     def signal_connection_failure(self, connection_exc: BaseException) -> bool:
-        """Pass a connection failure to the conviction policy. True if the node is to be marked down."""
+        """Pass a connection failure to the conviction policy. Return True if it convicts the host."""
         return self.conviction_policy.add_failure(connection_exc)
 
     def is_currently_reconnecting(self) -> bool:
@@ -137,7 +137,7 @@ class Host(HostState):
         """Copy the state of the node at this moment; the copy is not updated."""
         state = {**state_of(self), "_reconnection_handler": None, "is_up": self.is_up}
         state.pop("_watch", None)  # it belongs to the connections of this object
-        return _restored, (type(self), state.pop("_endpoint")), state
+        return _restore, (type(self), state.pop("_endpoint")), state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.is_up = state.pop("is_up")
@@ -172,7 +172,7 @@ class Host(HostState):
         return f"<Host: {self.endpoint}{location}>"
 
 
-def _restored(kind: type[Host], endpoint: EndPoint) -> Host:
+def _restore(kind: type[Host], endpoint: EndPoint) -> Host:
     """Return a host with its hash set before the rest of the state, which may refer to the host."""
     host: Host = kind.__new__(kind)
     host.endpoint = endpoint

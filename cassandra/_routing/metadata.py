@@ -19,13 +19,12 @@ from cassandra._base.threads import command
 from cassandra._core.routing import MetadataFields
 from cassandra._routing.schema.parser import SchemaRows
 from cassandra._routing.schema.queries import EVERYTHING, SchemaTarget
-from cassandra._routing.schema.update import carry_on, updated
+from cassandra._routing.schema.update import keep_contents, update_keyspaces
 
 from .replication import TokenMap, _ReplicationStrategy, finder_for
-from .ring import ReplicaMap, Ring
-from .tablets import Tablet, Tablets, TabletUpkeep
+from .tablets import Tablet, TabletCleaner, Tablets
 from .token_ranges import TokenRange, token_ranges
-from .tokens import MAX_LONG, MIN_LONG, Murmur3Token, Token, token_class_of
+from .tokens import MAX_LONG, MIN_LONG, Murmur3Token, ReplicaMap, Ring, Token, token_class_of
 
 if TYPE_CHECKING:
     from cassandra._routing.schema.model import KeyspaceMetadata
@@ -150,12 +149,12 @@ class ClusterState:
         if not isinstance(address, str):
             return self.topology.by_endpoint.get(address)
         known = self._found.get(address) if port is None else None
-        if known is not None and _told_address(known) == address:
+        if known is not None and _announced_address(known) == address:
             return known
         for host in self.topology.hosts:
             if port is not None and port != (host.broadcast_rpc_port or port):
                 continue
-            if address == _told_address(host):
+            if address == _announced_address(host):
                 if port is None:
                     self._found[address] = host
                 return host
@@ -165,7 +164,7 @@ class ClusterState:
         return None
 
 
-def _told_address(host: Host) -> str | None:
+def _announced_address(host: Host) -> str | None:
     """Return the address by which servers announce *host*: the one for clients or, if it is bound to all its addresses,
     the one for other nodes."""
     address = host.broadcast_rpc_address
@@ -208,8 +207,8 @@ class Metadata(MetadataFields):
         self.state: ClusterState = ClusterState(Topology(), {}, self._tablets)
         self._token_map: tuple[ClusterState, TokenMap | None] = (EMPTY, None)
         self._lock = driver_lock("Metadata")
-        self._upkeep = TabletUpkeep()
-        self._odd_tablets: set[tuple[str, str]] = set()  # tables with a malformed tablet in a response
+        self._tablet_cleaner = TabletCleaner()
+        self._uncached_tablets: set[tuple[str, str]] = set()  # tables with a malformed tablet in a response
 
     __reduce__ = not_copied("it follows its cluster; its keyspaces, tables and hosts can be")
 
@@ -310,7 +309,7 @@ class Metadata(MetadataFields):
         """
         with self._lock:
             topology = self.state.topology
-            known = self._known(topology, host)
+            known = self._current_host(topology, host)
             if known is not None:
                 return known, False
             self._publish_hosts((*topology.hosts, host))
@@ -329,7 +328,7 @@ class Metadata(MetadataFields):
     def remove_host(self, host: Host) -> bool:
         """Remove *host* and its tokens; False if it was not known."""
         with self._lock:
-            return self._remove(self._known(self.state.topology, host))
+            return self._remove(self._current_host(self.state.topology, host))
 
     @command
     def remove_host_by_host_id(self, host_id: UUID, endpoint: Any = None) -> bool:
@@ -386,21 +385,21 @@ class Metadata(MetadataFields):
         no rows. Tablets of changed tables are dropped."""
         with self._lock:
             before = self.state.keyspaces
-            after = updated(before, target, rows)
-            self._upkeep.schema_read(self._tablets, target, rows, before, after)
-            self._publish(keyspaces=carry_on(before, after, target))
+            after = update_keyspaces(before, target, rows)
+            self._tablet_cleaner.on_schema_read(self._tablets, target, rows, before, after)
+            self._publish(keyspaces=keep_contents(before, after, target))
 
     @command
     def schema_not_read(self, target: SchemaTarget) -> None:
         """Drop the tablets that may be wrong after *target* was altered or dropped (everything: possibly), for a driver
         that does not read the schema."""
         with self._lock:
-            self._upkeep.not_read(self._tablets, target)
+            self._tablet_cleaner.on_schema_not_read(self._tablets, target)
 
     # ---- publishing a state
 
     @staticmethod
-    def _known(topology: Topology, host: Host) -> Host | None:
+    def _current_host(topology: Topology, host: Host) -> Host | None:
         if any(other is host for other in topology.hosts):  # its id or endpoint may be newer than the index
             return host
         if host.host_id is not None and host.host_id in topology.by_id:
@@ -433,10 +432,10 @@ class Metadata(MetadataFields):
             self._tablets,
         )
         if topology is not None:
-            self._upkeep.hosts_changed(self._tablets, current.topology, topology)
+            self._tablet_cleaner.on_hosts_changed(self._tablets, current.topology, topology)
 
 
-def _checked(token_class: type[Token], value: Any) -> Any:
+def _validated_token(token_class: type[Token], value: Any) -> Any:
     """Return *value*. Raises ValueError if it is not valid for the partitioner."""
     if token_class is Murmur3Token and not MIN_LONG <= value <= MAX_LONG:
         raise ValueError(f"{printable(str(value), 40)} has more than 64 bits")
@@ -451,7 +450,9 @@ def _make_ring(partitioner: str | None, token_map: TokensByHost) -> Ring | None:
     owners: dict[Any, Host] = {}
     for host, tokens in token_map.items():
         try:
-            owners.update([(_checked(token_class, token_class.from_string(token).value), host) for token in tokens])
+            owners.update(
+                [(_validated_token(token_class, token_class.from_string(token).value), host) for token in tokens]
+            )
         except Exception as error:
             log.warning("Invalid tokens of %s, requests are not routed to it by token: %s", host, error)
     return Ring(token_class, owners) if owners else None

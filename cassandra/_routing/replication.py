@@ -12,8 +12,7 @@ from cassandra._base.logs import get_logger
 from cassandra._base.names import map_literal
 from cassandra._base.objects import public
 
-from .ring import Finder, ReplicaMap, Ring
-from .tokens import Token, token_class_of
+from .tokens import Finder, ReplicaMap, Ring, Token, token_class_of
 
 if TYPE_CHECKING:
     from cassandra._routing.schema.model import KeyspaceMetadata
@@ -247,17 +246,17 @@ class _RackWalk:
     def __init__(self, ring: Ring, factors: Mapping[str, ReplicationFactor]) -> None:
         self._nodes = ring.nodes
         self._numbers = ring.owner_numbers
-        self._places = [(host.datacenter or "", host.rack or "") for host in ring.nodes]
+        self._locations = [(host.datacenter or "", host.rack or "") for host in ring.nodes]
         self._wanted: dict[str, int] = {}
-        self._until: dict[str, int] = {}  # the remaining replicas are transient ones, which are not selected
+        self._next_positions: dict[str, int] = {}  # the remaining replicas are transient ones, which are not selected
         self._repeats: dict[str, int] = {}
         for dc, factor in factors.items():
-            racks = [rack for place, rack in self._places if place == dc]
+            racks = [rack for place, rack in self._locations if place == dc]
             wanted = min(factor.all_replicas, len(racks))
             transient = factor.transient_replicas or 0
             if wanted > transient:
                 self._wanted[dc] = wanted
-                self._until[dc] = transient
+                self._next_positions[dc] = transient
                 self._repeats[dc] = factor.all_replicas - len(set(racks))
 
     def __call__(self, position: int) -> tuple[Host, ...]:
@@ -270,7 +269,7 @@ class _RackWalk:
             if not left:
                 break
             number = self._numbers[step % size]
-            place = self._places[number]
+            place = self._locations[number]
             dc = place[0]
             if dc not in left or number in found:
                 continue
@@ -281,7 +280,7 @@ class _RackWalk:
             racks_met.add(place)
             found.append(number)
             left[dc] -= 1
-            if left[dc] <= self._until[dc]:
+            if left[dc] <= self._next_positions[dc]:
                 del left[dc]
         return tuple(self._nodes[number] for number in found)
 
@@ -416,7 +415,7 @@ class TokenMap:
         owners = dict(zip(ring.values, ring.owners, strict=True))
         known = self._metadata.keyspaces.items()
         strategies = {name: keyspace.replication_strategy for name, keyspace in known}
-        return _copied, (type(self), ring.token_class, owners, strategies)
+        return _copy, (type(self), ring.token_class, owners, strategies)
 
 
 class _Strategies:
@@ -431,7 +430,7 @@ class _Keyspace:
         self.replication_strategy = strategy
 
 
-def _copied(
+def _copy(
     kind: type[TokenMap], token_class: type[Token], owners: Mapping[Any, Host], strategies: Mapping[str, Any]
 ) -> TokenMap:
     made = kind.__new__(kind)

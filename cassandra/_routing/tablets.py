@@ -89,7 +89,7 @@ def random_tablet_version_block() -> int:
 # ---- removal of outdated tablets
 
 
-class TabletUpkeep:
+class TabletCleaner:
     """Ids of tables from the last read of the schema. Guarded by the metadata's lock."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class TabletUpkeep:
             self._known, self._rows = _ids_of(self._rows), None
         return self._known
 
-    def schema_read(
+    def on_schema_read(
         self, tablets: Tablets, target: SchemaTarget, rows: SchemaRows, before: Keyspaces, after: Keyspaces
     ) -> None:
         """Drop the tablets of removed, recreated and altered tables, after *target* was read as *rows*."""
@@ -113,11 +113,11 @@ class TabletUpkeep:
         if target.kind == EVERYTHING and not tablets.changes:  # no tablet was ever added
             self._rows = {part: rows.get(part, ()) for part in ("tables", "views")}
         elif target.kind == SchemaTargetType.TABLE:
-            self._table_read(tablets, target, rows, before, after)
+            self._drop_if_outdated(tablets, target, rows, before, after)
         elif target.kind in (EVERYTHING, KEYSPACE_CONTENTS) or target.keyspace not in after:
-            self._tables_read(tablets, None if target.kind == EVERYTHING else target.keyspace, _ids_of(rows))
+            self._drop_outdated(tablets, None if target.kind == EVERYTHING else target.keyspace, _ids_of(rows))
 
-    def _tables_read(self, tablets: Tablets, keyspace: str | None, ids: dict[TableKey, Any]) -> None:
+    def _drop_outdated(self, tablets: Tablets, keyspace: str | None, ids: dict[TableKey, Any]) -> None:
         """Compare the ids of all tables of *keyspace*, or of all keyspaces, and drop outdated tablets."""
         remembered = self._ids
         for key, known in remembered.copy().items():
@@ -126,7 +126,7 @@ class TabletUpkeep:
                 del remembered[key]
         remembered.update(ids)
 
-    def _table_read(
+    def _drop_if_outdated(
         self, tablets: Tablets, target: SchemaTarget, rows: SchemaRows, before: Keyspaces, after: Keyspaces
     ) -> None:
         key = (target.keyspace or "", target.name or "")
@@ -138,7 +138,7 @@ class TabletUpkeep:
         if key not in ids or known not in (None, ids[key]) or _text_of(before, key) not in (None, _text_of(after, key)):
             tablets.drop_tablets(*key)
 
-    def not_read(self, tablets: Tablets, target: SchemaTarget) -> None:
+    def on_schema_not_read(self, tablets: Tablets, target: SchemaTarget) -> None:
         """Drop the tablets of *target*, which was altered or dropped (everything: possibly) and is not read again."""
         if target.kind == EVERYTHING:
             for keyspace in {keyspace for keyspace, _ in tablets.snapshot()[1]}:
@@ -149,7 +149,7 @@ class TabletUpkeep:
             tablets.drop_tablets(target.keyspace, target.name)
 
     @staticmethod
-    def hosts_changed(tablets: Tablets, before: Topology, after: Topology) -> None:
+    def on_hosts_changed(tablets: Tablets, before: Topology, after: Topology) -> None:
         """Drop the tablets of removed hosts."""
         for host_id in before.by_id.keys() - after.by_id.keys():
             tablets.drop_tablets_by_host_id(host_id)

@@ -136,7 +136,7 @@ def covers(ranges: Iterable[TokenRange], whole: TokenRange = FULL_RING) -> bool:
     return not whole.subtract(ranges)
 
 
-def unwrapped(start: int, end: int, replicas: Iterable[Host] = ()) -> list[TokenRange]:
+def split_at_minimum(start: int, end: int, replicas: Iterable[Host] = ()) -> list[TokenRange]:
     """Return the range from *start* to *end*, ascending, split at the minimum token if it wraps around. The whole ring
     if both are equal."""
     if start < end:
@@ -160,7 +160,7 @@ def ring_ranges(state: ClusterState, keyspace: str) -> list[TokenRange]:
     ranges = []
     for position, end in enumerate(values):
         replicas = found[position] if found is not None else ()
-        ranges += unwrapped(values[position - 1], end, replicas)
+        ranges += split_at_minimum(values[position - 1], end, replicas)
     return sorted(ranges)
 
 
@@ -170,7 +170,7 @@ def tablet_ranges(state: ClusterState, tablets: Sequence[Tablet]) -> list[TokenR
     ranges = []
     for tablet in tablets:
         replicas = [by_id[host_id] for host_id, _ in tablet.replicas or () if host_id in by_id]
-        ranges += unwrapped(tablet.first_token, tablet.last_token, replicas)
+        ranges += split_at_minimum(tablet.first_token, tablet.last_token, replicas)
     return sorted(ranges)
 
 

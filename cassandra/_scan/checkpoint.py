@@ -103,7 +103,7 @@ class CheckpointError(DriverException, ValueError):
     """A checkpoint cannot be made, read, or resumed; the message has the reason."""
 
 
-class Kept:
+class SavedAccumulator:
     """An accumulator: its pickle, or the object itself, if it no longer changes, until the pickle is needed."""
 
     __slots__ = ("_acc", "_pickle")
@@ -113,9 +113,9 @@ class Kept:
         self._pickle = pickled
 
     @staticmethod
-    def frozen(acc: Any) -> Kept:
-        """Return a :class:`Kept` with the pickle of the current state of *acc*."""
-        kept = Kept(acc)
+    def frozen(acc: Any) -> SavedAccumulator:
+        """Return a :class:`SavedAccumulator` with the pickle of the current state of *acc*."""
+        kept = SavedAccumulator(acc)
         kept.bytes()
         return kept
 
@@ -145,7 +145,7 @@ class Part:
 
     __slots__ = ("kept", "spans")
 
-    def __init__(self, spans: Iterable[Span], kept: Kept | None) -> None:
+    def __init__(self, spans: Iterable[Span], kept: SavedAccumulator | None) -> None:
         self.spans = tuple(spans)
         self.kept = kept
 
@@ -267,7 +267,7 @@ def _read(head: Any, pickles: bytes) -> tuple[dict[str, str], list[Part], int, l
         size = part["bytes"]
         if size is not None and not (type(size) is int and 0 <= size <= len(pickles) - at):
             raise ValueError(f"invalid size of an accumulator: {size!r}")
-        kept = None if size is None else Kept(pickled=pickles[at : at + size])
+        kept = None if size is None else SavedAccumulator(pickled=pickles[at : at + size])
         at += size or 0
         parts.append(Part(map(_span, part["spans"]), kept))
     if at != len(pickles):
@@ -337,13 +337,13 @@ class ProgressRecorder:
         self._what = what
         self._rows_of = rows_of
         self._ended = False
-        self._left = {(one.start, one.end) for one in ranges}
-        self._count = len(self._left)
-        self._todo = Coverage(self._left).size
+        self._unfinished = {(one.start, one.end) for one in ranges}
+        self._count = len(self._unfinished)
+        self._todo = Coverage(self._unfinished).size
         self._resume = resume
         self._finished: list[tuple[Span, int]] = []  # with their rows
-        self._done = Coverage(() if resume is None else resume.done)
-        self._before = self._done.size
+        self._covered = Coverage(() if resume is None else resume.done)
+        self._before = self._covered.size
         self._rows_done = 0 if resume is None else resume.rows
         self._rows_before = self._rows_done
         self._open: dict[int, int] = {}  # rows so far, by number of the range
@@ -360,7 +360,7 @@ class ProgressRecorder:
             if event.kind == DONE:
                 span = one.start, one.end
                 self._finished.append((span, rows))
-                self._done.add(span)
+                self._covered.add(span)
                 self._rows_done += rows
         self._progress.look()
 
@@ -374,11 +374,11 @@ class ProgressRecorder:
     def report(self) -> ScanProgress:
         seconds = monotonic() - self._began
         rows = self._rows_done + sum(self._open.values())
-        done, all_ = self._done.size - self._before, self._todo
+        done, all_ = self._covered.size - self._before, self._todo
         left = (all_ - done) * seconds / done if done else None
         return ScanProgress(
             self._what["table"],
-            self._done.size / (self._before + all_) if self._before + all_ else 1.0,
+            self._covered.size / (self._before + all_) if self._before + all_ else 1.0,
             self._count_done(),
             self._count,
             rows,
@@ -388,8 +388,8 @@ class ProgressRecorder:
         )
 
     def _count_done(self) -> int:
-        self._left = {span for span in self._left if not self._done.has(span)}
-        return self._count - len(self._left)
+        self._unfinished = {span for span in self._unfinished if not self._covered.has(span)}
+        return self._count - len(self._unfinished)
 
     def checkpoint(self) -> Checkpoint:
         """Return a checkpoint of the delivered ranges; for any thread."""

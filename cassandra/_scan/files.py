@@ -37,20 +37,20 @@ class Dictionaries:
         self._compute = import_module("pyarrow.compute")
         self._schema: Any = None
         self._paths: list[str] = []  # of the columns of _schema, and of the parts of nested ones
-        self._found: list[str] | None = None
+        self._columns: list[str] | None = None
 
     def of(self, batch: Any) -> list[str]:
         """Return the paths for rows like those of *batch*, a PyArrow record batch. Parts of nested columns are always
         included, and all columns until a batch is large enough to decide."""
         if self._schema is None or not self._schema.equals(batch.schema):
-            self._schema, self._paths, self._found = batch.schema, self._paths_of(batch.schema), None
-        if self._found is None and len(batch) < SAMPLE:
+            self._schema, self._paths, self._columns = batch.schema, self._paths_of(batch.schema), None
+        if self._columns is None and len(batch) < SAMPLE:
             return self._paths
-        if self._found is None:
+        if self._columns is None:
             columns = zip(batch.schema.names, batch.slice(0, SAMPLE).columns, strict=True)
             different = {name for name, column in columns if self._is_different(column)}
-            self._found = [path for path in self._paths if path not in different]
-        return self._found
+            self._columns = [path for path in self._paths if path not in different]
+        return self._columns
 
     def _paths_of(self, schema: Any) -> list[str]:
         """Return the paths of the columns in Parquet."""
@@ -89,7 +89,7 @@ class ParquetFiles:
         if event.kind == BATCH:
             batch = self._arrow.record_batch(event.batch)
             if event.number not in self._open:
-                self._open[event.number] = self._begun(event.number, batch)
+                self._open[event.number] = self._open_file(event.number, batch)
             self._open[event.number].writer.write_batch(batch)
         elif event.number in self._open:
             one = self._open[event.number]
@@ -100,7 +100,7 @@ class ParquetFiles:
                 one.discard()
             del self._open[event.number]
 
-    def _begun(self, number: int, batch: Any) -> _File:
+    def _open_file(self, number: int, batch: Any) -> _File:
         options = {"write_batch_size": _at_a_time(batch)} | self._options
         if self._dictionaries is not None:
             options = options | {"use_dictionary": self._dictionaries.of(batch)}

@@ -39,10 +39,20 @@ from cassandra._base.server_errors import SyntaxException
 from cassandra._routing.token_ranges import FULL_RING, TokenRange
 from cassandra._session import aio
 
-from .checkpoint import Checkpoint, CheckpointError, Coverage, Kept, Part, ProgressRecorder, Span, description, shown
+from .checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    Coverage,
+    Part,
+    ProgressRecorder,
+    SavedAccumulator,
+    Span,
+    description,
+    shown,
+)
 from .expressions import Masks
 from .plan import Explanation
-from .pushdown import pushdown_of, refused
+from .pushdown import not_possible, pushdown_of
 from .reading import BATCH, DONE, Reading, ScanEvent
 from .reducers import MapReducer, StopScan, fold_batch
 
@@ -85,15 +95,15 @@ class FoldWorkers:
     jobs of different queues run concurrently.
 
     Threads and owners: the *consumer*, one caller's thread or task, submits jobs, and leaves no more waiting than
-    *room* permits. It appends to a queue, and the queue to ``_filled`` (``deque.append`` is atomic), and starts a
-    driver thread unless one is certain to read ``_filled`` later; it acquires no lock, so a signal handler that
-    interrupts it anywhere leaves no lock held. ``_given`` belongs to it. Everything else changes on driver threads,
-    under the lock, which is held briefly and not while a job runs. A consumer that is interrupted between the steps
-    closes the pool, as its fold has failed.
+    *room* permits. It appends to a queue, and the queue to ``_filled_queues`` (``deque.append`` is atomic), and starts
+    a driver thread unless one is certain to read ``_filled_queues`` later; it acquires no lock, so a signal handler
+    that interrupts it anywhere leaves no lock held. ``_submitted`` belongs to it. Everything else changes on driver
+    threads, under the lock, which is held briefly and not while a job runs. A consumer that is interrupted between the
+    steps closes the pool, as its fold has failed.
 
-    No job is lost: the consumer appends first and then reads ``_looking`` and ``_running``. A thread that was started
-    to look clears ``_looking`` first and then reads ``_filled``; one that ends subtracts itself from ``_running`` first
-    and then reads ``_filled`` again.
+    No job is lost: the consumer appends first and then reads ``_is_starting`` and ``_running``. A thread that was
+    started to look clears ``_is_starting`` first and then reads ``_filled_queues``; one that ends subtracts itself from
+    ``_running`` first and then reads ``_filled_queues`` again.
 
     ``error`` is the first exception of a job: no job starts after it, and :meth:`check` raises it.
     """
@@ -104,35 +114,35 @@ class FoldWorkers:
         self._size = threads
         self._room = room
         self._lock = driver_lock("FoldWorkers")
-        self._ended = threading.Condition(self._lock)  # for close()
-        self._filled: deque[RangeQueue] = deque()  # queues that got a job
+        self._worker_ended = threading.Condition(self._lock)  # for close()
+        self._filled_queues: deque[RangeQueue] = deque()  # queues that got a job
         self._ready: deque[RangeQueue] = deque()  # queues with jobs that no thread has taken
-        self._looking = False  # a thread was started that has not read _told yet
+        self._is_starting = False  # a thread was started that has not read _filled_queues yet
         self._running = 0  # number of threads that run jobs
-        self._given = 0
-        self._done = 0
+        self._submitted = 0
+        self._completed = 0
         self._closed = False
         self._event = process.AutoResetEvent()  # for the consumer
         self._process = process.here()
 
-    def give(self, queue: RangeQueue, job: Job) -> None:
+    def submit(self, queue: RangeQueue, job: Job) -> None:
         """Submit *job*, to run after the other jobs of *queue*."""
-        process.stay(self._process)  # a forked child has none of the threads
-        self._given += 1
+        process.check_process(self._process)  # a forked child has none of the threads
+        self._submitted += 1
         queue.jobs.append(job)
-        self._filled.append(queue)
-        if not self._looking and self._running < self._size:
-            self._start_another(bool(self._running))
+        self._filled_queues.append(queue)
+        if not self._is_starting and self._running < self._size:
+            self._start_worker(bool(self._running))
 
     @property
     def has_room(self) -> bool:
         """True if another job may be submitted; also after an error, when no more jobs run."""
-        return self._given - self._done < self._room or self.error is not None
+        return self._submitted - self._completed < self._room or self.error is not None
 
     @property
     def is_idle(self) -> bool:
         """True if all jobs are done, or no more jobs run after an error."""
-        return self._given == self._done or self.error is not None
+        return self._submitted == self._completed or self.error is not None
 
     def check(self) -> None:
         """Raise the first exception of a job, if any."""
@@ -153,30 +163,30 @@ class FoldWorkers:
     def _close(self) -> None:
         with self._lock:
             while self._running:
-                self._ended.wait()
+                self._worker_ended.wait()
 
     # ---- on driver threads
 
-    def _look(self) -> None:
-        self._looking = False
-        while self._begins():
+    def _run_worker(self) -> None:
+        self._is_starting = False
+        while self._may_start():
             self._work()
 
-    def _begins(self) -> bool:
+    def _may_start(self) -> bool:
         """Return True if this thread is to run jobs."""
         with self._lock:
-            self._take_filled()
-            begins = self._may_go_on and self._running < self._size
-            self._running += begins
-        return begins
+            self._collect_filled()
+            starts = self._can_continue and self._running < self._size
+            self._running += starts
+        return starts
 
     @property
-    def _may_go_on(self) -> bool:
+    def _can_continue(self) -> bool:
         return bool(self._ready) and not self._closed and self.error is None
 
-    def _take_filled(self) -> None:
-        while self._filled:
-            queue = self._filled.popleft()
+    def _collect_filled(self) -> None:
+        while self._filled_queues:
+            queue = self._filled_queues.popleft()
             if not queue.is_busy and queue.jobs:
                 queue.is_busy = True
                 self._ready.append(queue)
@@ -184,16 +194,16 @@ class FoldWorkers:
     def _work(self) -> None:
         while True:
             with self._lock:
-                self._take_filled()
-                if not self._may_go_on:
+                self._collect_filled()
+                if not self._can_continue:
                     self._running -= 1
-                    self._ended.notify_all()
+                    self._worker_ended.notify_all()
                     return
                 queue = self._ready.popleft()
                 job = queue.jobs.popleft()
-                wants_another = bool(self._ready) and self._running < self._size and not self._looking
-            if wants_another:
-                self._start_another(True)
+                needs_worker = bool(self._ready) and self._running < self._size and not self._is_starting
+            if needs_worker:
+                self._start_worker(True)
             try:
                 job()
             except BaseException as error:
@@ -201,7 +211,7 @@ class FoldWorkers:
                     self.error = error
             del job
             with self._lock:
-                self._done += 1
+                self._completed += 1
                 if queue.jobs:
                     self._ready.append(queue)
                 else:
@@ -211,13 +221,13 @@ class FoldWorkers:
             if changed is not None:
                 changed()
 
-    def _start_another(self, are_enough: bool) -> None:
+    def _start_worker(self, are_enough: bool) -> None:
         """Start a thread. If that is not possible, the running ones do all; raise RuntimeError unless *are_enough*."""
-        self._looking = True
+        self._is_starting = True
         try:
-            threads.start(self._look)
+            threads.start(self._run_worker)
         except RuntimeError:
-            self._looking = False
+            self._is_starting = False
             if not are_enough:
                 raise
 
@@ -248,24 +258,24 @@ class AsTheyCome:
     def __init__(self, combine: Combine) -> None:
         self._combine = combine
         self._total = NOTHING
-        self._done = Coverage()
+        self._completed = Coverage()
 
     def add(self, span: Span, acc: Any) -> None:
         """Add *acc*, of a completed range, which the caller no longer uses."""
         self._total = combined(self._combine, self._total, acc)
-        self._done.add(span)
+        self._completed.add(span)
 
     def restore(self, part: Part) -> None:
         """Add the state of a former fold."""
         if part.kept is not None:
             self._total = combined(self._combine, self._total, part.kept.fresh())
         for span in part.spans:
-            self._done.add(span)
+            self._completed.add(span)
 
-    def parts(self, keep: Callable[[Any], Kept]) -> list[Part]:
+    def parts(self, keep: Callable[[Any], SavedAccumulator]) -> list[Part]:
         """Return the current state, for a checkpoint."""
         kept = None if self._total is NOTHING else keep(self._total)
-        return [Part(self._done.spans, kept)] if self._done.size else []
+        return [Part(self._completed.spans, kept)] if self._completed.size else []
 
     def result(self, last: tuple[Span, Any] | None = None) -> Any:
         """Return the total, combined with the accumulator of an incomplete range; nothing is added after that."""
@@ -291,16 +301,16 @@ class InOrder:
         self._ends = {end: place + 1 for place, (_, end) in enumerate(self.cuts)}
 
     def add(self, span: Span, acc: Any) -> None:
-        self._climb(0, self._starts[span[0]], acc)
+        self._combine_upwards(0, self._starts[span[0]], acc)
 
     def restore(self, part: Part) -> None:
         first, behind = self._starts.get(part.spans[0][0]), self._ends.get(part.spans[-1][1], 0)
         level = 0 if first is None or behind <= first else (behind - first - 1).bit_length()
         if first is None or first % (1 << level) or self._spans(level, first >> level) != part.spans:
             raise CheckpointError("damaged checkpoint: the completed parts are not ranges of the fold that made it")
-        self._climb(level, first >> level, NOTHING if part.kept is None else part.kept.fresh())
+        self._combine_upwards(level, first >> level, NOTHING if part.kept is None else part.kept.fresh())
 
-    def _climb(self, level: int, place: int, acc: Any) -> None:
+    def _combine_upwards(self, level: int, place: int, acc: Any) -> None:
         nodes = self._nodes
         while 1 << level < len(self.cuts):
             sibling = place ^ 1
@@ -317,7 +327,7 @@ class InOrder:
     def _spans(self, level: int, place: int) -> tuple[Span, ...]:
         return Coverage(self.cuts[place << level : (place + 1) << level]).spans
 
-    def parts(self, keep: Callable[[Any], Kept]) -> list[Part]:
+    def parts(self, keep: Callable[[Any], SavedAccumulator]) -> list[Part]:
         return [
             Part(self._spans(*node), None if acc is NOTHING else keep(acc)) for node, acc in sorted_nodes(self._nodes)
         ]
@@ -389,20 +399,20 @@ class Fold:
         self._lock = caller_lock("of the totals of a fold")
         self._process = process.here()
         self._failed = False
-        self._over = False
+        self._is_over = False
         self._rows = 0  # rows of completed ranges
         self._open: dict[int, _Range] = {}
         self._last: tuple[Span, Any] | None = None  # range and accumulator of StopScan
         self._result: Any = None
-        self.totals, self.ranges = self._begun(ranges, deterministic, resume)
+        self.totals, self.ranges = self._begin(ranges, deterministic, resume)
         self._workers = FoldWorkers(workers or 1, (workers or 1) * (QUEUED + 1))
 
-    def _begun(
+    def _begin(
         self, ranges: Sequence[TokenRange], deterministic: bool, resume: Checkpoint | None
     ) -> tuple[AsTheyCome | InOrder, list[TokenRange]]:
         if resume is not None:
             self._check(ranges, deterministic, resume)
-        left = left_over(ranges, resume)
+        left = remaining_parts(ranges, resume)
         totals: AsTheyCome | InOrder
         if not deterministic:
             totals = AsTheyCome(self.reducer.combine)
@@ -430,7 +440,7 @@ class Fold:
 
     def take(self, event: ScanEvent) -> None:
         """Fold *event*, or submit it. Exceptions of the reducer are raised by this or a later call."""
-        process.stay(self._process)
+        process.check_process(self._process)
         self._workers.check()
         one = self._open.get(event.number)
         if one is None:
@@ -440,7 +450,7 @@ class Fold:
             self._do(one, lambda: self._stream(one, batch))
         elif event.kind == DONE:
             del self._open[event.number]
-            self._workers.give(one.queue, lambda: self._add(one))
+            self._workers.submit(one.queue, lambda: self._add(one))
         else:  # the range restarts, or was abandoned
             one.void = True
             self._open[event.number] = _Range(event.token_range, one.queue)
@@ -450,7 +460,7 @@ class Fold:
         if self._streams:
             job()
         else:
-            self._workers.give(one.queue, job)
+            self._workers.submit(one.queue, job)
 
     def _stream(self, one: _Range, batch: RecordBatch) -> None:
         if self.stopped or one.void:
@@ -510,7 +520,7 @@ class Fold:
 
     def _conclude_by_crew(self, schema: ColumnPlan | None) -> None:
         self._workers.check()
-        self._workers.give(RangeQueue(), lambda: self._conclude(schema))
+        self._workers.submit(RangeQueue(), lambda: self._conclude(schema))
 
     def _conclude(self, schema: ColumnPlan | None) -> None:
         with self._lock:
@@ -536,23 +546,23 @@ class Fold:
     def close(self) -> None:
         """Stop folding. Waits for running jobs."""
         self._workers.close()
-        self._over = True
+        self._is_over = True
 
     # ---- checkpoints
 
     def checkpoint(self) -> Checkpoint:
         """See Scan.checkpoint."""
-        process.stay(self._process)  # the lock in a forked child belongs to the parent
+        process.check_process(self._process)  # the lock in a forked child belongs to the parent
         with self._lock:
             if self.stopped and self._failed:
                 raise CheckpointError("the fold was ended by StopScan and cannot be resumed")
             if self._failed:
                 raise CheckpointError("combine() of the reducer failed: the state of the totals is unknown")
-            keep = Kept if self._over else Kept.frozen
+            keep = SavedAccumulator if self._is_over else SavedAccumulator.frozen
             return Checkpoint(self.what, self.totals.parts(keep), self._rows, self.totals.cuts)
 
 
-def left_over(ranges: Sequence[TokenRange], resume: Checkpoint | None) -> list[TokenRange]:
+def remaining_parts(ranges: Sequence[TokenRange], resume: Checkpoint | None) -> list[TokenRange]:
     """Return the parts of *ranges* that *resume* does not cover, in their order."""
     if resume is None:
         return list(ranges)
@@ -616,8 +626,8 @@ class FoldOptions:
         options = scan._options
         check_reducer(reducer)
         self.reducer = reducer
-        self.filter = one_of("filter", filter, options.filter)
-        self.resume = one_of("resume", resume, options.resume)
+        self.filter = exclusive_option("filter", filter, options.filter)
+        self.resume = exclusive_option("resume", resume, options.resume)
         if self.resume is not None and not isinstance(self.resume, Checkpoint):
             raise TypeError(f"resume must be a Checkpoint, got {self.resume!r}; use Checkpoint.load() to read a file")
         self.deterministic = deterministic
@@ -641,7 +651,7 @@ def check_reducer(reducer: Any) -> None:
             raise TypeError(f"a reducer needs open(), stream(), combine() and finish(); {reducer!r} has no {name}()")
 
 
-def one_of(name: str, here: Any, there: Any) -> Any:
+def exclusive_option(name: str, here: Any, there: Any) -> Any:
     """Return the option given in the call or in the scan; ValueError if both have it."""
     if here is not None and there is not None:
         raise ValueError(f"{name}= is already set in the scan")
@@ -657,7 +667,7 @@ def planned(scan: Scan, fold_options: FoldOptions) -> _Planned:
             pushed, aggregates = fold_options.pushdown.scan(scan)._plan(plan.ranges)
             return plan, pushed, aggregates
         except _REFUSED as error:
-            fold_options.pushdown = refused(f"the server refuses it: {error}", scan._options.pushdown)
+            fold_options.pushdown = not_possible(f"the server refuses it: {error}", scan._options.pushdown)
     return plan, plan, templates
 
 
@@ -669,7 +679,7 @@ async def planned_async(scan: Scan, fold_options: FoldOptions) -> _Planned:
             pushed, aggregates = await fold_options.pushdown.scan(scan)._plan_async(plan.ranges)
             return plan, pushed, aggregates
         except _REFUSED as error:
-            fold_options.pushdown = refused(f"the server refuses it: {error}", scan._options.pushdown)
+            fold_options.pushdown = not_possible(f"the server refuses it: {error}", scan._options.pushdown)
     return plan, plan, templates
 
 
@@ -709,17 +719,17 @@ class _Run:
 
 def fold(scan: Scan, fold_options: FoldOptions) -> Any:
     """See Scan.fold."""
-    return _folded(_Run(scan, fold_options, planned(scan, fold_options)))
+    return _run_fold(_Run(scan, fold_options, planned(scan, fold_options)))
 
 
 def fold_part(scan: Scan, fold_options: FoldOptions, is_given_up: Callable[[], bool]) -> tuple[Any, int, bool]:
     """Return the accumulator of all rows, their number, and whether the reducer has stopped the fold. When
     *is_given_up* returns True, the result is not needed and the fold ends."""
     run = _Run(scan, fold_options, planned(scan, fold_options), finishes=False)
-    return _folded(run, is_given_up), run.fold.rows, run.fold.stopped
+    return _run_fold(run, is_given_up), run.fold.rows, run.fold.stopped
 
 
-def _folded(run: _Run, is_given_up: Callable[[], bool] = bool) -> Any:
+def _run_fold(run: _Run, is_given_up: Callable[[], bool] = bool) -> Any:
     try:
         for event in run.reading:
             run.fold.take(event)
@@ -756,7 +766,7 @@ async def fold_async(scan: Scan, fold_options: FoldOptions) -> Any:
 def explain(scan: Scan, reducer: MapReducer | None, filter: Any) -> Explanation:
     """See Scan.explain."""
     options = scan._options
-    filter = one_of("filter", filter, options.filter)
+    filter = exclusive_option("filter", filter, options.filter)
     fold_options = (
         None if reducer is None else FoldOptions(scan, reducer, filter=None if options.filter is not None else filter)
     )
@@ -769,7 +779,7 @@ def explain(scan: Scan, reducer: MapReducer | None, filter: Any) -> Explanation:
     ranges = plan.ranges
     if options.resume is not None:
         options.resume.check(what)
-        ranges = tuple(left_over(ranges, options.resume))
+        ranges = tuple(remaining_parts(ranges, options.resume))
     return Explanation(
         sent,
         ranges,

@@ -38,7 +38,7 @@ from cassandra._session.profiles import EXEC_PROFILE_DEFAULT
 from cassandra._session.request.columns import ArrowBatches, SchemaChanged, to_arrow, to_polars
 from cassandra._session.statements.prepared import PreparedStatement
 from cassandra._session.statements.statement import FETCH_SIZE_UNSET, Sentinel
-from cassandra._wire.arrow import ColumnTypes, column_plan, decrypted
+from cassandra._wire.arrow import ColumnTypes, column_plan, decrypt_page
 from cassandra._wire.rows import decode_page
 
 from .pages import PageRequest, PageResponse, PageSize, PageTemplate
@@ -237,16 +237,27 @@ def _bound(prepared: PreparedStatement, number: int, key: Key) -> Bound:
 class Source:
     """A partition. *fed*: rows added to its merge; *again*: it is read again, without those rows."""
 
-    __slots__ = ("again", "bound", "fed", "here", "number", "over", "page", "queue", "request", "restarts")
+    __slots__ = (
+        "bound",
+        "is_over",
+        "is_reread",
+        "number",
+        "page",
+        "queue",
+        "request",
+        "response",
+        "restarts",
+        "rows_fed",
+    )
 
     def __init__(self, number: int, bound: Bound) -> None:
         self.number = number
         self.bound = bound
         self.request: PageRequest | None = None
-        self.here: PageResponse | None = None
+        self.response: PageResponse | None = None
         self.page = 0  # number of the requested or current page
-        self.fed = self.restarts = 0
-        self.again = self.over = False
+        self.rows_fed = self.restarts = 0
+        self.is_reread = self.is_over = False
         self.queue = SENT  # the queue of its page request
 
 
@@ -314,18 +325,18 @@ class Merging(PageReader[Any]):
         self.makes_rows = factory is not None
         self._factory = factory
         sources = [Source(number, bound) for number, bound in enumerate(plan.bounds)]
-        self._new = deque(sources)
-        self._needed: deque[PageRequest] = deque()
-        self._ahead: deque[PageRequest] = deque()
-        self._left = plan.limit  # rows up to the limit
-        self._described: tuple[Any, ColumnPlan] | None = None  # result plan and column plan of the page before
+        self._unopened = deque(sources)
+        self._needed_queue: deque[PageRequest] = deque()
+        self._prefetch_queue: deque[PageRequest] = deque()
+        self._rows_left = plan.limit  # rows up to the limit
+        self._plans: tuple[Any, ColumnPlan] | None = None  # result plan and column plan of the page before
         self._level: Level | None = self._levels(sources)
         self.closed = False
 
     def _levels(self, sources: Sequence[Source | Level]) -> Level:
-        most = self.plan.max_open
-        while len(sources) > most:
-            sources = [Level(self, sources[at : at + most]) for at in range(0, len(sources), most)]
+        max_sources = self.plan.max_open
+        while len(sources) > max_sources:
+            sources = [Level(self, sources[at : at + max_sources]) for at in range(0, len(sources), max_sources)]
         return Level(self, sources)
 
     # ---- batches
@@ -334,8 +345,8 @@ class Merging(PageReader[Any]):
     def is_over(self) -> bool:
         return self.closed or (self._level is None and not self._events)
 
-    def _ask(self) -> Any:
-        event = super()._ask()
+    def _next_event(self) -> Any:
+        event = super()._next_event()
         if event is None and self._level is None:
             self.close()
         return event
@@ -350,7 +361,7 @@ class Merging(PageReader[Any]):
     def _stop(self) -> None:
         """Stop requesting and reading pages."""
         self._fetcher.close()
-        for waiting in (self._new, self._needed, self._ahead, self._due):
+        for waiting in (self._unopened, self._needed_queue, self._prefetch_queue, self._delayed_requests):
             waiting.clear()
         self._level = None
 
@@ -364,19 +375,19 @@ class Merging(PageReader[Any]):
             return
         for source, outcome in self._outcomes():
             if type(outcome) is PageResponse:
-                source.here = outcome
-                self._held += outcome.page.nbytes
+                source.response = outcome
+                self._held_bytes += outcome.page.nbytes
             else:
-                self._failed(source, source.request, outcome)
-        wanted = self.plan.target_rows if self._left is None else min(self.plan.target_rows, self._left)
+                self._on_failure(source, source.request, outcome)
+        wanted = self.plan.target_rows if self._rows_left is None else min(self.plan.target_rows, self._rows_left)
         has_all = level.fill(wanted)
         pending = level.merge.pending
         if not has_all and self._fetcher.has_news:  # the next step will add to the batch
             self._send()
             return
-        if self._left is not None:
-            self._left -= pending
-        ends = (has_all and pending < wanted) or self._left == 0
+        if self._rows_left is not None:
+            self._rows_left -= pending
+        ends = (has_all and pending < wanted) or self._rows_left == 0
         if not ends:
             self._send()
         while (taken := level.take()) is not None:
@@ -387,48 +398,48 @@ class Merging(PageReader[Any]):
     def feed(self, level: Level, index: int, source: Source) -> bool:
         """Add the next page of *source* to the merge, and request the one after it. If the page is not here, mark it as
         needed, and return False."""
-        response = source.here
+        response = source.response
         if response is None:
-            if source.over:
+            if source.is_over:
                 level.merge.end(index)
                 return True
-            self._need(source)
+            self._request_next_page(source)
             return False
-        source.here = None
-        self._held -= response.page.nbytes
+        source.response = None
+        self._held_bytes -= response.page.nbytes
         self.pages += 1
         try:
-            batch, rows = self._decoded(source, response)
-            if source.again and len(batch):
+            batch, rows = self._decode_page(source, response)
+            if source.is_reread and len(batch):
                 known = level.merge.known(index, batch)
                 batch = batch.slice(known)
-                source.again = not len(batch)
+                source.is_reread = not len(batch)
                 rows = rows[known:] if rows is not None else None
             if len(batch):
                 level.add(index, batch, rows)
         except (DriverException, ValueError) as error:
             raise self._error(source, error) from error
         source.page += 1
-        source.fed += len(batch)
-        enough = self.plan.limit is not None and source.fed >= self.plan.limit
-        if response.paging_state is None or enough:
-            source.over = True
+        source.rows_fed += len(batch)
+        is_limit_reached = self.plan.limit is not None and source.rows_fed >= self.plan.limit
+        if response.paging_state is None or is_limit_reached:
+            source.is_over = True
             level.merge.end(index)
         else:
             source.request = PageRequest(
                 source, self.plan.template, source.bound, source.bound.token, response.paging_state
             )
             self._queue(source.request, AHEAD if len(batch) else NEEDED)
-        return source.over or len(batch) > 0
+        return source.is_over or len(batch) > 0
 
-    def _decoded(self, source: Source, response: PageResponse) -> tuple[RecordBatch, list[Any] | None]:
+    def _decode_page(self, source: Source, response: PageResponse) -> tuple[RecordBatch, list[Any] | None]:
         page = response.page
-        if self._described is None or self._described[0] is not page.plan:
+        if self._plans is None or self._plans[0] is not page.plan:
             schema = column_plan(page.plan, self._pool, self.plan.types)
             if schema != self.plan.schema:
                 raise SchemaChanged(f"the columns were {self.plan.schema!r} and are {page.plan!r}", None)
-            self._described = (page.plan, schema)
-        batch = decode(self._described[1], decrypted(page))
+            self._plans = (page.plan, schema)
+        batch = decode(self._plans[1], decrypt_page(page))
         if self._factory is None:
             return batch, None
         rows = list(decode_page(page, self._factory))
@@ -441,7 +452,7 @@ class Merging(PageReader[Any]):
 
     # ---- requests
 
-    def _need(self, source: Source) -> None:
+    def _request_next_page(self, source: Source) -> None:
         """Mark the next page of *source* as needed: the merge cannot continue without it."""
         if source.queue == AHEAD and source.request is not None:
             self._queue(source.request, NEEDED)
@@ -449,17 +460,17 @@ class Merging(PageReader[Any]):
     def _queue(self, request: PageRequest, queue: int) -> None:
         """Queue *request* to be sent; a page may be in both queues, and is sent from the first one served."""
         request.owner.queue = queue
-        (self._needed if queue == NEEDED else self._ahead).append(request)
+        (self._needed_queue if queue == NEEDED else self._prefetch_queue).append(request)
 
     def _send(self) -> None:
         for request in self._take_due():
             self._queue(request, NEEDED)
-        self._send_queued(self._needed)
-        while self._new and not self._needed and self._fetcher.in_flight < self.plan.parallelism:
-            self._begin(self._new.popleft())
-            self._send_queued(self._needed)
-        if not self._new and not self._needed and self._held <= self._budget:
-            self._send_queued(self._ahead)
+        self._send_queued(self._needed_queue)
+        while self._unopened and not self._needed_queue and self._fetcher.in_flight < self.plan.parallelism:
+            self._begin(self._unopened.popleft())
+            self._send_queued(self._needed_queue)
+        if not self._unopened and not self._needed_queue and self._held_bytes <= self._budget:
+            self._send_queued(self._prefetch_queue)
         self.most_in_flight = max(self.most_in_flight, self._fetcher.in_flight)
 
     def _begin(self, source: Source) -> None:
@@ -483,25 +494,25 @@ class Merging(PageReader[Any]):
                 continue
             source.queue = SENT
             if sent is not True:
-                self._failed(source, request, sent)
+                self._on_failure(source, request, sent)
 
     # ---- errors
 
-    def _failed(self, source: Source, request: PageRequest, outcome: object) -> None:
+    def _on_failure(self, source: Source, request: PageRequest, outcome: object) -> None:
         decision = request.failed(outcome)
-        self._note_failure(request, decision)
+        self._record_failure(request, decision)
         if self._may_restart(source, request, decision):
-            self._read_again(source, decision.error)
+            self._restart_source(source, decision.error)
         elif not self._send_later(request, decision):
             raise self._error(source, decision.error)
 
-    def _read_again(self, source: Source, error: Exception) -> None:
+    def _restart_source(self, source: Source, error: Exception) -> None:
         """Read *source* again from its beginning, as the server does not continue from the end of the last page; skip
         all rows up to the last merged one. That requires an order in which no two rows of a source are equal."""
         if not self.plan.order.is_exact:
             raise self._error(source, error)
         source.restarts += 1
-        source.again = True
+        source.is_reread = True
         self._begin(source)
 
     def _error(self, source: Source | None, cause: Exception) -> ScanError:

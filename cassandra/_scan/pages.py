@@ -6,8 +6,8 @@ A :class:`PageTemplate` is the page template of a prepared statement, an :class:
 The page fetcher (:class:`PageFetcher`) chooses targets of page requests, limits those in flight to a host, and reads
 their outcomes. It is one native operation for all pages of a reading; the number of an attempt is that of a *slot*,
 which is used once. It belongs to the reader: one thread, or the thread of a task's loop. Outcomes stay in the operation
-until that thread takes them; no other thread processes them. Other threads access ``_arrived``, ``_silent`` and
-``_concluded`` only: they append to them, and then end the wait.
+until that thread takes them; no other thread processes them. Other threads access ``_outcomes``, ``_silent`` and
+``_finished_requests`` only: they append to them, and then end the wait.
 
 A host has a *window*, as for writes: a limit of pages in flight. It grows with responses, and is halved when the host
 reports overload, or does not respond in time.
@@ -93,7 +93,7 @@ class PageSize:
         self._most = most or first
         self._width = 0.0  # bytes per row
 
-    def received(self, page: RowsPage) -> None:
+    def record(self, page: RowsPage) -> None:
         """Record the size of a received page."""
         if self._first != self._most and len(page):
             self._width = max(self._width, page.nbytes / len(page))
@@ -103,7 +103,7 @@ class PageSize:
         """True if a page of so many rows was requested because pages have grown."""
         return rows is not None and self._first is not None and rows > self._first
 
-    def too_much(self) -> None:
+    def shrink(self) -> None:
         """Return to the first size: a server timed out on a page, refused it, or warned of it."""
         self._most = self.rows = self._first
 
@@ -123,11 +123,11 @@ class BatchSize:
         self._share = share
         self._rows = 0
 
-    def was(self, rows: int) -> None:
+    def record(self, rows: int) -> None:
         """Record the number of rows of a batch."""
         self._rows = max(self._rows, int(rows * MORE))
 
-    def likely(self, page: RowsPage) -> int:
+    def estimate(self, page: RowsPage) -> int:
         """Return the estimate for a batch that begins with *page*; 0 while it is unknown."""
         return min(self._most, self._rows, self._share * len(page) // max(1, page.nbytes))
 
@@ -199,7 +199,7 @@ class PageRequest:
         "stream",
         "template",
         "token",
-        "tried",
+        "tried_hosts",
     )
 
     def __init__(
@@ -215,7 +215,7 @@ class PageRequest:
         self.failures = 0
         self.few_times = 0  # those of them by errors that are repeated few times only
         self.failed_since: float | None = None
-        self.tried: set[Host] = set()  # hosts that have failed for it
+        self.tried_hosts: set[Host] = set()  # hosts that have failed for it
         self.host: Host | None = None
         self.pool: Any = None
         self.connection: Any = None
@@ -247,14 +247,14 @@ class Range:
 
     __slots__ = (
         "builder",
-        "described",
-        "emitted",
-        "here",
+        "has_emitted",
         "home",
         "number",
         "page",
         "request",
+        "response",
         "restarts",
+        "result_plan",
         "schema",
         "token_range",
     )
@@ -269,12 +269,12 @@ class Range:
     def begin(self) -> None:
         """Reset to the beginning of the range."""
         self.request: PageRequest | None = None
-        self.here: PageResponse | None = None
+        self.response: PageResponse | None = None
         self.builder: ColumnBuilder | None = None
-        self.described: ResultPlan | None = None
+        self.result_plan: ResultPlan | None = None
         self.schema: ColumnPlan | None = None
         self.page = 0  # number of the requested or current page
-        self.emitted = False
+        self.has_emitted = False
 
 
 def statement_of(template: PageTemplate, token: int | None) -> Statement:
@@ -306,11 +306,11 @@ class PageFetcher(ManyRequests, Operation):
         self._timeout = timeout
         self.windows: dict[Host, HostWindow] = {}
         self.busy: dict[tuple[Host, int | None], int] = {}  # pages in flight by host and shard
-        self._sent: dict[int, PageRequest] = {}
+        self._in_flight: dict[int, PageRequest] = {}
         self._slot = 0
-        self._arrived: deque[tuple[int, Frame | Failure]] = deque()
+        self._outcomes: deque[tuple[int, Frame | Failure]] = deque()
         self._silent: deque[int] = deque()
-        self._concluded: deque[tuple[PageRequest, Any]] = deque()
+        self._finished_requests: deque[tuple[PageRequest, Any]] = deque()
         self._alone: set[PageRequest] = set()
         self._state: Any = None
         self._routes: dict[int, Callable[[int | None], Target | None]] = {}
@@ -320,11 +320,11 @@ class PageFetcher(ManyRequests, Operation):
     @property
     def in_flight(self) -> int:
         """Number of pages whose outcome was not taken yet."""
-        return len(self._sent) + len(self._alone)
+        return len(self._in_flight) + len(self._alone)
 
     def check(self) -> None:
         """Raise ConnectionShutdown in a forked child, NoHostAvailable if the session has ended."""
-        process.stay(self._process)
+        process.check_process(self._process)
         if self.session.is_shutdown or self.session._draining:
             raise NoHostAvailable(closed_text(self.session), {})
 
@@ -371,7 +371,7 @@ class PageFetcher(ManyRequests, Operation):
     def send(self, request: PageRequest) -> bool | Exception:
         """Send *request*. Return False, with nothing done, if there is no room now; return the error if no host takes
         it."""
-        if not request.tried:
+        if not request.tried_hosts:
             target = self._least_busy(request)
             if target is not None:
                 outcome = self._send_to(request, target)
@@ -391,7 +391,9 @@ class PageFetcher(ManyRequests, Operation):
         if rest is None:
             rest = router.fallback(*where, first, template.profile.consistency_level)
         targets = [target for target in (first, *rest) if target is not None]
-        targets.sort(key=lambda target: target.host in request.tried)  # stable: keeps the order of the plan otherwise
+        targets.sort(
+            key=lambda target: target.host in request.tried_hosts
+        )  # stable: keeps the order of the plan otherwise
         for target in targets:
             outcome = self._send_to(request, target)
             if outcome is True:
@@ -419,13 +421,13 @@ class PageFetcher(ManyRequests, Operation):
             connection = pool.pick(request.token, target.shard)
             frame, request.plan = request.template.frame(connection, request.bound, request.paging_state, request.token)
             request.slot, request.sent, request.page_size = slot, monotonic(), request.template.page_size.rows
-            self._sent[slot] = request
+            self._in_flight[slot] = request
             request.stream = connection.submit(frame, self, slot, self._timeout, aio.may_wait(connection))
         except NOT_SENT as error:
-            self._sent.pop(slot, None)
+            self._in_flight.pop(slot, None)
             return error
         except BaseException:
-            self._sent.pop(slot, None)
+            self._in_flight.pop(slot, None)
             raise
         request.host, request.pool, request.connection, request.shard = host, pool, connection, target.shard
         request.attempts += 1
@@ -438,28 +440,28 @@ class PageFetcher(ManyRequests, Operation):
 
     def outcomes(self) -> Iterator[tuple[PageRequest, Any]]:
         """Yield the pages that have ended since the last call, each with a :class:`PageResponse`, or its error."""
-        self._take_into(self._arrived)
-        while self._arrived:
-            slot, outcome = self._arrived.popleft()
-            request = self._sent.pop(slot, None)
+        self._take_into(self._outcomes)
+        while self._outcomes:
+            slot, outcome = self._outcomes.popleft()
+            request = self._in_flight.pop(slot, None)
             if request is not None:
                 found = self._read(request, outcome)
-                self._landed(request, isinstance(found, PageResponse))
+                self._on_completed(request, isinstance(found, PageResponse))
                 if found is not None:
                     yield request, found
         while self._silent:
-            request = self._sent.get(self._silent.popleft())
+            request = self._in_flight.get(self._silent.popleft())
             if request is not None and request.connection.orphan(request.stream, self, request.slot):
-                del self._sent[request.slot]
-                self._landed(request, False)
+                del self._in_flight[request.slot]
+                self._on_completed(request, False)
                 yield request, ConnectionException(f"{request.host} does not respond", request.connection.endpoint)
-        while self._concluded:
-            request, found = self._concluded.popleft()
+        while self._finished_requests:
+            request, found = self._finished_requests.popleft()
             if request in self._alone:
                 self._alone.remove(request)
                 yield request, found
 
-    def _landed(self, request: PageRequest, with_page: bool) -> None:
+    def _on_completed(self, request: PageRequest, with_page: bool) -> None:
         assert request.host is not None
         window = self.windows[request.host]
         if with_page:
@@ -484,7 +486,7 @@ class PageFetcher(ManyRequests, Operation):
             return broken
         if message.warnings:
             self.session._warning_log.log(message.warnings)
-            request.template.page_size.too_much()  # a large page may be the reason
+            request.template.page_size.shrink()  # a large page may be the reason
         if isinstance(message, PreparedQueryNotFound):
             self._go_on_alone(request, outcome)
             return None
@@ -497,10 +499,10 @@ class PageFetcher(ManyRequests, Operation):
             return ConnectionException(
                 f"Got no rows in response to a page of a scan: {message!r}", request.host.endpoint
             )
-        self._described(request, message)
+        self._adopt_metadata(request, message)
         return _response_of(request, message.page, message.paging_state)
 
-    def _described(self, request: PageRequest, message: Any) -> None:
+    def _adopt_metadata(self, request: PageRequest, message: Any) -> None:
         """Adopt the metadata in the response for later requests."""
         prepared = request.template.prepared
         if message.metadata_changed:
@@ -534,10 +536,10 @@ class PageFetcher(ManyRequests, Operation):
 
     def _continued(self, future: Any, rows: Any, error: BaseException | None, request: PageRequest) -> None:
         if error is not None:
-            self._concluded.append((request, error))
+            self._finished_requests.append((request, error))
             return
         plan, paging_state, _, kept = future._outcome[2]
-        self._concluded.append((request, _response_of(request, retained_page(plan, kept), paging_state)))
+        self._finished_requests.append((request, _response_of(request, retained_page(plan, kept), paging_state)))
 
     # ---- other threads
 
@@ -547,7 +549,7 @@ class PageFetcher(ManyRequests, Operation):
             if not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._wake)
             return
-        news = self._take_into(self._arrived)
+        news = self._take_into(self._outcomes)
         if self._loop is not None:
             self._wake()
         elif news:
@@ -560,7 +562,7 @@ class PageFetcher(ManyRequests, Operation):
 
     @property
     def has_news(self) -> bool:
-        return bool(self._arrived or self._answered or self._silent or self._concluded)
+        return bool(self._outcomes or self._answered or self._silent or self._finished_requests)
 
     def wait(self, seconds: float) -> None:
         """Wait until a page has ended, or *seconds* are over."""
@@ -595,19 +597,19 @@ class PageFetcher(ManyRequests, Operation):
     def forget(self, request: PageRequest) -> None:
         """Give *request* up, in any state."""
         self._alone.discard(request)
-        if self._sent.pop(request.slot, None) is not None:
-            self._landed(request, False)
+        if self._in_flight.pop(request.slot, None) is not None:
+            self._on_completed(request, False)
             request.connection.orphan(request.stream, self, request.slot)
 
     def close(self) -> None:
         """Give up all pages in flight."""
         self._finish()
-        left, self._sent = self._sent, {}
+        left, self._in_flight = self._in_flight, {}
         for request in left.values():
             request.connection.orphan(request.stream, self, request.slot)
         self._alone.clear()
-        self._arrived.clear()
-        self._concluded.clear()
+        self._outcomes.clear()
+        self._finished_requests.clear()
 
 
 def _response_of(request: PageRequest, page: RowsPage, paging_state: bytes | None) -> PageResponse | DriverException:

@@ -45,7 +45,7 @@ UNKNOWN = "unknown"  # name of a missing first replica
 
 
 class ScanPlan:
-    """How a table is read. Immutable.
+    """Plan of reading a table. Immutable.
 
     ``cql`` is the statement of a range, bound with ``values``, its start and its end; ``first_cql`` that of the range
     that begins at -2**63, without the start (the same as ``cql`` if the caller has prepared the tokens). Pages have
@@ -379,7 +379,7 @@ def _check_distinct(table: Any, names: Sequence[str]) -> None:
 
 @public("cassandra.scan")
 class Explanation:
-    """How a table would be read; made by :meth:`Scan.explain`. ``str()`` returns a text for users.
+    """Description of a scan plan; made by :meth:`Scan.explain`. ``str()`` returns a text for users.
 
     ``cql`` is the statement of a range, ``values`` are bound to its markers before the tokens; ``ranges`` are the
     ranges still to read, each with its replicas, ``parallelism`` is the number read concurrently. ``pushdown`` is True

@@ -55,7 +55,7 @@ class Pushdown:
     @property
     def rows_of(self) -> Callable[[RecordBatch], int]:
         """Function that returns the number of rows that a batch stands for."""
-        return len if self.selected is None else _counted
+        return len if self.selected is None else _row_count
 
     def scan(self, scan: Scan) -> Scan:
         """Return the scan that servers fold instead of *scan*."""
@@ -66,7 +66,7 @@ class Pushdown:
         return type(scan)(options)
 
 
-def _counted(batch: RecordBatch) -> int:
+def _row_count(batch: RecordBatch) -> int:
     values = batch.column(0)[1]
     assert values is not None
     return int(struct.unpack_from("<q", values)[0])
@@ -76,11 +76,11 @@ def pushdown_of(options: Options, reducer: MapReducer, filter: Any) -> Pushdown:
     """Return the push-down of a fold by *reducer*. UnsupportedOperation if it is required and not possible."""
     if options.pushdown == "never":
         return Pushdown('pushdown="never"')
-    found = _obstacle(options, filter) or _asked_of_servers(options, reducer)
-    return found if isinstance(found, Pushdown) else refused(found, options.pushdown)
+    found = _obstacle(options, filter) or _compile_reducer(options, reducer)
+    return found if isinstance(found, Pushdown) else not_possible(found, options.pushdown)
 
 
-def refused(why: str, mode: Mode) -> Pushdown:
+def not_possible(why: str, mode: Mode) -> Pushdown:
     if mode == "always":
         raise UnsupportedOperation(f'pushdown="always", but {why}')
     return Pushdown(why)
@@ -103,11 +103,11 @@ def _obstacle(options: Options, filter: Any) -> str | None:
     return None
 
 
-def _asked_of_servers(options: Options, reducer: Any) -> Pushdown | str:
+def _compile_reducer(options: Options, reducer: Any) -> Pushdown | str:
     """Return the push-down of a reducer, by its exact type, as a subclass may override any method; or the obstacle."""
     kind = type(reducer)
     if kind is Count and reducer.column is None:
-        return Pushdown("the servers count", Together((Sum(_ROWS),), _only))
+        return Pushdown("the servers count", CombinedReducer((Sum(_ROWS),), _only))
     if kind not in (Count, Sum, Mean, Min, Max, MinMax):
         return f"{reducer!r} is not supported by servers"
     column = _type_of(options, reducer.column)
@@ -117,7 +117,7 @@ def _asked_of_servers(options: Options, reducer: Any) -> Pushdown | str:
         return f"{reducer.column!r} is masked: servers may fold values that they do not return"
     name = maybe_escape_name(reducer.column)
     if kind is Count:
-        return Pushdown("the servers count", Together((Sum(_COUNT),), _only), f"count({name}) AS {_COUNT}")
+        return Pushdown("the servers count", CombinedReducer((Sum(_COUNT),), _only), f"count({name}) AS {_COUNT}")
     if kind in (Sum, Mean):
         return _sum(reducer, name, column)
     if column not in _ORDERED:
@@ -128,7 +128,7 @@ def _asked_of_servers(options: Options, reducer: Any) -> Pushdown | str:
     aliases = {Min: ("min", _MIN), Max: ("max", _MAX)}
     parts = tuple(one(aliases[one][1]) for one in asked)
     selected = [f"{aliases[one][0]}({name}) AS {aliases[one][1]}" for one in asked]
-    return Pushdown("the servers compare", Together(parts, _only if len(parts) == 1 else _pair), *selected)
+    return Pushdown("the servers compare", CombinedReducer(parts, _only if len(parts) == 1 else _pair), *selected)
 
 
 def _sum(reducer: Sum | Mean, name: str, column: str) -> Pushdown | str:
@@ -138,10 +138,10 @@ def _sum(reducer: Sum | Mean, name: str, column: str) -> Pushdown | str:
     values = name if wider is None else f"CAST({name} AS {wider})"
     selected = [f"sum({values}) AS {_SUM}"]
     if type(reducer) is Sum:
-        return Pushdown("the servers sum", Together((Sum(_SUM),), _only), *selected)
+        return Pushdown("the servers sum", CombinedReducer((Sum(_SUM),), _only), *selected)
     made = _MeanOf(column)
     return Pushdown(
-        "the servers sum", Together((Sum(_SUM), Sum(_COUNT)), made), *selected, f"count({name}) AS {_COUNT}"
+        "the servers sum", CombinedReducer((Sum(_SUM), Sum(_COUNT)), made), *selected, f"count({name}) AS {_COUNT}"
     )
 
 
@@ -161,7 +161,7 @@ def _type_of(options: Options, name: str) -> str | None:
 # ---- reducers of the servers' results
 
 
-class Together:
+class CombinedReducer:
     """Several reducers over the same batches; *made* combines their results. Can be pickled."""
 
     def __init__(self, reducers: tuple[MapReducer, ...], made: Callable[..., Any]) -> None:

@@ -70,10 +70,10 @@ class PageReader(Generic[Event]):
         self._pool = session.cluster.memory_pool
         self._budget = self._pool.max_bytes // 2
         self._fetcher = PageFetcher(session, parallelism, timeout)
-        self._due: Schedule[PageRequest] = Schedule()
-        self._held = 0  # bytes of pages that are here
+        self._delayed_requests: Schedule[PageRequest] = Schedule()
+        self._held_bytes = 0  # bytes of pages that are here
         self._events: deque[Event] = deque()
-        self._broken: Exception | None = None
+        self._fatal_error: Exception | None = None
 
     # ---- implemented by subclasses
 
@@ -104,7 +104,7 @@ class PageReader(Generic[Event]):
     def next(self) -> Event | None:
         """Return the next event; None at the end."""
         while True:
-            event = self._ask()
+            event = self._next_event()
             if event is not None or self.is_over:
                 return event
             if not self._events and not self._has_page:
@@ -113,18 +113,18 @@ class PageReader(Generic[Event]):
     async def next_async(self) -> Event | None:
         """As :meth:`next`, without blocking the running loop, which gets a turn before each event."""
         self._fetcher.use_loop()
-        await turn()
+        await yield_to_loop()
         while True:
-            event = self._ask()
+            event = self._next_event()
             if event is not None or self.is_over:
                 return event
             if not self._events and not self._has_page:
                 await self._fetcher.wait_async(self._wait_time())
 
-    def _ask(self) -> Event | None:
+    def _next_event(self) -> Event | None:
         """Return the next event if there is one, after one step; else None."""
-        if self._broken is not None:
-            raise self._broken
+        if self._fatal_error is not None:
+            raise self._fatal_error
         if not self._events and not self.is_over:
             try:
                 self._step()
@@ -136,17 +136,17 @@ class PageReader(Generic[Event]):
                 self._break(self._error(None, error))
             except BaseException as error:  # of a filter, or Ctrl-C
                 self.close()
-                self._broken = self._error(None, DriverException(f"it was interrupted by {error!r}"))
+                self._fatal_error = self._error(None, DriverException(f"it was interrupted by {error!r}"))
                 raise
         return self._events.popleft() if self._events else None
 
     def _break(self, error: ScanError) -> None:
         self.close()
-        self._broken = error
+        self._fatal_error = error
         raise error
 
     def _wait_time(self) -> float:
-        due = self._due.wait_time()
+        due = self._delayed_requests.wait_time()
         return LOOK if due is None else min(LOOK, due)
 
     def __del__(self) -> None:
@@ -162,10 +162,10 @@ class PageReader(Generic[Event]):
             if request.owner.request is request:
                 yield request.owner, outcome
 
-    def _note_failure(self, request: PageRequest, decision: RepeatDecision) -> None:
+    def _record_failure(self, request: PageRequest, decision: RepeatDecision) -> None:
         """Record a failure of *request*: another host is tried next, and an overloaded one gets fewer pages."""
         if request.host is not None:
-            request.tried.add(request.host)
+            request.tried_hosts.add(request.host)
             if decision.is_congestion:
                 self._fetcher.windows[request.host].congested(request.sent)
         if request.failed_since is None:
@@ -184,12 +184,12 @@ class PageReader(Generic[Event]):
         since = now if request.failed_since is None else request.failed_since
         if not decision.again or now - since >= PATIENCE:
             return False
-        self._due.add(request, request.failures)
+        self._delayed_requests.add(request, request.failures)
         return True
 
     def _take_due(self) -> Iterator[PageRequest]:
         """Yield the current page requests that are due, which are not due any more."""
-        for request in self._due.take_due():
+        for request in self._delayed_requests.take_due():
             if request.owner.request is request:
                 self.retries += 1
                 yield request
@@ -204,6 +204,6 @@ class PageReader(Generic[Event]):
 
 
 @coroutine
-def turn() -> Generator[None, None, None]:
+def yield_to_loop() -> Generator[None, None, None]:
     """Yield to the loop once."""
     yield

@@ -36,7 +36,7 @@ from cassandra._base.errors import DriverException
 from cassandra._core.columns import ColumnBuilder, decode, select
 from cassandra._routing.tokens import MIN_LONG
 from cassandra._session.request.columns import MOST_BYTES, SchemaChanged
-from cassandra._wire.arrow import column_plan, decrypted
+from cassandra._wire.arrow import column_plan, decrypt_page
 from cassandra._wire.rows import decode_page
 
 from .expressions import Masks
@@ -104,52 +104,52 @@ class Pending:
             random.Random(SEED).shuffle(found)
         self._ranges = deque(found)
         self._home_of = home_of
-        self._at: OrderedDict[object, deque[Range]] = OrderedDict()  # by home; the first is the next in turn
-        self._known = 0  # number of ranges in _at
-        self._ended: deque[object] = deque()  # homes of ranges that have ended, one entry for each
+        self._by_home: OrderedDict[object, deque[Range]] = OrderedDict()  # by home; the first is the next in turn
+        self._home_count = 0  # number of ranges in _by_home
+        self._ended_homes: deque[object] = deque()  # homes of ranges that have ended, one entry for each
 
     def __len__(self) -> int:
-        return len(self._ranges) + self._known
+        return len(self._ranges) + self._home_count
 
     def next(self) -> Range:
         """Remove and return the next range to open."""
         if self._home_of is None:
             return self._ranges.popleft()
-        while self._ranges and self._known < AHEAD:
+        while self._ranges and self._home_count < AHEAD:
             one = self._ranges.popleft()
             one.home = self._home_of(one)
-            self._at.setdefault(one.home, deque()).append(one)
-            self._known += 1
+            self._by_home.setdefault(one.home, deque()).append(one)
+            self._home_count += 1
         home = self._next_home()
-        there = self._at[home]
-        one = there.popleft()
-        self._known -= 1
-        if there:
-            self._at.move_to_end(home)
+        ranges_there = self._by_home[home]
+        one = ranges_there.popleft()
+        self._home_count -= 1
+        if ranges_there:
+            self._by_home.move_to_end(home)
         else:
-            del self._at[home]
+            del self._by_home[home]
         return one
 
     def _next_home(self) -> object:
-        while self._ended:
-            home = self._ended.popleft()
-            if home in self._at:
+        while self._ended_homes:
+            home = self._ended_homes.popleft()
+            if home in self._by_home:
                 return home
-        return next(iter(self._at))
+        return next(iter(self._by_home))
 
-    def ended(self, one: Range) -> None:
+    def mark_ended(self, one: Range) -> None:
         """Record that *one* is no longer open."""
         if self._home_of is not None:
-            self._ended.append(one.home)
+            self._ended_homes.append(one.home)
 
     def push(self, ranges: Sequence[Range]) -> None:
         """Add ranges; without homes, before all others."""
         self._ranges.extendleft(reversed(ranges))
 
     def clear(self) -> None:
-        for some in (self._ranges, self._at, self._ended):
+        for some in (self._ranges, self._by_home, self._ended_homes):
             some.clear()
-        self._known = 0
+        self._home_count = 0
 
 
 # ---- the reading
@@ -175,7 +175,7 @@ class Reading(PageReader[ScanEvent]):
         super().__init__(session, plan.parallelism, plan.timeout)
         self.plan = plan
         self._mask = None if filter is None else Masks(filter)
-        self._halves = halves
+        self._splits_on_timeout = halves
         self._numbers = itertools.count(len(plan.ranges))  # for halves
         self._rows = rows
         self.schema: ColumnPlan | None = plan.schema
@@ -187,10 +187,10 @@ class Reading(PageReader[ScanEvent]):
         self._pending = Pending(pending, None if ordered else partial(_home_of, self._fetcher, templates))
         self._open: dict[int, Range] = {}
         self._ready: deque[PageRequest] = deque()
-        self._here: deque[Range] = deque()
-        self._built = 0  # bytes of batches that are being built
+        self._ranges_with_page: deque[Range] = deque()
+        self._building_bytes = 0  # bytes of batches that are being built
         self._batch_size = BatchSize(plan.target_rows, min(MOST_BYTES, self._budget // plan.parallelism) // 2)
-        self._given: ScanEvent | None = None  # the event returned last
+        self._last_event: ScanEvent | None = None  # the event returned last
         self.closed = False
 
     # ---- scan events
@@ -218,13 +218,13 @@ class Reading(PageReader[ScanEvent]):
         """True if all events were returned."""
         return self.closed or not (self._events or self._open or self._pending)
 
-    def _ask(self) -> ScanEvent | None:
-        self._given = super()._ask()
-        return self._given
+    def _next_event(self) -> ScanEvent | None:
+        self._last_event = super()._next_event()
+        return self._last_event
 
     def _count(self) -> None:
         """Count the event that was returned last: the consumer has processed it."""
-        given, self._given = self._given, None
+        given, self._last_event = self._last_event, None
         if self.recorder is None:
             return
         try:
@@ -241,10 +241,10 @@ class Reading(PageReader[ScanEvent]):
         if not self.closed:
             self.closed = True
             self._fetcher.close()
-            for waiting in (self._pending, self._ready, self._here, self._events):
+            for waiting in (self._pending, self._ready, self._ranges_with_page, self._events):
                 waiting.clear()
             self._open.clear()
-            self._due.clear()
+            self._delayed_requests.clear()
             if self.recorder is not None:
                 self.recorder.end(False)
 
@@ -260,28 +260,28 @@ class Reading(PageReader[ScanEvent]):
         """Process outcomes, send requests while there is room, and make events from one page."""
         for one, outcome in self._outcomes():
             if type(outcome) is PageResponse:
-                one.here = outcome
-                self._held += outcome.page.nbytes
-                self._here.append(one)
+                one.response = outcome
+                self._held_bytes += outcome.page.nbytes
+                self._ranges_with_page.append(one)
             else:
-                self._failed(one, one.request, outcome)
+                self._on_failure(one, one.request, outcome)
         self._send()
-        one = self._next_here()
+        one = self._next_range_with_page()
         if one is not None:
             self._take(one)
 
     @property
     def _has_page(self) -> bool:
-        return self._next_here() is not None
+        return self._next_range_with_page() is not None
 
-    def _next_here(self) -> Range | None:
+    def _next_range_with_page(self) -> Range | None:
         """Return the range whose page is taken next; None if that page is not here."""
-        if not self._here:
+        if not self._ranges_with_page:
             return None
         if not self._ordered:
-            return self._here[0]
+            return self._ranges_with_page[0]
         first = next(iter(self._open.values()))
-        return first if first.here is not None else None
+        return first if first.response is not None else None
 
     # ---- sending
 
@@ -292,31 +292,33 @@ class Reading(PageReader[ScanEvent]):
         for _ in range(len(self._ready)):
             request = self._ready.popleft()
             if request.owner.request is request:
-                self._send_one(request)
+                self._send_request(request)
         while self._pending and not self._ready and len(self._open) < self.plan.parallelism:
-            self._open_one()
+            self._open_next_range()
         self.most_in_flight = max(self.most_in_flight, self._fetcher.in_flight)
 
     @property
     def _is_full(self) -> bool:
         """True if the memory budget is used up, so that no page is requested; False if the reading could not continue
         without a request."""
-        return self._held + self._built > self._budget and bool(self._next_here() or self._fetcher.in_flight)
+        return self._held_bytes + self._building_bytes > self._budget and bool(
+            self._next_range_with_page() or self._fetcher.in_flight
+        )
 
-    def _send_one(self, request: PageRequest) -> None:
+    def _send_request(self, request: PageRequest) -> None:
         sent = self._fetcher.send(request)
         if sent is False:
             self._ready.append(request)
         elif sent is not True:
-            self._failed(request.owner, request, sent)
+            self._on_failure(request.owner, request, sent)
 
-    def _open_one(self) -> None:
+    def _open_next_range(self) -> None:
         one = self._pending.next()
         self._open[one.number] = one
-        one.request = self._first(one)
-        self._send_one(one.request)
+        one.request = self._first_request(one)
+        self._send_request(one.request)
 
-    def _first(self, one: Range) -> PageRequest:
+    def _first_request(self, one: Range) -> PageRequest:
         """Return the request for the first page of a range."""
         bounds, template = one.token_range, _template_of(one, self._templates)
         prepared = template.prepared
@@ -326,62 +328,62 @@ class Reading(PageReader[ScanEvent]):
 
     # ---- errors
 
-    def _failed(self, one: Range, request: PageRequest, outcome: object) -> None:
+    def _on_failure(self, one: Range, request: PageRequest, outcome: object) -> None:
         decision, page_size = request.failed(outcome), request.template.page_size
         refused = isinstance(decision.error, REFUSED)
         if refused and page_size.has_grown(request.page_size):
-            page_size.too_much()  # a limit of the server (guardrails of Cassandra) may be below the page size
+            page_size.shrink()  # a limit of the server (guardrails of Cassandra) may be below the page size
             self._ready.append(request)
             return
-        self._note_failure(request, decision)
+        self._record_failure(request, decision)
         if isinstance(decision.error, TOO_LARGE):
-            page_size.too_much()
-        if self._halves and isinstance(decision.error, TOO_LARGE) and one.token_range.size > LEAST_HALVED:
-            self._halve(one)
+            page_size.shrink()
+        if self._splits_on_timeout and isinstance(decision.error, TOO_LARGE) and one.token_range.size > LEAST_HALVED:
+            self._split_range(one)
             return
         if self._may_restart(one, request, decision):
             self._restart(one, decision.error)
         elif not self._send_later(request, decision):
-            self._give_up(one, decision.error)
+            self._abandon_range(one, decision.error)
 
     def _restart(self, one: Range, error: Exception) -> None:
         """Restart the range from its first page."""
-        if one.emitted:
+        if one.has_emitted:
             self._events.append(ScanEvent(one.number, one.token_range, RESTARTED, error=error))
-        self._forget(one)
+        self._discard_range(one)
         one.restarts += 1
         one.begin()
-        one.request = self._first(one)
+        one.request = self._first_request(one)
         self._ready.append(one.request)
 
-    def _halve(self, one: Range) -> None:
+    def _split_range(self, one: Range) -> None:
         """Replace the range by its halves; none of its rows were returned."""
-        self._forget(one)
-        self._end(one)
+        self._discard_range(one)
+        self._remove_range(one)
         self._pending.push([Range(next(self._numbers), half) for half in one.token_range.split(2)])
 
-    def _end(self, one: Range) -> None:
+    def _remove_range(self, one: Range) -> None:
         """Remove the range from the open ones."""
         one.request = None
         if self._open.pop(one.number, None) is not None:
-            self._pending.ended(one)
+            self._pending.mark_ended(one)
 
-    def _forget(self, one: Range) -> None:
+    def _discard_range(self, one: Range) -> None:
         """Drop the page request, the page and the unfinished batch of the range."""
         if one.request is not None:
             self._fetcher.forget(one.request)
-        if one.here is not None:
-            self._held -= one.here.page.nbytes
-            self._here.remove(one)
-            one.here = None
+        if one.response is not None:
+            self._held_bytes -= one.response.page.nbytes
+            self._ranges_with_page.remove(one)
+            one.response = None
         if one.builder:
-            self._built -= one.builder.nbytes
+            self._building_bytes -= one.builder.nbytes
 
-    def _give_up(self, one: Range, error: Exception) -> None:
+    def _abandon_range(self, one: Range, error: Exception) -> None:
         if self.plan.on_error != "skip":
             raise self._error(one, error)
-        self._forget(one)
-        self._end(one)
+        self._discard_range(one)
+        self._remove_range(one)
         self.failed.append((one.token_range, error))
         self._events.append(ScanEvent(one.number, one.token_range, FAILED, error=error))
 
@@ -397,13 +399,13 @@ class Reading(PageReader[ScanEvent]):
 
     def _take(self, one: Range) -> None:
         """Make events from the page of *one* that is here, while the next one is in flight."""
-        response, request = one.here, one.request
+        response, request = one.response, one.request
         assert response is not None and request is not None
-        self._here.remove(one)
-        one.here = None
-        self._held -= response.page.nbytes
+        self._ranges_with_page.remove(one)
+        one.response = None
+        self._held_bytes -= response.page.nbytes
         self.pages += 1
-        request.template.page_size.received(response.page)
+        request.template.page_size.record(response.page)
         last = response.paging_state is None
         page = self._fitting(one, response.page)
         if page is None:
@@ -411,25 +413,25 @@ class Reading(PageReader[ScanEvent]):
             return
         one.page += 1
         if last:
-            self._end(one)
+            self._remove_range(one)
         else:
             one.request = PageRequest(one, request.template, request.bound, request.token, response.paging_state)
             self._ready.append(one.request)
         self._send()
         try:
             if self._rows is None:
-                self._add(one, decrypted(page), last)
+                self._add(one, decrypt_page(page), last)
             elif len(page):
                 self._emit_rows(one, page)
         except DriverException as error:
-            self._give_up(one, error)
+            self._abandon_range(one, error)
             return
         if last:
             self._events.append(ScanEvent(one.number, one.token_range, DONE))
 
     def _fitting(self, one: Range, page: RowsPage) -> RowsPage | None:
         """Return *page* if it has the columns of the range; else None, and the range restarts, or is given up."""
-        if page.plan is one.described:
+        if page.plan is one.result_plan:
             return page
         schema = column_plan(page.plan, self._pool, self.plan.types)
         if one.schema is None:
@@ -437,13 +439,13 @@ class Reading(PageReader[ScanEvent]):
                 self.schema = schema
             one.schema = self.schema
         elif schema != one.schema:
-            error = SchemaChanged(f"the columns were {one.described!r} and are {page.plan!r}", None)
+            error = SchemaChanged(f"the columns were {one.result_plan!r} and are {page.plan!r}", None)
             if one.restarts < RESTARTS:
                 self._restart(one, error)
             else:
-                self._give_up(one, error)
+                self._abandon_range(one, error)
             return None
-        one.described = page.plan
+        one.result_plan = page.plan
         return page
 
     def _add(self, one: Range, page: RowsPage, last: bool) -> None:
@@ -454,18 +456,18 @@ class Reading(PageReader[ScanEvent]):
                 self._emit(one, decode(one.schema, page))
             return
         if builder is None:
-            builder = one.builder = ColumnBuilder(one.schema, target, self._batch_size.likely(page))
+            builder = one.builder = ColumnBuilder(one.schema, target, self._batch_size.estimate(page))
         before = builder.nbytes if builder else 0
         while not builder.append(page):
-            self._built -= before
+            self._building_bytes -= before
             self._finish(one)
             before = 0
-        self._built += builder.nbytes - before
+        self._building_bytes += builder.nbytes - before
         if last or len(builder) >= target or builder.nbytes >= MOST_BYTES:
-            self._built -= builder.nbytes
-            self._batch_size.was(len(builder))
+            self._building_bytes -= builder.nbytes
+            self._batch_size.record(len(builder))
             self._finish(one)
-        elif self._built > self._budget:
+        elif self._building_bytes > self._budget:
             self._finish_largest()
 
     def _finish(self, one: Range) -> None:
@@ -477,14 +479,14 @@ class Reading(PageReader[ScanEvent]):
         up."""
         one = max((one for one in self._open.values() if one.builder), key=lambda one: one.builder.nbytes)  # type: ignore[union-attr]
         assert one.builder is not None
-        self._built -= one.builder.nbytes
+        self._building_bytes -= one.builder.nbytes
         self._finish(one)
 
     def _emit_rows(self, one: Range, page: RowsPage) -> None:
         rows = decode_page(page, self._rows)
         if self._mask is not None:
             assert one.schema is not None
-            kept = self._mask(decode(one.schema, decrypted(page)))
+            kept = self._mask(decode(one.schema, decrypt_page(page)))
             rows = [row for row, keep in zip(rows, kept.tolist(), strict=True) if keep]
         if rows:
             self._give(one, rows)
@@ -498,7 +500,7 @@ class Reading(PageReader[ScanEvent]):
             self._give(one, batch)
 
     def _give(self, one: Range, batch: Any) -> None:
-        one.emitted = True
+        one.has_emitted = True
         self._events.append(ScanEvent(one.number, one.token_range, BATCH, batch))
 
 

@@ -26,7 +26,7 @@ from cassandra._wire.arrow import column_plan
 from .checkpoint import Checkpoint, CheckpointError, ProgressRecorder, description
 from .expressions import predicate_of
 from .files import ParquetFiles
-from .fold import FoldOptions, explain, fold, fold_async, left_over
+from .fold import FoldOptions, explain, fold, fold_async, remaining_parts
 from .pages import PageSize, PageTemplate
 from .reader import ScanError
 from .reading import BATCH, DONE, RESTARTED, Reading, ScanEvent
@@ -110,18 +110,18 @@ class Scan:
         """Export all batches. Pages are fetched by the thread that reads them."""
         reading = self._reading()
         batches = Batches(self, False, reading)
-        return stream(_known(reading.plan.schema), lambda: next(batches, None))
+        return stream(_require_schema(reading.plan.schema), lambda: next(batches, None))
 
     def _schema(self) -> ColumnPlan:
-        return _known(self._plan()[0].schema)
+        return _require_schema(self._plan()[0].schema)
 
     def to_arrow(self) -> Any:
         """Return a ``pyarrow.Table`` of all rows, in the order of tokens."""
-        return to_arrow(self._gathered())
+        return to_arrow(self._read_all())
 
     def to_polars(self) -> Any:
         """Return a ``polars.DataFrame`` of all rows, in the order of tokens."""
-        return to_polars(self._gathered())
+        return to_polars(self._read_all())
 
     def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> list[Path]:
         """Write a file for each range with rows into the folder *path*, which is created if missing; return the paths,
@@ -133,10 +133,10 @@ class Scan:
 
     async def to_arrow_async(self) -> Any:
         """As :meth:`to_arrow`, without blocking the running loop; the same holds for the next methods."""
-        return to_arrow(await self._gathered_async())
+        return to_arrow(await self._read_all_async())
 
     async def to_polars_async(self) -> Any:
-        return to_polars(await self._gathered_async())
+        return to_polars(await self._read_all_async())
 
     async def to_parquet_async(self, path: str | os.PathLike[str], **options: Any) -> list[Path]:
         with await self._reading_async() as reading:
@@ -157,16 +157,16 @@ class Scan:
             files.close()
         return files.paths()
 
-    def _gathered(self) -> ArrowBatches:
+    def _read_all(self) -> ArrowBatches:
         with self._reading() as reading:
-            gathered = _Gathered(reading.plan)
+            gathered = _Results(reading.plan)
             for event in reading:
                 gathered.add(event)
         return gathered.batches()
 
-    async def _gathered_async(self) -> ArrowBatches:
+    async def _read_all_async(self) -> ArrowBatches:
         with await self._reading_async() as reading:
-            gathered = _Gathered(reading.plan)
+            gathered = _Results(reading.plan)
             async for event in reading.aiter():
                 gathered.add(event)
         return gathered.batches()
@@ -431,7 +431,7 @@ class Scan:
         """Return the scan events of all ranges, or of *ranges*. Prepares the statements if needed, and blocks for that.
         *rows*: lists of rows made by this factory, instead of batches."""
         plan, templates = self._plan(ranges)
-        return self._begun(plan, templates, ordered, rows)
+        return self._start(plan, templates, ordered, rows)
 
     async def _reading_async(
         self,
@@ -442,9 +442,9 @@ class Scan:
     ) -> Reading:
         """As :meth:`_reading`, without blocking the running loop."""
         plan, templates = await self._plan_async(ranges)
-        return self._begun(plan, templates, ordered, rows)
+        return self._start(plan, templates, ordered, rows)
 
-    def _begun(
+    def _start(
         self,
         plan: ScanPlan,
         templates: tuple[PageTemplate, PageTemplate],
@@ -454,20 +454,20 @@ class Scan:
         resume, what = self._options.resume, description(plan, self._options.filter)
         if resume is not None:
             resume.check(what)
-            plan = plan.replace(ranges=tuple(left_over(plan.ranges, resume)))
+            plan = plan.replace(ranges=tuple(remaining_parts(plan.ranges, resume)))
         reading = Reading(self._session, plan, templates, ordered=ordered, rows=rows, filter=self._options.filter)
         self._failed = reading.failed
         reading.recorder = self._last = ProgressRecorder(what, plan.ranges, self._options.progress, resume)
         return reading
 
 
-def _known(schema: ColumnPlan | None) -> ColumnPlan:
+def _require_schema(schema: ColumnPlan | None) -> ColumnPlan:
     if schema is None:
         raise DriverException("the server has not described the columns of the statement before its execution")
     return schema
 
 
-class _Gathered:
+class _Results:
     """The batches of all ranges, each range once."""
 
     def __init__(self, plan: ScanPlan) -> None:
@@ -486,7 +486,7 @@ class _Gathered:
 
     def batches(self) -> ArrowBatches:
         found = [batch for number in sorted(self._batches) for batch in self._batches[number]]
-        return ArrowBatches(_known(self._schema), found)
+        return ArrowBatches(_require_schema(self._schema), found)
 
 
 # ---- delivery to for and async for
@@ -579,7 +579,7 @@ class _Read(Delivery):
         self._scan = scan
         self._ordered = ordered
         self._reading = reading
-        self._given: set[int] = set()  # ranges with delivered batches
+        self._delivered: set[int] = set()  # ranges with delivered batches
         self._closed = False
 
     def _factory(self) -> Callable[..., Any] | None:
@@ -610,9 +610,9 @@ class _Read(Delivery):
     def _is_given(self, event: ScanEvent) -> bool:
         """True if *event* is a batch to deliver. ScanError if a range restarts after batches were delivered."""
         if event.kind == BATCH:
-            self._given.add(event.number)
+            self._delivered.add(event.number)
             return True
-        if event.kind == RESTARTED and event.number in self._given:
+        if event.kind == RESTARTED and event.number in self._delivered:
             self.close()
             raise ScanError(
                 f"The scan of {self._scan._options.name} cannot continue: {event.token_range} must be read again, but "
@@ -620,7 +620,7 @@ class _Read(Delivery):
                 event.token_range,
             ) from event.error
         if event.kind != RESTARTED:
-            self._given.discard(event.number)
+            self._delivered.discard(event.number)
         return False
 
     def close(self) -> None:

@@ -61,7 +61,7 @@ class Word:
             return self.text[1:-1].replace('""', '"')
         return self.text.lower() if self.kind == "word" else None
 
-    def says(self, *keywords: str) -> bool:
+    def starts_with(self, *keywords: str) -> bool:
         """True if it is one of these keywords, outside of parentheses."""
         return self.kind == "word" and not self.depth and self.text.upper() in keywords
 
@@ -95,7 +95,7 @@ class Condition:
         words = list(words)
         while words and words[-1].text == ";":
             words.pop()
-        end = next((at for at, word in enumerate(words) if word.says(*_CLAUSES)), len(words))
+        end = next((at for at, word in enumerate(words) if word.starts_with(*_CLAUSES)), len(words))
         if end:
             self.relations = cql[words[0].start : words[end - 1].stop]
             self._check(words[:end])
@@ -121,14 +121,14 @@ class Condition:
 
     def _check(self, words: list[Word]) -> None:
         for at, word in enumerate(words):
-            if word.says("IN"):
+            if word.starts_with("IN"):
                 raise ValueError(
                     "IN is not supported by scans: servers neither order such a query by tokens nor page it; use "
                     "execute_concurrent() for single partitions"
                 )
-            if word.says("OR"):
+            if word.starts_with("OR"):
                 raise ValueError("CQL has no OR")
-            if word.says("TOKEN") and at + 1 < len(words) and words[at + 1].text == "(":
+            if word.starts_with("TOKEN") and at + 1 < len(words) and words[at + 1].text == "(":
                 self.token_markers = True
         if self.token_markers:
             self._check_tokens(words)
@@ -137,7 +137,7 @@ class Condition:
         """Raise ValueError unless the tokens are ``token(key) > ? AND token(key) <= ?``."""
         bounds = []
         for at, word in enumerate(words):
-            if not (word.says("TOKEN") and at + 1 < len(words) and words[at + 1].text == "("):
+            if not (word.starts_with("TOKEN") and at + 1 < len(words) and words[at + 1].text == "("):
                 continue
             close = next((end for end in range(at + 2, len(words)) if not words[end].depth), len(words))
             behind = words[close + 1 : close + 3]
@@ -154,16 +154,16 @@ class Select:
 
     def __init__(self, cql: str) -> None:
         words = words_of(cql)
-        if not words or not words[0].says("SELECT"):
+        if not words or not words[0].starts_with("SELECT"):
             raise ValueError(f"a scan needs a SELECT, got {cql!r}")
-        at_from = next((at for at, word in enumerate(words) if word.says("FROM")), None)
+        at_from = next((at for at, word in enumerate(words) if word.starts_with("FROM")), None)
         if at_from is None or at_from + 1 >= len(words):
             raise ValueError(f"the SELECT has no table: {cql!r}")
         selected = words[1:at_from]
-        if selected and selected[0].says("JSON") and len(selected) > 1 and selected[1].text != ",":
+        if selected and selected[0].starts_with("JSON") and len(selected) > 1 and selected[1].text != ",":
             raise ValueError("SELECT JSON is not supported by scans: select the columns")
         self.distinct = (
-            bool(selected) and selected[0].says("DISTINCT") and len(selected) > 1 and (selected[1].text != ",")
+            bool(selected) and selected[0].starts_with("DISTINCT") and len(selected) > 1 and (selected[1].text != ",")
         )
         if self.distinct:
             selected = selected[1:]
@@ -171,7 +171,7 @@ class Select:
         self.selected = cql[selected[0].start : selected[-1].stop] if selected else ""
         self.names = [word.name for word in selected if word.name is not None]
         self.table, rest = self._table(words[at_from + 1 :])
-        if rest and rest[0].says("WHERE"):
+        if rest and rest[0].starts_with("WHERE"):
             rest = rest[1:]
         self.condition = Condition(cql, rest)
 
@@ -196,7 +196,7 @@ def refuse_aggregates(words: Sequence[Word]) -> None:
 def condition_of(where: str) -> Condition:
     """Return the condition of a caller, which must not have tokens."""
     words = words_of(where)
-    if words and words[0].says("WHERE"):
+    if words and words[0].starts_with("WHERE"):
         words = words[1:]
     found = Condition(where, words)
     if found.token_markers:
@@ -230,14 +230,14 @@ class PartitionSelect:
 
     def __init__(self, cql: str) -> None:
         words = [word for word in words_of(cql) if word.text != ";"]
-        if not words or not words[0].says("SELECT"):
+        if not words or not words[0].starts_with("SELECT"):
             raise ValueError(f"expected a SELECT to read partitions, got {cql!r}")
         where = _behind(words, "WHERE")
-        end = next((at for at, word in enumerate(where) if word.says(*_CLAUSES)), len(where))
+        end = next((at for at, word in enumerate(where) if word.starts_with(*_CLAUSES)), len(where))
         self.fixed: set[str] = set()
         self.listed: set[str] = set()  # compared by IN
         self.tokens = False
-        for relation in _split(where[:end], lambda word: word.says("AND")):
+        for relation in _split(where[:end], lambda word: word.starts_with("AND")):
             self._read_relation(relation)
         self.order = [self._read_order(one) for one in _split(_order_of(words), lambda word: word.text == ",")]
 
@@ -247,34 +247,34 @@ class PartitionSelect:
             close = next((at for at, word in enumerate(words) if at and not word.depth), len(words) - 1)
             names = [word.name for word in words[1:close] if word.text != ","]
             words = words[close:]
-        elif words[0].says("TOKEN") and len(words) > 1 and words[1].text == "(":
+        elif words[0].starts_with("TOKEN") and len(words) > 1 and words[1].text == "(":
             self.tokens = True
             return
         found = {name for name in names if name is not None}
         if len(words) > 1 and words[1].text == "=":
             self.fixed |= found
-        elif len(words) > 1 and words[1].says("IN"):
+        elif len(words) > 1 and words[1].starts_with("IN"):
             self.listed |= found
 
     @staticmethod
     def _read_order(words: list[Word]) -> tuple[str, bool]:
         """Return a column, and True if it is descending."""
-        if any(word.says("ANN") for word in words):
+        if any(word.starts_with("ANN") for word in words):
             raise ValueError("rows ordered by ANN OF cannot be merged")
         name = words[0].name
         assert name is not None
-        return name, len(words) > 1 and words[1].says("DESC")
+        return name, len(words) > 1 and words[1].starts_with("DESC")
 
 
 def _behind(words: list[Word], keyword: str) -> list[Word]:
-    at = next((at for at, word in enumerate(words) if word.says(keyword)), len(words))
+    at = next((at for at, word in enumerate(words) if word.starts_with(keyword)), len(words))
     return words[at + 1 :]
 
 
 def _order_of(words: list[Word]) -> list[Word]:
     """Return the words after ORDER BY, up to the next clause."""
     found = _behind(words, "ORDER")[1:]
-    end = next((at for at, word in enumerate(found) if word.says(*_CLAUSES)), len(found))
+    end = next((at for at, word in enumerate(found) if word.starts_with(*_CLAUSES)), len(found))
     return found[:end]
 
 
@@ -316,7 +316,7 @@ def row_order(
     select = PartitionSelect(cql)
     if select.tokens:
         raise ValueError("the statement must read one partition, without token(): use session.scan() for a table")
-    wanted = _wanted(order_by, table, select)
+    wanted = _order_columns(order_by, table, select)
     given = [descending] if not isinstance(descending, Sequence) else list(descending)
     downs = given * len(wanted) if isinstance(descending, bool) else given
     if len(downs) != len(wanted) or not all(type(down) is bool for down in downs):
@@ -324,10 +324,12 @@ def row_order(
     if table is None:
         return RowOrder(wanted, downs, False)
     _check_partition(name, table, select)
-    return _checked(name, table, select, wanted, downs)
+    return _make_order(name, table, select, wanted, downs)
 
 
-def _wanted(order_by: str | Iterable[str] | None, table: TableMetadata | None, select: PartitionSelect) -> list[str]:
+def _order_columns(
+    order_by: str | Iterable[str] | None, table: TableMetadata | None, select: PartitionSelect
+) -> list[str]:
     if isinstance(order_by, str):
         return [order_by]
     if order_by is not None:
@@ -352,7 +354,7 @@ def _check_partition(name: str, table: TableMetadata, select: PartitionSelect) -
             raise ValueError(f"the statement does not read one partition of {name}: {column.name} = ? is missing")
 
 
-def _checked(
+def _make_order(
     name: str, table: TableMetadata, select: PartitionSelect, wanted: Sequence[str], downs: Sequence[bool]
 ) -> RowOrder:
     own = {column.name: bool(column.is_reversed) for column in table.clustering_key}

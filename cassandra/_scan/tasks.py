@@ -45,7 +45,7 @@ from cassandra._session.options import ClusterOptions
 from cassandra._session.request.columns import ArrowBatches, load_library
 
 from .checkpoint import ProgressRecorder, description, shown
-from .fold import Fold, FoldOptions, fold_part, left_over, planned, with_checkpoint
+from .fold import Fold, FoldOptions, fold_part, planned, remaining_parts, with_checkpoint
 from .reading import BATCH, DONE, FAILED, ScanEvent
 from .reducers import MapReducer, StopScan
 
@@ -92,7 +92,7 @@ OWN = ("client_routes_config", "cloud", "column_encryption_policy", "ssl_context
 # ---- sessions of tasks
 
 
-class _Kept:
+class _CachedSession:
     """A session, connected or to be connected."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class _Kept:
 
 
 _lock = caller_lock("of the sessions of tasks")
-_sessions: dict[bytes, _Kept] = {}  # in order of last use
+_sessions: dict[bytes, _CachedSession] = {}  # in order of last use
 
 
 def _in_child() -> None:
@@ -146,7 +146,7 @@ class Origin:
         self._connect = None if connect is None else name_of("connect", connect)
         self._credentials = None if credentials is None else name_of("credentials", credentials)
         self._keyspace = session.keyspace
-        self._reached: dict[str, Any] = {}
+        self._hosts: dict[str, Any] = {}
         self._policy = b""
         # Tasks with equal keys share a session. The key has the cluster and not its policy, which contains the hosts
         # that are currently up, or its options, which may be objects that are pickled differently each time.
@@ -170,11 +170,11 @@ class Origin:
             self._policy = pickle.dumps(cluster.profile_manager.default.load_balancing_policy)
         except Exception as error:
             return f"its load balancing policy cannot be, {error}: use connect=, a function that makes a session"
-        self._reached = {name: getattr(cluster, name) for name in PLAIN}
-        self._reached["contact_points"] = list(cluster.contact_points)
-        self._reached["shard_aware_options"] = dict(vars(cluster.shard_aware_options))
+        self._hosts = {name: getattr(cluster, name) for name in PLAIN}
+        self._hosts["contact_points"] = list(cluster.contact_points)
+        self._hosts["shard_aware_options"] = dict(vars(cluster.shard_aware_options))
         if cluster.versions.is_given:
-            self._reached["protocol_version"] = cluster.protocol_version
+            self._hosts["protocol_version"] = cluster.protocol_version
         return ""
 
     @contextmanager
@@ -185,14 +185,14 @@ class Origin:
             yield session
             return
         with _lock:
-            kept = _sessions.pop(self._key, None) or _Kept()
+            kept = _sessions.pop(self._key, None) or _CachedSession()
             _sessions[self._key] = kept
             kept.users += 1
         try:
             with kept.lock:
                 session = kept.session
                 if session is None or session.is_shutdown:
-                    session = kept.session = self._made()
+                    session = kept.session = self._make_session()
             yield session
         finally:
             with _lock:
@@ -200,14 +200,14 @@ class Origin:
             if len(_sessions) > MOST_KEPT:
                 _close(MOST_KEPT)
 
-    def _made(self) -> Session:
+    def _make_session(self) -> Session:
         if self._connect is not None:
             made: Session = imported("connect", self._connect)()
             return made
         from cassandra._session.cluster import Cluster
         from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
 
-        reached = dict(self._reached)
+        reached = dict(self._hosts)
         if self._credentials is not None:
             reached["auth_provider"] = _provider(imported("credentials", self._credentials)())
         profile = ExecutionProfile(load_balancing_policy=pickle.loads(self._policy))
@@ -222,10 +222,10 @@ class Origin:
         if self._refusal:
             raise TypeError(f"a task of a scan cannot be pickled: {self._refusal}")
         state = {name: value for name, value in self.__dict__.items() if name != "_here"}
-        return _arrived, (state,)
+        return _unpickle_origin, (state,)
 
 
-def _arrived(state: dict[str, Any]) -> Origin:
+def _unpickle_origin(state: dict[str, Any]) -> Origin:
     origin = Origin.__new__(Origin)
     origin._here = _no_session
     origin.__dict__.update(state)
@@ -318,12 +318,12 @@ class ScanTask:
         deterministic: bool = False,
     ) -> None:
         self._origin = origin
-        self._asked = asked
+        self._arguments = asked
         self._ranges = tuple(TokenRange(one.start, one.end) for one in ranges)
         self._reducer = reducer
         self._deterministic = deterministic
         self.token_range = TokenRange(ranges[0].start, ranges[-1].end)
-        self._given_up = False  # in this process: the result is not needed
+        self._is_cancelled = False  # in this process: the result is not needed
         firsts = (str(one.replicas[0].address) for one in ranges if one.replicas)
         self.hosts = tuple(dict.fromkeys(firsts))
 
@@ -333,20 +333,20 @@ class ScanTask:
         if self._reducer is None:
             with self._origin.session() as session:
                 return self._scan(session).to_arrow()
-        return self._folded().acc
+        return self._fold().acc
 
     def _scan(self, session: Session) -> Scan:
-        asked = dict(self._asked)
+        asked = dict(self._arguments)
         text = asked.pop("prepared", None)
         table = asked.pop("table") if text is None else session.prepare(text)
         return session.scan(table, token_range=self._ranges, **asked)
 
-    def _folded(self) -> Outcome:
+    def _fold(self) -> Outcome:
         assert self._reducer is not None
         with self._origin.session() as session:
             scan = self._scan(session)
             fold_options = FoldOptions(scan, self._reducer, deterministic=self._deterministic)
-            outcome = Outcome(*fold_part(scan, fold_options, lambda: self._given_up))
+            outcome = Outcome(*fold_part(scan, fold_options, lambda: self._is_cancelled))
             if scan.failed_ranges:
                 outcome.skipped = _portable(scan.failed_ranges[0][1])
             return outcome
@@ -355,15 +355,15 @@ class ScanTask:
         """Reduce to a function of this module: cloudpickle finds it independent of which public modules are
         imported."""
         spans = [(one.start, one.end) for one in self._ranges]
-        return _restored, (self._origin, self._asked, spans, self._reducer, self._deterministic, self.hosts)
+        return _unpickle_task, (self._origin, self._arguments, spans, self._reducer, self._deterministic, self.hosts)
 
     def __repr__(self) -> str:
-        what = self._asked.get("table") or self._asked.get("prepared")
+        what = self._arguments.get("table") or self._arguments.get("prepared")
         by = "" if self._reducer is None else f" by {shown(self._reducer)}"
         return f"<ScanTask of {what}{by}: {self.token_range.start} to {self.token_range.end}>"
 
 
-def _restored(origin: Origin, asked: Any, spans: Any, reducer: Any, deterministic: bool, hosts: Any) -> ScanTask:
+def _unpickle_task(origin: Origin, asked: Any, spans: Any, reducer: Any, deterministic: bool, hosts: Any) -> ScanTask:
     task = ScanTask(origin, asked, [TokenRange(*span) for span in spans], reducer, deterministic)
     task.hosts = hosts
     return task
@@ -372,7 +372,7 @@ def _restored(origin: Origin, asked: Any, spans: Any, reducer: Any, deterministi
 def run_for_fold(task: ScanTask) -> Outcome:
     """Run a task on a worker; return its error in the outcome."""
     try:
-        return task._folded()
+        return task._fold()
     except Exception as error:
         return Outcome(error=_portable(error))
 
@@ -422,7 +422,7 @@ def tasks_of(scan: Scan, reducer: MapReducer | None, task_options: TaskOptions) 
     ranges: Iterable[TokenRange] = plan.ranges
     if options.resume is not None:
         options.resume.check(description(plan, options.filter, reducer))
-        ranges = left_over(plan.ranges, options.resume)
+        ranges = remaining_parts(plan.ranges, options.resume)
     origin = Origin(scan._session, task_options.connect, task_options.credentials)
     asked = {**options.asked, "pushdown": "never"}  # accumulators are those of the reducer
     if "columns" in asked and asked["columns"] is None:
@@ -450,7 +450,7 @@ class _OfTasks:
         return outcome.acc
 
 
-class _Here:
+class _InlineExecutor:
     """Executor that runs a function at once, on the calling thread."""
 
     def submit(self, function: Callable[[ScanTask], Outcome], task: ScanTask) -> Future[Outcome]:
@@ -472,7 +472,7 @@ class _Executors:
                 )
             self._make = given
         self.current = given if self._make is None else self._new()
-        self._left = ATTEMPTS
+        self._attempts_left = ATTEMPTS
 
     def _new(self) -> Any:
         assert self._make is not None
@@ -481,13 +481,13 @@ class _Executors:
 
     def replace(self, error: BaseException) -> None:
         """Replace the current executor, broken by *error*."""
-        self._left -= 1
-        if self._make is not None and self._left:
+        self._attempts_left -= 1
+        if self._make is not None and self._attempts_left:
             log.warning("A worker of a fold was lost; its executor is replaced: %s", error)
             self.current = self._new()
         else:
             log.warning("A worker of a fold was lost with its executor; remaining tasks run in this process: %s", error)
-            self.current = _Here()
+            self.current = _InlineExecutor()
 
     def close(self) -> None:
         for executor in self._own:
@@ -502,23 +502,23 @@ class _Farm:
         self._tasks = tasks
         self._attempts = [0] * len(tasks)
         self._going: dict[Any, tuple[int, Any]] = {}  # by future: number of the task, and its executor
-        self._ended: deque[Any] = deque()
+        self._ended_queue: deque[Any] = deque()
         self._event = process.AutoResetEvent()
 
     def outcomes(self) -> Iterator[tuple[int, Outcome]]:
         waiting = deque(range(len(self._tasks)))
         while waiting or self._going:
-            while waiting and not self._ended:
+            while waiting and not self._ended_queue:
                 self._submit(waiting.popleft())
-            while not self._ended:
+            while not self._ended_queue:
                 self._event.wait()
-            future = self._ended.popleft()
+            future = self._ended_queue.popleft()
             number, executor = self._going.pop(future)
             error = _error_of(future)
             if error is None:
                 yield number, future.result()
             else:
-                self._lost(number, executor, error)
+                self._on_task_lost(number, executor, error)
                 waiting.append(number)
 
     def _submit(self, number: int) -> None:
@@ -535,10 +535,10 @@ class _Farm:
             return
 
     def _note(self, future: Any) -> None:
-        self._ended.append(future)
+        self._ended_queue.append(future)
         self._event.set()
 
-    def _lost(self, number: int, executor: Any, error: BaseException) -> None:
+    def _on_task_lost(self, number: int, executor: Any, error: BaseException) -> None:
         if isinstance(error, BrokenExecutor):  # broken by this or another task
             if executor is self._executors.current:
                 self._executors.replace(error)
@@ -547,7 +547,7 @@ class _Farm:
 
     def close(self) -> None:
         for future, (number, _) in self._going.items():
-            self._tasks[number]._given_up = True  # threads check it at their next page
+            self._tasks[number]._is_cancelled = True  # threads check it at their next page
             future.cancel()
 
 
@@ -574,7 +574,7 @@ def fold_by(scan: Scan, fold_options: FoldOptions, executor: Any, task_options: 
     origin = Origin(scan._session, task_options.connect, task_options.credentials)
     asked = {**scan._options.asked, "filter": fold_options.filter, "pushdown": pushdown}
     tasks = [
-        ScanTask(origin, asked, _cut(plan.ranges, one), fold_options.reducer, fold_options.deterministic)
+        ScanTask(origin, asked, _intersect(plan.ranges, one), fold_options.reducer, fold_options.deterministic)
         for one in fold.ranges
     ]
     recorder = ProgressRecorder(what, fold.ranges, scan._options.progress, fold_options.resume)
@@ -610,7 +610,7 @@ def fold_by(scan: Scan, fold_options: FoldOptions, executor: Any, task_options: 
         recorder.end(whole)
 
 
-def _cut(ranges: Iterable[TokenRange], span: TokenRange) -> list[TokenRange]:
+def _intersect(ranges: Iterable[TokenRange], span: TokenRange) -> list[TokenRange]:
     return [part for one in ranges if (part := one.intersect(span)) is not None]
 
 

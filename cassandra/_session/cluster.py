@@ -64,7 +64,7 @@ from cassandra._session.hosts.connections import ConnectionFactory
 from cassandra._session.hosts.contact import ContactPoints
 from cassandra._session.hosts.membership import HostCommands, Listeners, Membership
 from cassandra._session.hosts.topology import TopologyUpdater
-from cassandra._session.hosts.versions import SpokenVersion, Versions
+from cassandra._session.hosts.versions import VersionInUse, Versions
 from cassandra._session.request.completion import falls_back
 from cassandra._session.statements.statement import NOT_SET, Sentinel
 from cassandra._session.statements.user_types import RegisteredTypes
@@ -73,7 +73,7 @@ from . import config, forks, scheduler
 from .config import ControlConnectionQueryFallback, ShardAwareOptions
 from .encryption import ColumnEncryption
 from .life import Life
-from .options import OPTIONS, ClusterOptions, made
+from .options import OPTIONS, ClusterOptions, set_by_constructor
 from .prepared import PreparedRegistry
 from .profiles import ProfileManager
 from .scheduler import Scheduler, command
@@ -227,7 +227,7 @@ class MetadataRefresh:
         """Raise DriverException where metadata cannot be read: not connected, or the caller may not block."""
         if self._cluster.is_shutdown:
             raise DriverException("Cluster is already shut down")
-        if not self._cluster.control_connection.was_connected:
+        if not self._cluster.control_connection.has_connected:
             raise DriverException("Cluster is not connected yet: call connect() first")
         self._cluster.life.refuse_to_block()
 
@@ -298,7 +298,7 @@ class Cluster(ClusterOptions):
     a ``{"secure_connect_bundle": path}``, the constructor queries the metadata service (``cassandra.datastax.cloud``).
     """
 
-    protocol_version: Attribute[int] = SpokenVersion("versions", Versions, "spoken")
+    protocol_version: Attribute[int] = VersionInUse("versions", Versions, "spoken")
     load_balancing_policy: Attribute[LoadBalancingPolicy] = Attribute("profile_manager", ProfileManager)
     default_retry_policy: Attribute[RetryPolicy] = Attribute("profile_manager", ProfileManager)
     connect_to_remote_hosts: Attribute[bool] = Attribute("profile_manager", ProfileManager)
@@ -307,12 +307,12 @@ class Cluster(ClusterOptions):
     )
 
     is_shutdown: bool = False
-    profile_manager: ProfileManager = made()
-    metadata: Metadata = made()
-    control_connection: ControlConnection = made()
+    profile_manager: ProfileManager = set_by_constructor()
+    metadata: Metadata = set_by_constructor()
+    control_connection: ControlConnection = set_by_constructor()
     sessions: SessionSet
-    scheduler: Scheduler = made()
-    executor: Scheduler = made()
+    scheduler: Scheduler = set_by_constructor()
+    executor: Scheduler = set_by_constructor()
     metrics: Metrics | None = None
     version_blocks: bool = False  # supported by the control connection's node, and most probably by all
     metadata_ids: bool = False  # True if that node has metadata ids of ScyllaDB
@@ -388,7 +388,7 @@ class Cluster(ClusterOptions):
         take_defaults(type(self), Cluster, DEFAULTS)
         config.refuse("scylla_cloud", scylla_cloud, "ScyllaDB Cloud no longer offers it; use contact_points")
         self.set_options(given)
-        self.profile_manager = ProfileManager.given(
+        self.profile_manager = ProfileManager.from_options(
             self, execution_profiles, load_balancing_policy, default_retry_policy
         )
         self.versions = Versions(self)
@@ -530,7 +530,7 @@ class Cluster(ClusterOptions):
     def _add_profile(self, name: Any, profile: ExecutionProfile) -> None:
         """Run on the membership's strand, so that no host state change is missed."""
         self.profile_manager.add(name, profile, self, self.metadata.all_hosts())
-        self.membership.profile_added()
+        self.membership.retry_ignored_hosts()
 
     # ---- for sessions
 
@@ -634,8 +634,8 @@ def new_session(cluster: Cluster, keyspace: str | None) -> Session:
     if cluster.is_shutdown or cluster.life.is_draining:
         session.shutdown()
         raise DriverException("Cluster is already shut down")
-    made: Session = session
-    return made
+    set_by_constructor: Session = session
+    return set_by_constructor
 
 
 def await_pools(session: Session, opening: Collection[Future[bool]], wait_for_all: bool, event: AutoResetEvent) -> None:

@@ -270,7 +270,7 @@ def warn_of_unused_methods(given: Any) -> None:
         )
 
 
-def made_class(given: Any) -> type[Connection] | None:
+def connection_class_of(given: Any) -> type[Connection] | None:
     """Return the class that connections are made of, None for the standard one. A class that moves the bytes itself is
     not used: the native transport does that."""
     if given is Connection or not isinstance(given, type) or not issubclass(given, Connection):

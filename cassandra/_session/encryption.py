@@ -116,7 +116,7 @@ class ColumnEncryption:
             return
         prepared = content.prepared
         if prepared is not None:
-            plan = prepared._described_by(page.plan)
+            plan = prepared._with_result_columns(page.plan)
         else:
             text = getattr(content.message, "query", None)
             plan = result_plan_by(self._resolver, page.plan, Origin(text, None)) if isinstance(text, str) else page.plan
@@ -147,15 +147,15 @@ class Tables:
 
     def columns(self, keyspace: str, table: str) -> Iterable[str]:
         """See the protocol."""
-        found = self._found(keyspace, table)
+        found = self._table_of(keyspace, table)
         return () if found is None else list(found.columns)
 
     def key_columns(self, keyspace: str, table: str) -> Iterable[str]:
         """See the protocol."""
-        found = self._found(keyspace, table)
+        found = self._table_of(keyspace, table)
         return () if found is None else [column.name for column in (*found.partition_key, *found.clustering_key)]
 
-    def _found(self, keyspace: str, table: str) -> Any:
+    def _table_of(self, keyspace: str, table: str) -> Any:
         known = self._keyspace(keyspace)
         return None if known is None else known.tables.get(table) or known.views.get(table)
 

@@ -59,7 +59,7 @@ class Life:
         self._is_waiting_over = False
         self._stopped = Event()
         self._heartbeat: Heartbeat | None = None
-        self._dormant = False
+        self._is_dormant = False
         self.reactor: Reactor | None = None
 
     # ---- start
@@ -113,7 +113,7 @@ class Life:
         try:
             cluster.control_connection.connect()
             self._start_heartbeat()
-            cluster.host_listeners.settle(1.0)
+            cluster.host_listeners.wait_for_delivery(1.0)
         except BaseException:
             log.error("Control connection failed to connect, shutting down the cluster")
             self.stop()
@@ -153,7 +153,7 @@ class Life:
         self._stopping |= self.is_draining
         self._heartbeat = None
         self._started = self.reactor = None
-        self._dormant = self._cluster.control_connection.was_connected and not self._stopping
+        self._is_dormant = self._cluster.control_connection.has_connected and not self._stopping
         if self._stopping:
             self._cluster.is_shutdown = True
             self._stopped.set()
@@ -161,17 +161,17 @@ class Life:
     def awaken(self) -> None:
         """If the cluster is dormant, connect again. Never waits for that."""
         catch_up()
-        if self._dormant:
+        if self._is_dormant:
             scheduler.run(self._awaken)
 
     def _awaken(self) -> None:
         with self._lock:
-            if not self._dormant or self._stopping:
+            if not self._is_dormant or self._stopping:
                 return
             reactor = self._new_reactor()
             self._started = Future()
             self._started.set_result(None)
-            self._dormant = False
+            self._is_dormant = False
         self._reopen(reactor)
 
     def _reopen(self, reactor: Reactor) -> None:
@@ -211,13 +211,13 @@ class Life:
         cluster = self._cluster
         fallback = falls_back(cluster)
 
-        def left() -> int:
+        def open_connections_left() -> int:
             waiting = busy(cluster.sessions) + cluster.schema_changes.count
             for connection in cluster.control_connection.get_connections() if fallback else ():
                 waiting += connection.waiting
             return waiting
 
-        drain(limit, left, lambda: self._is_waiting_over)
+        drain(limit, open_connections_left, lambda: self._is_waiting_over)
 
     def stop(self, limit: float = SHUTDOWN_LIMIT, drain: float = 0.0) -> None:
         """Close everything: requests in flight fail, threads end, descriptors close. With *drain*, requests in flight
@@ -240,7 +240,7 @@ class Life:
         await scheduler.run_async(self._stop, SHUTDOWN_LIMIT, drain)
         for thread in threads.end_idle():
             while thread.is_alive():  # the thread is about to end
-                await _turn()
+                await _yield_to_loop()
 
     def _stop(self, limit: float, drain: float) -> None:
         """Shut down. On a driver thread."""
@@ -310,7 +310,7 @@ class Life:
 
 
 @coroutine
-def _turn() -> Generator[None, None, None]:
+def _yield_to_loop() -> Generator[None, None, None]:
     """Yield to the loop once."""
     yield
 
@@ -328,10 +328,10 @@ in_child(_in_child)
 def _stop_all() -> None:
     """Stop all clusters when the interpreter exits: an I/O thread must not call into it then."""
     catch_up()
-    for life in scheduler.run(_lives):
+    for life in scheduler.run(_live_instances):
         life.stop(1.0)
 
 
-def _lives() -> list[Life]:
+def _live_instances() -> list[Life]:
     with _alive_lock:
         return list(_alive)

@@ -52,7 +52,7 @@ class _Number:
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
-        return self is other or bool(self.value == _plain(other))
+        return self is other or bool(self.value == _number_of(other))
 
     __hash__ = object.__hash__
 
@@ -63,16 +63,16 @@ class _Number:
         return format(self.value, spec) if spec else str(self)
 
 
-def _plain(number: Any) -> Any:
+def _number_of(number: Any) -> Any:
     return number.value if isinstance(number, _Number) else number
 
 
 def _computing(name: str) -> Callable[..., Any]:
     function = getattr(operator, name)
-    return lambda stat, *others: function(stat.value, *map(_plain, others))
+    return lambda stat, *others: function(stat.value, *map(_number_of, others))
 
 
-def _reflected(name: str) -> Callable[..., Any]:
+def _reflected_operator(name: str) -> Callable[..., Any]:
     function = getattr(operator, name)
     return lambda stat, other: function(other, stat.value)
 
@@ -81,7 +81,7 @@ for _name in ("lt", "le", "gt", "ge", "neg", "pos", "abs", "index"):
     setattr(_Number, f"__{_name}__", _computing(_name))
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
     setattr(_Number, f"__{_name}__", _computing(_name))
-    setattr(_Number, f"__r{_name}__", _reflected(_name))
+    setattr(_Number, f"__r{_name}__", _reflected_operator(_name))
 for _kind in (int, float, bool, round):
     setattr(_Number, f"__{_kind.__name__}__", lambda stat, *digits, _kind=_kind: _kind(stat.value, *digits))
 
@@ -90,30 +90,30 @@ class IntStat(_Number):
     """A counter, also incremented by ``+=``."""
 
     __module__ = "cassandra.metrics"
-    __slots__ = ("_lock", "_more", "_ones")
+    __slots__ = ("_lock", "_step", "_steps")
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._ones = Count()
-        self._lock = caller_lock("a number of a program")  # of _more, which only programs change
-        self._more = 0
+        self._steps = Count()
+        self._lock = caller_lock("a number of a program")  # of _step, which only programs change
+        self._step = 0
 
     def increment(self) -> None:
         """Add one."""
-        self._ones.advance()
+        self._steps.advance()
 
     def __iadd__(self, more: int) -> Self:
         if more == 1:
             self.increment()
         else:
             with self._lock:
-                self._more += more
+                self._step += more
         return self
 
     @property
     def value(self) -> int:
         """The count so far."""
-        return int(self._ones.value) + self._more
+        return int(self._steps.value) + self._step
 
 
 class Stat(_Number):
@@ -154,19 +154,19 @@ class PmfStat:
         self._new.append(value)
         if len(self._new) >= AT_ONCE:
             if thread_kind() == CALLER:
-                submit(self._take_some)
+                submit(self._merge_some)
             else:
-                self._take_some()
+                self._merge_some()
 
-    def _take_some(self) -> None:
+    def _merge_some(self) -> None:
         """Process new values, unless another driver thread does. On a driver thread."""
         if self._lock.acquire(blocking=False):
             try:
-                self._take_new()
+                self._merge_new()
             finally:
                 self._lock.release()
 
-    def _take_new(self) -> None:
+    def _merge_new(self) -> None:
         """Process new values. Locked."""
         while self._new:
             value = self._new.popleft()
@@ -184,7 +184,7 @@ class PmfStat:
     def _figures(self) -> tuple[int, list[float], float, float, float, float]:
         """Return the figures, with all values processed. On a driver thread."""
         with self._lock:
-            self._take_new()
+            self._merge_new()
             return self._count, sorted(self._sample), self._min, self._max, self._mean, self._squares
 
     @property

@@ -28,7 +28,7 @@ from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DEFAULT_PORT, DefaultEndPointFactory, EndPointFactory, SniEndPointFactory
 from cassandra._net.handshake import ApplicationInfoBase
 from cassandra._net.options import MAX_REQUESTS
-from cassandra._net.tls_sessions import SSLSessionCache
+from cassandra._net.tls import SSLSessionCache
 from cassandra._net.trust import LoginPolicy
 from cassandra._routing.policies import (
     AddressTranslator,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def made() -> Any:
+def set_by_constructor() -> Any:
     """Return None: the class attribute for a value that the constructor creates, so that the class has the name."""
     return None
 
@@ -137,7 +137,7 @@ def instance_or_none(kind: type) -> Callable[[str, Any], Any]:
 # ---- observers of changes
 
 
-def _generator_changed(options: ClusterOptions, before: Any) -> None:
+def _on_generator_change(options: ClusterOptions, before: Any) -> None:
     """Change it also in the sessions that have no generator of their own."""
     for session in options.sessions:
         if session.timestamp_generator is before:
@@ -183,7 +183,7 @@ class ClusterOptions:
         ControlConnectionQueryFallback.Disabled, config.query_fallback, is_required=True
     )
     timestamp_generator: Option[Callable[[], int] | None] = Option(
-        None, config.timestamp_generator, make=MonotonicTimestampGenerator, changed=_generator_changed
+        None, config.timestamp_generator, make=MonotonicTimestampGenerator, changed=_on_generator_change
     )
     prepare_on_all_hosts: Option[bool] = Option(True, flag)
     reprepare_on_up: Option[bool] = Option(True, flag)
@@ -223,10 +223,10 @@ class ClusterOptions:
     memory_pool: Option[MemoryPool] = Option(None, config.memory_pool, make=partial(default_pool, "cluster"))
 
     # derived from options
-    session_id: UUID = made()  # of this object, the same on all its connections
+    session_id: UUID = set_by_constructor()  # of this object, the same on all its connections
     are_contact_points_given = False
     client_routes: ClientRoutes | None = None
-    login: LoginPolicy = made()
+    login: LoginPolicy = set_by_constructor()
     sessions: Iterable[Session] = ()
 
     def set_options(self, given: Mapping[str, Any]) -> None:

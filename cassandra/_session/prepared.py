@@ -16,7 +16,7 @@ from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import DriverException
 from cassandra._base.logs import get_logger
 from cassandra._session.control.queries import gather_async
-from cassandra._session.statements.prepared import changed
+from cassandra._session.statements.prepared import describe_change
 from cassandra._wire.messages.requests import PrepareMessage
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class PreparedRegistry:
 
         self._statements[query_id] = ref(prepared_statement, forget)
         self.note_copy(prepared_statement)
-        if known is not None and changed(known._bind_plan, prepared_statement._bind_plan) is not None:
+        if known is not None and describe_change(known._bind_plan, prepared_statement._bind_plan) is not None:
             for one in self.every():
                 if one.query_id == query_id and one is not prepared_statement:
                     with contextlib.suppress(DriverException):  # raised again when the statement is executed
@@ -102,7 +102,7 @@ class Reprepare:
         self._remaining = iter(ordered)
         self._next_up: PreparedStatement | None = next(self._remaining, None)
         self._failed = 0
-        self._asked: list[PreparedStatement] = []
+        self._chunk: list[PreparedStatement] = []
 
     def start(self) -> None:
         """Send the first PREPAREs."""
@@ -115,9 +115,11 @@ class Reprepare:
         if self._per_request or keyspace is None or keyspace == self._connection.keyspace:
             self._send(keyspace)
         else:
-            self._connection.set_keyspace_async(keyspace, lambda _, error: self._used(keyspace, error), self._timeout)
+            self._connection.set_keyspace_async(
+                keyspace, lambda _, error: self._on_keyspace_set(keyspace, error), self._timeout
+            )
 
-    def _used(self, keyspace: str, error: BaseException | None) -> None:
+    def _on_keyspace_set(self, keyspace: str, error: BaseException | None) -> None:
         if error is None:
             self._send(keyspace)
         else:
@@ -128,9 +130,9 @@ class Reprepare:
             self.start()
 
     def _send(self, keyspace: str | None) -> None:
-        chunk = self._asked = self._take(keyspace, IN_FLIGHT)
+        chunk = self._chunk = self._take(keyspace, IN_FLIGHT)
         messages = [PrepareMessage(one.query_string, keyspace if self._per_request else None) for one in chunk]
-        gather_async(self._connection, messages, self._timeout, self._answered)
+        gather_async(self._connection, messages, self._timeout, self._on_prepared)
 
     def _take(self, keyspace: str | None, limit: int | None) -> list[PreparedStatement]:
         """Take the next statements of *keyspace*."""
@@ -142,8 +144,8 @@ class Reprepare:
             self._next_up = next(self._remaining, None)
         return taken
 
-    def _answered(self, answers: list[Any]) -> None:
-        for statement, answer in zip(self._asked, answers, strict=True):
+    def _on_prepared(self, answers: list[Any]) -> None:
+        for statement, answer in zip(self._chunk, answers, strict=True):
             try:
                 if isinstance(answer, BaseException):
                     raise answer

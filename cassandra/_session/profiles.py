@@ -203,7 +203,7 @@ class ProfileManager:
     # ---- constructor arguments, and later changes
 
     @classmethod
-    def given(
+    def from_options(
         cls,
         options: ClusterOptions,
         profiles: Mapping[Any, ExecutionProfile] | None,
@@ -356,21 +356,21 @@ class ProfileManager:
 
     def on_up(self, host: Host) -> None:
         """Notify the policies that *host* can be used."""
-        self._tell("on_up", host)
+        self._notify_policies("on_up", host)
 
     def on_down(self, host: Host) -> None:
         """Notify the policies that *host* cannot be used for now."""
-        self._tell("on_down", host)
+        self._notify_policies("on_down", host)
 
     def on_add(self, host: Host) -> None:
         """Notify the policies that *host* joined the cluster."""
-        self._tell("on_add", host)
+        self._notify_policies("on_add", host)
 
     def on_remove(self, host: Host) -> None:
         """Notify the policies that *host* left the cluster."""
-        self._tell("on_remove", host)
+        self._notify_policies("on_remove", host)
 
-    def _tell(self, event: str, host: Host) -> None:
+    def _notify_policies(self, event: str, host: Host) -> None:
         """Call each policy; a failure of one must not keep the event from the others."""
         for policy in self.policies():
             try:

@@ -11,10 +11,10 @@ from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 
 R = TypeVar("R")
-OFTEN = 0.2  # seconds from one call to the next
+REPORT_INTERVAL = 0.2  # seconds from one call to the next
 
 
-class Shown(Protocol, Generic[R]):  # type: ignore[misc]
+class ProgressBar(Protocol, Generic[R]):  # type: ignore[misc]
     """A bar on a terminal."""
 
     def start(self) -> None: ...
@@ -32,31 +32,31 @@ class Progress(Generic[R]):
     """Passes the result of *report* to *told*, or to a bar if that is True: from time to time and at the end."""
 
     def __init__(
-        self, told: Callable[[R], object] | bool | None, report: Callable[[], R], bar: Callable[[], Shown[R]]
+        self, told: Callable[[R], object] | bool | None, report: Callable[[], R], bar: Callable[[], ProgressBar[R]]
     ) -> None:
         check(told)
         self._report = report
-        self._bar: Shown[R] | None = None
-        self._told: Callable[[R], object] | None = None
+        self._bar: ProgressBar[R] | None = None
+        self._callback: Callable[[R], object] | None = None
         self._next = 0.0
         if told is True:
             self._bar = bar()
-            self._told = self._bar.show
+            self._callback = self._bar.show
             self._bar.start()
         elif callable(told):
-            self._told = told
+            self._callback = told
 
     def look(self) -> None:
         """Report progress, if it is time."""
-        if self._told is not None and (now := monotonic()) >= self._next:
-            self._next = now + OFTEN
-            self._told(self._report())
+        if self._callback is not None and (now := monotonic()) >= self._next:
+            self._next = now + REPORT_INTERVAL
+            self._callback(self._report())
 
     def end(self, report: R | None) -> None:
         """Report the final state. None: the operation failed."""
         try:
-            if self._told is not None and report is not None:
-                self._told(report)
+            if self._callback is not None and report is not None:
+                self._callback(report)
         finally:
             if self._bar is not None:
                 self._bar.stop()

@@ -16,9 +16,9 @@ reconnection is lost. Callers get the RuntimeError, and driver threads too while
 
 Any thread may submit, also in a signal handler or a ``__del__`` that garbage collection runs anywhere: a caller thread
 does one atomic append, then starts a thread (``threads.start``), in this order. Driver threads do everything else.
-``_CallQueue.ready`` and ``_fresh`` are appended to by any thread; ``_CallQueue.running`` and ``_ended`` are guarded by
-the scheduler's lock, owner and queue of a strand by its lock, both driver locks, which are not held while a call runs;
-``_timers`` belongs to the thread that has the token of the clock.
+``_CallQueue.ready`` and ``_new_timers`` are appended to by any thread; ``_CallQueue.running`` and ``_has_ended`` are
+guarded by the scheduler's lock, owner and queue of a strand by its lock, both driver locks, which are not held while a
+call runs; ``_timers`` belongs to the thread that has the token of the clock.
 
 Commands of sessions and clusters are those of ``_base/threads.py``; :func:`run_async` awaits one in a task of an
 asyncio loop.
@@ -132,9 +132,9 @@ class Scheduler:
         self._submitted = _CallQueue(max(1, workers))
         self._delayed = _CallQueue(DELAYED_AT_A_TIME)
         self._lock = driver_lock("Scheduler")
-        self._ended = threading.Condition(self._lock)
+        self._has_ended = threading.Condition(self._lock)
         self._active: dict[object, int] = {}  # running calls: the idents of their threads
-        self._fresh: deque[tuple[float, int, Task]] = deque()  # timers that the clock has not seen yet
+        self._new_timers: deque[tuple[float, int, Task]] = deque()  # timers that the clock has not seen yet
         self._timers: list[tuple[float, int, Task]] = []
         self._sequence = count()
         self._clock_token = deque([1])
@@ -194,7 +194,7 @@ class Scheduler:
         catch_up()
         task = Task(fn, args)
         entry = (monotonic() + max(0.0, delay), next(self._sequence), task)
-        self._fresh.append(entry)
+        self._new_timers.append(entry)
         gate = self._clock_gate
         if gate is not None and not self._closed:
             gate.give()
@@ -287,7 +287,7 @@ class Scheduler:
             self._active.pop(task, None)
             if self._closed:
                 with self._lock:
-                    self._ended.notify_all()
+                    self._has_ended.notify_all()
 
     def _keep_time(self) -> None:
         """Act as the clock until no timer is left, unless another thread does."""
@@ -309,16 +309,16 @@ class Scheduler:
                 self._clock_token.append(token)
             if self._closed:
                 with self._lock:
-                    self._ended.notify_all()
+                    self._has_ended.notify_all()
                 return
-            if not self._fresh:
+            if not self._new_timers:
                 return
 
     def _promote(self) -> float | None:
         """Start due timers; return seconds until the next timer is due, None without any."""
         timers, now = self._timers, monotonic()
-        while self._fresh:
-            heappush(timers, self._fresh.popleft())
+        while self._new_timers:
+            heappush(timers, self._new_timers.popleft())
         while timers:
             due, _, task = timers[0]
             if due > now and not task.cancelled:
@@ -337,10 +337,10 @@ class Scheduler:
     def leave_to_parent(self) -> None:
         """Drop threads and queued calls in a forked child: they stayed in the parent."""
         renew(self._lock)
-        self._ended = threading.Condition(self._lock)  # without waiters
+        self._has_ended = threading.Condition(self._lock)  # without waiters
         self._submitted = _CallQueue(self._submitted.limit)
         self._delayed = _CallQueue(self._delayed.limit)
-        self._fresh = deque()
+        self._new_timers = deque()
         self._timers = []
         self._active = {}
         self._clock_token = deque([1])
@@ -370,7 +370,7 @@ class Scheduler:
             _cancel_all(queue.ready)
         with contextlib.suppress(IndexError):
             while True:
-                self._fresh.popleft()[2].cancel()
+                self._new_timers.popleft()[2].cancel()
         for timer in list(self._timers):
             timer[2].cancel()
         for strand in list(self._strands):
@@ -388,7 +388,7 @@ class Scheduler:
         current = threading.get_ident()
         with self._lock:
             while any(ident != current for ident in list(self._active.values())):
-                if not self._ended.wait(max(0.0, deadline - monotonic())) and monotonic() >= deadline:
+                if not self._has_ended.wait(max(0.0, deadline - monotonic())) and monotonic() >= deadline:
                     return not any(ident != current for ident in list(self._active.values()))
         return True
 
@@ -421,7 +421,7 @@ class Strand:
         self._owner: int | None = None  # ident of the thread that runs the queue now
         self._called = False  # a thread that will run it was started
 
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         """True if the calling thread is running the strand."""
         return self._owner == threading.get_ident()
 
@@ -442,7 +442,7 @@ class Strand:
         when the scheduler was shut down before, ConnectionShutdown in a child that is forked meanwhile. Ctrl-C ends the
         wait, not the call.
         """
-        if self.held():
+        if self.is_held():
             return fn(*args)
         result: T = run(self._call, fn, args, timeout)
         return result

@@ -34,7 +34,7 @@ from cassandra._session.control.schema_changes import SchemaAgreementScope
 from cassandra._session.hosts.pools import PoolSet, tell_pools
 from cassandra._session.request.builder import RequestBuilder
 from cassandra._session.request.future import ResponseFuture
-from cassandra._session.request.observers import Tracking, measured
+from cassandra._session.request.observers import Tracking, with_load
 from cassandra._session.request.preparing import Preparer, Repreparing
 from cassandra._session.request.result import ResultSet, Row, RowFactory
 from cassandra._session.request.retry import closed_text
@@ -683,7 +683,7 @@ class Session(SessionFields):
         unique. At most ROUTERS_KEPT routers are cached, for programs that make one policy per request."""
         router = self._routers.get(id(policy))
         if router is None:
-            router = measured(router_for(policy), self)
+            router = with_load(router_for(policy), self)
             router = self._routers.setdefault(id(policy), router)
             if len(self._routers) > ROUTERS_KEPT:
                 self._routers.pop(next(iter(list(self._routers))), None)

@@ -18,12 +18,12 @@ class Shared(Generic[T]):
     def __init__(self, value: T) -> None:
         self.value = value
 
-    def change(self, changed: Callable[[T], T]) -> None:
-        """Replace the value by ``changed(value)``; an exception of it leaves the value. It is called again if another
+    def change(self, function: Callable[[T], T]) -> None:
+        """Replace the value by ``function(value)``; an exception of it leaves the value. It is called again if another
         thread has replaced the value meanwhile."""
         while True:
             before = self.value
-            if replaced(self, "value", before, changed(before)):
+            if replaced(self, "value", before, function(before)):
                 return
 
 
@@ -38,8 +38,8 @@ def with_item(item: T) -> Callable[[Items[T]], Items[T]]:
 def without_item(item: T) -> Callable[[Items[T]], Items[T]]:
     """Return a change that removes the first occurrence of *item*; ValueError if there is none."""
 
-    def changed(items: Items[T]) -> Items[T]:
+    def with_replacement(items: Items[T]) -> Items[T]:
         place = items.index(item)
         return (*items[:place], *items[place + 1 :])
 
-    return changed
+    return with_replacement

@@ -43,17 +43,17 @@ def batch_of(data: Mapping[str, Any]) -> Batch:
     known = [(name, column.format, column.buffers) for name, column in columns.items() if column is not None]
     batch = _batch_of(known, next(iter(lengths.values()), 0))
     others = [name for name, column in columns.items() if column is None]
-    return _with_others(batch, {name: data[name] for name in others}) if others else batch
+    return _add_converted(batch, {name: data[name] for name in others}) if others else batch
 
 
-def _with_others(batch: Batch, others: Mapping[str, Any]) -> Batch:
+def _add_converted(batch: Batch, others: Mapping[str, Any]) -> Batch:
     """Return *batch* with *others* added, converted by PyArrow."""
     try:
         import pyarrow
     except ImportError:
         name, values = next(iter(others.items()))
         raise ImportError(
-            f"column {name!r}: {_named(values)} needs PyArrow, which is not installed: pip install 'fastcql[arrow]'"
+            f"column {name!r}: {_type_name(values)} needs PyArrow, which is not installed: pip install 'fastcql[arrow]'"
         ) from None
     found = pyarrow.RecordBatch._import_from_c_capsule(*batch)
     numpy = sys.modules.get("numpy")
@@ -61,7 +61,7 @@ def _with_others(batch: Batch, others: Mapping[str, Any]) -> Batch:
         try:
             column = pyarrow.array(values if numpy is None else _in_single_units(numpy, values))
         except (pyarrow.ArrowException, TypeError, ValueError) as error:
-            raise TypeError(f"column {name!r}: cannot convert {_named(values)}: {error}") from error
+            raise TypeError(f"column {name!r}: cannot convert {_type_name(values)}: {error}") from error
         if isinstance(column, pyarrow.ChunkedArray):
             column = column.combine_chunks()
         found = pyarrow.RecordBatch.from_arrays([*found.columns, column], [*found.schema.names, name])
@@ -69,7 +69,7 @@ def _with_others(batch: Batch, others: Mapping[str, Any]) -> Batch:
     return capsules
 
 
-def _named(values: Any) -> str:
+def _type_name(values: Any) -> str:
     dtype = getattr(values, "dtype", None)
     return type(values).__name__ if dtype is None else f"{type(values).__name__} of {dtype}"
 
@@ -218,11 +218,11 @@ def _of_parts(values: Sequence[Any], format: str, parts: Sequence[bytes]) -> _Co
         return None
     present = None
     if None in values:
-        present = _packed(value is not None for value in values)
+        present = _pack_bits(value is not None for value in values)
     return _Column(len(values), format, (present, array("i", ends), b"".join(parts)))
 
 
-def _packed(flags: Iterable[bool]) -> bytes:
+def _pack_bits(flags: Iterable[bool]) -> bytes:
     """Return *flags* as bits, the first one lowest."""
     text = "".join("1" if flag else "0" for flag in flags)
     return int(text[::-1], 2).to_bytes((len(text) + 7) // 8, "little")

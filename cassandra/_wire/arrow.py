@@ -48,7 +48,7 @@ def column_plan(plan: ResultPlan, pool: MemoryPool, types: ColumnTypes) -> Colum
     return found
 
 
-def decrypted(page: RowsPage) -> RowsPage:
+def decrypt_page(page: RowsPage) -> RowsPage:
     """Return *page* itself, or a page with the plain bytes of its encrypted columns; other columns are not decoded.
     Raise DriverException for a value that cannot be decrypted."""
     plan = page.plan
@@ -63,7 +63,7 @@ def _inner(codec: Codec) -> Codec:
     return inner
 
 
-def as_described(page: RowsPage, plan: ResultPlan) -> RowsPage:
+def reorder_columns(page: RowsPage, plan: ResultPlan) -> RowsPage:
     """Return the rows of *page* with the columns of *plan*, matched by name: missing columns are null, further ones are
     dropped. Raise TypeError, ValueError or OverflowError if a value does not fit its column in *plan*."""
     at = {name: i for i, name in enumerate(page.plan.names)}

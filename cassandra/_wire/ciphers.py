@@ -81,7 +81,7 @@ def type_named(name: str) -> type[_CassandraType]:
     raise ValueError(f"Type {name!r} is not a supported type: it must be the CQL name of a type without parameters")
 
 
-def _check_given(coldesc: Any, key: Any, type: Any) -> None:
+def _check_arguments(coldesc: Any, key: Any, type: Any) -> None:
     """Raise ValueError if an argument of ``add_column`` is None."""
     for name, value in (("ColDesc", coldesc), ("Key", key), ("Type", type)):
         if value is None:
@@ -138,7 +138,7 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
 
     def add_column(self, coldesc: ColDesc, key: bytes, type: str) -> None:  # type: ignore[override]
         """Encrypt that column, a blob in the database, with *key*; its values are of the CQL *type*, such as "text"."""
-        _check_given(coldesc, key, type)
+        _check_arguments(coldesc, key, type)
         if len(key) != AES256_KEY_SIZE_BYTES:
             raise ValueError(
                 "AES256 column encryption policy expects a 256-bit encryption key, "
@@ -282,7 +282,7 @@ class AESSIVColumnEncryptionPolicy(ColumnEncryptionPolicy):
         Raise ValueError for keys that are not 32 bytes and types that are unknown or have parameters, and TypeError for
         keys that are text.
         """
-        _check_given(coldesc, key, type)
+        _check_arguments(coldesc, key, type)
         ciphers = [_cipher(one) for one in (key, *old_keys)]
         keys = dict(reversed(ciphers))  # the first of equal keys stays
         self._columns[ColDesc(*coldesc)] = _Column(type_named(type), bool(deterministic), ciphers[0][0], keys)
@@ -310,7 +310,9 @@ class AESSIVColumnEncryptionPolicy(ColumnEncryptionPolicy):
         head = FORMAT + column.writes + (DETERMINISTIC if column.is_deterministic else RANDOMISED)
         nonce = b"" if column.is_deterministic else os.urandom(NONCE_BYTES)
         return (
-            head + nonce + column.keys[column.writes].encrypt(bytes(obj_bytes) + END, _associated(head, coldesc, nonce))
+            head
+            + nonce
+            + column.keys[column.writes].encrypt(bytes(obj_bytes) + END, _associated_data(head, coldesc, nonce))
         )
 
     def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
@@ -326,7 +328,7 @@ class AESSIVColumnEncryptionPolicy(ColumnEncryptionPolicy):
             if head[: len(FORMAT)] == FORMAT and mode in (DETERMINISTIC, RANDOMISED):
                 size = NONCE_BYTES if mode == RANDOMISED else 0
                 cipher = column.keys[head[len(FORMAT) : -1]]
-                plain = cipher.decrypt(rest[size:], _associated(head, coldesc, rest[:size]))
+                plain = cipher.decrypt(rest[size:], _associated_data(head, coldesc, rest[:size]))
                 if plain.endswith(END):
                     return plain[:-1]
         except Exception:
@@ -367,14 +369,14 @@ def _cipher(key: bytes) -> tuple[bytes, AESSIV]:
     given = as_bytes("a key", key)
     if len(given) != AES256_KEY_SIZE_BYTES:
         raise ValueError(f"this policy expects keys of {AES256_KEY_SIZE_BYTES} bytes, not {len(given)}")
-    return _derived(given, b"id", _ID_BYTES), AESSIV(_derived(given, b"AES-SIV", 64))
+    return _derive_key(given, b"id", _ID_BYTES), AESSIV(_derive_key(given, b"AES-SIV", 64))
 
 
-def _derived(key: bytes, use: bytes, size: int) -> bytes:
+def _derive_key(key: bytes, use: bytes, size: int) -> bytes:
     return HKDF(SHA256(), size, None, _CONTEXT + use).derive(key)
 
 
-def _associated(head: bytes, coldesc: ColDesc, nonce: bytes) -> list[bytes]:
+def _associated_data(head: bytes, coldesc: ColDesc, nonce: bytes) -> list[bytes]:
     """Return the associated data, whose parts RFC 5297 separates; the nonce is the last."""
     parts = [head, *(name.encode() for name in coldesc)]
     return [*parts, nonce] if nonce else parts

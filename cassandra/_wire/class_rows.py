@@ -70,13 +70,13 @@ class ClassRow(Generic[_T]):
         missing = [field.name for field in shape.fields if field.required and field.name not in of_field]
         if missing:
             raise TypeError(
-                f"{self._class} needs {_listed('a value for', missing)}, which have no default, and the result has no "
-                f"such column: its columns are {printable(', '.join(names))}. Select them, give the fields a default, "
-                "or map other columns to them: class_row(..., rename={'column': 'field'})"
+                f"{self._class} needs {_name_list('a value for', missing)}, which have no default, and the result has "
+                f"no such column: its columns are {printable(', '.join(names))}. Select them, give the fields a "
+                "default, or map other columns to them: class_row(..., rename={'column': 'field'})"
             )
         if extra and self._extra == "raise" and not shape.ignores_more:
             raise TypeError(
-                f"{self._class} has no {_listed('field for', extra)}, which the result has. Omit them from the "
+                f"{self._class} has no {_name_list('field for', extra)}, which the result has. Omit them from the "
                 "SELECT, map them to other fields: class_row(..., rename={'column': 'field'}), or use "
                 "class_row(..., extra='ignore')"
             )
@@ -94,7 +94,7 @@ class ClassRow(Generic[_T]):
         unnamed = [field.name for field in given[positional:] if not field.keyword]
         if unnamed:
             raise TypeError(
-                f"{self._class} takes {_listed('', unnamed)} by position only, and the result has no column for an "
+                f"{self._class} takes {_name_list('', unnamed)} by position only, and the result has no column for an "
                 f"earlier parameter: its columns are {printable(', '.join(names))}"
             )
         arguments = [(field.name, of_field[field.name]) for field in given] + list(more.items())
@@ -129,7 +129,7 @@ class ClassRow(Generic[_T]):
         return f"{self.row_class.__module__}.{self.row_class.__qualname__}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.row_class, self._rename, self._extra)
+        return _restore_class_row, (self.row_class, self._rename, self._extra)
 
     def __repr__(self) -> str:
         rename = f", rename={self._rename!r}" if self._rename else ""
@@ -137,7 +137,7 @@ class ClassRow(Generic[_T]):
         return f"class_row({self.row_class.__qualname__}{rename}{extra})"
 
 
-def _listed(what: str, names: Sequence[str]) -> str:
+def _name_list(what: str, names: Sequence[str]) -> str:
     return f"{what} {printable(', '.join(map(repr, names)))}".strip()
 
 
@@ -172,13 +172,13 @@ def class_row(cls: type[_T], *, rename: Mapping[str, str] | None = None, extra: 
     origin: Any = cls if isinstance(cls, type) else get_origin(cls)
     if not isinstance(origin, type):
         raise TypeError(f"class_row() expects a class, not {cls!r}")
-    return _made(origin, tuple(sorted((rename or {}).items())), extra)
+    return _make_class_row(origin, tuple(sorted((rename or {}).items())), extra)
 
 
 @lru_cache(maxsize=256)
-def _made(cls: type[Any], rename: tuple[tuple[str, str], ...], extra: Extra) -> ClassRow[Any]:
+def _make_class_row(cls: type[Any], rename: tuple[tuple[str, str], ...], extra: Extra) -> ClassRow[Any]:
     return ClassRow(cls, dict(rename), extra)
 
 
-def _restored(cls: type[Any], rename: dict[str, str], extra: Extra) -> ClassRow[Any]:
+def _restore_class_row(cls: type[Any], rename: dict[str, str], extra: Extra) -> ClassRow[Any]:
     return class_row(cls, rename=rename, extra=extra)

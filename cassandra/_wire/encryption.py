@@ -70,17 +70,17 @@ class ColumnResolver:
         column, and stays unchanged. Parameters are resolved by :meth:`bound`, as their names may differ from those of
         columns."""
         if is_bound:
-            return _stored(codec)
+            return _without_encryption(codec)
         if codec.cipher is not None:
             name = codec.cipher.name  # an alias may have the name of another column
-        return self._read(keyspace, table, name, codec)
+        return self._resolve(keyspace, table, name, codec)
 
-    def _read(self, keyspace: str, table: str, name: str | None, codec: Codec) -> Codec:
-        stored = _stored(codec)
+    def _resolve(self, keyspace: str, table: str, name: str | None, codec: Codec) -> Codec:
+        stored = _without_encryption(codec)
         if name is None or stored.kind != TypeId.BLOB:
             return stored
         column = self.column(keyspace, table, name)
-        return stored if column is None else self._encrypted(column, codec, name)
+        return stored if column is None else self._encrypting_codec(column, codec, name)
 
     # ---- the policy's answers
 
@@ -93,7 +93,7 @@ class ColumnResolver:
                 if self.policy.contains_column(column):
                     return column
             except Exception as error:
-                raise _unknown(column, error) from error
+                raise _policy_error(column, error) from error
         return None
 
     def has_encrypted(self, keyspace: str, table: str, words: Iterable[str]) -> bool:
@@ -103,10 +103,10 @@ class ColumnResolver:
         if self.schema is not None:
             names.update(self.schema.columns(keyspace, table))
             tables = (table, self.schema.base_table(keyspace, table) or table)
-        names.update(known.col for known in self._known() if known.ks == keyspace and known.table in tables)
+        names.update(known.col for known in self._listed_columns() if known.ks == keyspace and known.table in tables)
         return any(self.column(keyspace, table, name) is not None for name in names)
 
-    def _known(self) -> list[ColDesc]:
+    def _listed_columns(self) -> list[ColDesc]:
         """Return all encrypted columns; none if the policy does not list them."""
         for kind in type(self.policy).__mro__:
             if "encrypted_columns" in vars(kind):
@@ -115,30 +115,30 @@ class ColumnResolver:
                 break
         return []
 
-    def _encrypted(self, column: ColDesc, known: Codec, name: str) -> Codec:
+    def _encrypting_codec(self, column: ColDesc, known: Codec, name: str) -> Codec:
         """Return the codec for *column*: *known* itself if it is equal, so that equal plans stay the same object."""
         try:
             inner = _codec_of(self.policy, column)
         except Exception as error:
-            raise _unknown(column, error) from error
+            raise _policy_error(column, error) from error
         made_by = (self.policy, column, inner)
         if known.cipher is not None and _is_made_by(known.cipher, made_by):
             return known
-        return encrypted_codec(_stored(known), ColumnCipher(self.policy, column, inner, name))
+        return encrypted_codec(_without_encryption(known), ColumnCipher(self.policy, column, inner, name))
 
     # ---- by names only
 
     def named(self, spec: Spec) -> Codec:
         """Return the codec of a parameter whose name is that of its column."""
         column = self.column(*spec[:3])
-        return _stored(spec[3]) if column is None else self._for_blob(column, spec[3], spec[2])
+        return _without_encryption(spec[3]) if column is None else self._for_blob(column, spec[3], spec[2])
 
     def _for_blob(self, column: ColDesc, codec: Codec, name: str) -> Codec:
         if codec.kind != TypeId.BLOB:
             raise DriverException(
-                f"{_shown(column)} is encrypted, so its type must be blob, not {codec.cql()}. Nothing is sent"
+                f"{_column_text(column)} is encrypted, so its type must be blob, not {codec.cql()}. Nothing is sent"
             )
-        return self._encrypted(column, codec, name)
+        return self._encrypting_codec(column, codec, name)
 
     # ---- by the text
 
@@ -154,47 +154,47 @@ class ColumnResolver:
         if not analysis.understood:
             self.check_text(text, specs[0][0] if specs else keyspace)
         if not found:
-            return [_stored(spec[3]) for spec in specs]
-        self._check_given(analysis, keyspace)
+            return [_without_encryption(spec[3]) for spec in specs]
+        self._check_literals(analysis, keyspace)
         keys = [index + 1 for index in pk_indexes or ()]
         made = []
-        for number, (spec, group) in enumerate(zip(specs, _grouped(specs, analysis), strict=True), 1):
+        for number, (spec, group) in enumerate(zip(specs, _markers_of_parameters(specs, analysis), strict=True), 1):
             if spec[:2] not in found:
-                made.append(_stored(spec[3]))
+                made.append(_without_encryption(spec[3]))
                 continue
             codecs = [self._of_marker(spec, number, marker, analysis, number in keys) for marker in group]
             if len({_columns_in(codec) for codec in codecs}) > 1:
-                raise _refused(spec, number, "is the value of several columns that are encrypted differently")
-            made.append(_kept(spec[3], codecs[0]))
+                raise _refusal(spec, number, "is the value of several columns that are encrypted differently")
+            made.append(_reuse_if_equal(spec[3], codecs[0]))
         return made
 
     def _of_marker(self, spec: Spec, number: int, marker: Marker | None, analysis: Analysis, is_key: bool) -> Codec:
         keyspace, table, _, codec = spec
-        stored = _stored(codec)
-        place = None if marker is None else _agreed(spec, marker, analysis)
+        stored = _without_encryption(codec)
+        place = None if marker is None else _confirmed_place(spec, marker, analysis)
         if place is None:
             if _may_hold_blob(stored):
-                raise _refused(spec, number, "cannot be assigned to a column from the text")
+                raise _refusal(spec, number, "cannot be assigned to a column from the text")
             return stored
         columns = [(name, self.column(keyspace, table, name)) for name in place.columns]
         if all(column is None for _, column in columns):
             return stored
         if place.form == markers.PART:
-            raise _refused(spec, number, "belongs to an expression over an encrypted column")
+            raise _refusal(spec, number, "belongs to an expression over an encrypted column")
         for name, column in columns:
             if column is None or self.policy.is_deterministic(column):
                 continue
             keys = [] if self.schema is None else self.schema.key_columns(keyspace, table)
             if is_key or place.is_compared or name in keys:
                 raise DriverException(
-                    f"{_shown(column)} is encrypted to different bytes each time, and cannot be compared or in a key: "
-                    "add it to the policy with deterministic=True"
+                    f"{_column_text(column)} is encrypted to different bytes each time, and cannot be compared or in a "
+                    "key: add it to the policy with deterministic=True"
                 )
         each = place.form == markers.EACH
         wanted = stored.children[0] if each and stored.kind == TypeId.LIST else stored
         values = wanted.children if len(columns) > 1 else (wanted,)
         if (each and stored.kind != TypeId.LIST) or len(values) != len(columns):
-            raise _refused(spec, number, "is of another type than its columns")
+            raise _refusal(spec, number, "is of another type than its columns")
         codecs = [
             value if column is None else self._for_blob(column, value, name)
             for (name, column), value in zip(columns, values, strict=True)
@@ -202,7 +202,7 @@ class ColumnResolver:
         made = tuple_codec(codecs) if len(columns) > 1 else codecs[0]
         return list_codec(made) if each else made
 
-    def _check_given(self, analysis: Analysis, keyspace: str | None) -> None:
+    def _check_literals(self, analysis: Analysis, keyspace: str | None) -> None:
         """Raise DriverException for values in the text that the policy has not encrypted."""
         for one in analysis.statements:
             space = one.keyspace or keyspace or ""
@@ -213,15 +213,15 @@ class ColumnResolver:
                 )
             for given in one.given:
                 column = None if given.kind == markers.NULL else self.column(space, one.table, given.column)
-                if column is None or (given.kind == markers.BLOB and self._made(column, given.text)):
+                if column is None or (given.kind == markers.BLOB and self._is_decryptable(column, given.text)):
                     continue
                 what = "a value" if given.kind in (markers.BLOB, markers.CONSTANT) else "an expression"
                 raise DriverException(
-                    f"{_shown(column)} is encrypted, and the text of the statement has {what} for it that is not: "
-                    f"{_HINT}, or put policy.encode_and_encrypt(column, value) into the text. Nothing is sent"
+                    f"{_column_text(column)} is encrypted, and the text of the statement has {what} for it that is "
+                    f"not: {_HINT}, or put policy.encode_and_encrypt(column, value) into the text. Nothing is sent"
                 )
 
-    def _made(self, column: ColDesc, literal: str) -> bool:
+    def _is_decryptable(self, column: ColDesc, literal: str) -> bool:
         """True if the policy can decrypt a blob literal of a text."""
         try:
             data = bytes.fromhex(literal[2:])
@@ -233,14 +233,14 @@ class ColumnResolver:
     def check_text(self, text: str, keyspace: str | None) -> None:
         """Raise DriverException if *text*, a statement that is not prepared, has unencrypted values for encrypted
         columns, or compares these with unencrypted values."""
-        all_known = self._known()
+        all_known = self._listed_columns()
         if all_known and not _may_name(text, all_known):
             return
         analysis = analyse(text)
         if not analysis.is_data:
             return
         if analysis.understood:
-            self._check_given(analysis, keyspace)
+            self._check_literals(analysis, keyspace)
             return
         known = all_known or [
             ColDesc(keyspace or "", table, name) for table in analysis.words for name in analysis.words
@@ -259,8 +259,8 @@ class ColumnResolver:
         if analysis is not None and len(analysis.statements) == 1:
             selected = analysis.statements[0].selected
             if selected is not None and len(selected) == len(specs):
-                return [self._read(*spec[:2], name, spec[3]) for name, spec in zip(selected, specs, strict=True)]
-        return [self._read(*spec) for spec in specs]
+                return [self._resolve(*spec[:2], name, spec[3]) for name, spec in zip(selected, specs, strict=True)]
+        return [self._resolve(*spec) for spec in specs]
 
 
 def resolver(policy: ColumnEncryptionPolicy | None, schema: Schema | None = None) -> ColumnResolver | None:
@@ -285,24 +285,24 @@ def bind_plan_by(resolve: ColumnResolver | None, plan: BindPlan, origin: Origin 
     """Return *plan* with the encryption of *resolve* instead of its own. Without *origin* parameters have the names of
     columns."""
     if resolve is None:
-        codecs = [_stored(spec[3]) for spec in plan.specs]
+        codecs = [_without_encryption(spec[3]) for spec in plan.specs]
     elif origin is None:
         codecs = [resolve.named(spec) for spec in plan.specs]
     else:
         codecs = resolve.bound(plan.specs, *origin, plan.pk_indexes)
-    specs = _with(codecs, plan.specs)
+    specs = _with_codecs(codecs, plan.specs)
     return plan if specs is plan.specs else BindPlan(specs, plan.pk_indexes)
 
 
 def result_plan_by(resolve: ColumnResolver | None, plan: ResultPlan, origin: Origin | None = None) -> ResultPlan:
     """Return *plan* with the decryption of *resolve* instead of its own."""
     if resolve is None:
-        codecs = [_stored(spec[3]) for spec in plan.specs]
+        codecs = [_without_encryption(spec[3]) for spec in plan.specs]
     elif origin is None:
         codecs = [resolve(*spec, False) for spec in plan.specs]
     else:
         codecs = resolve.result(plan.specs, origin.text)
-    specs = _with(codecs, plan.specs)
+    specs = _with_codecs(codecs, plan.specs)
     return plan if specs is plan.specs else ResultPlan(specs)
 
 
@@ -316,7 +316,7 @@ def is_same_plan(one: ResultPlan, other: ResultPlan) -> bool:
     if one is other or len(one) != len(other):
         return one is other
     pairs = zip(one.specs, other.specs, strict=True)
-    return all(mine[:3] == theirs[:3] and _same(mine[3], theirs[3]) for mine, theirs in pairs)
+    return all(mine[:3] == theirs[:3] and _are_equal(mine[3], theirs[3]) for mine, theirs in pairs)
 
 
 def context_by(policy: ColumnEncryptionPolicy | None, context: TypeContext) -> TypeContext:
@@ -403,7 +403,7 @@ def _may_name(text: str, columns: Iterable[ColDesc]) -> bool:
     return "json" in lowered or any(escape_name(column.col.lower())[1:-1] in lowered for column in columns)
 
 
-def _grouped(specs: Sequence[Spec], analysis: Analysis) -> list[list[Marker | None]]:
+def _markers_of_parameters(specs: Sequence[Spec], analysis: Analysis) -> list[list[Marker | None]]:
     """Return the markers of each parameter. Some servers have one parameter for all markers of one name."""
     found = analysis.markers
     if len(found) == len(specs):
@@ -414,7 +414,7 @@ def _grouped(specs: Sequence[Spec], analysis: Analysis) -> list[list[Marker | No
     return list(by_name.values()) if len(by_name) == len(specs) else [[None]] * len(specs)
 
 
-def _agreed(spec: Spec, marker: Marker, analysis: Analysis) -> Place | None:
+def _confirmed_place(spec: Spec, marker: Marker, analysis: Analysis) -> Place | None:
     """Return the place of *marker*; None if the server's metadata contradict it."""
     place = marker.place
     if place is None or place.form == markers.OPTION:
@@ -437,13 +437,13 @@ def _agreed(spec: Spec, marker: Marker, analysis: Analysis) -> Place | None:
     return place
 
 
-def _stored(codec: Codec) -> Codec:
+def _without_encryption(codec: Codec) -> Codec:
     """Return *codec* without encryption."""
     if codec.stored is not None:
         return codec.stored
     if not _columns_in(codec):
         return codec
-    children = [_stored(child) for child in codec.children]
+    children = [_without_encryption(child) for child in codec.children]
     return list_codec(*children) if codec.kind == TypeId.LIST else tuple_codec(children)
 
 
@@ -458,12 +458,12 @@ def _is_made_by(cipher: Any, made_by: tuple[Any, ...]) -> bool:
     return cipher.made_by[0] is made_by[0] and cipher.made_by[1:] == made_by[1:]
 
 
-def _kept(known: Codec, made: Codec) -> Codec:
+def _reuse_if_equal(known: Codec, made: Codec) -> Codec:
     """Return *known* if it is equal to *made*, else *made*."""
-    return known if _same(known, made) else made
+    return known if _are_equal(known, made) else made
 
 
-def _same(one: Codec, other: Codec) -> bool:
+def _are_equal(one: Codec, other: Codec) -> bool:
     if one is other:
         return True
     if one.cipher is not None and other.cipher is not None:
@@ -473,7 +473,7 @@ def _same(one: Codec, other: Codec) -> bool:
     )
     if not same_type or not one.children or len(one.children) != len(other.children):
         return False
-    return all(map(_same, one.children, other.children))
+    return all(map(_are_equal, one.children, other.children))
 
 
 def _may_hold_blob(codec: Codec) -> bool:
@@ -483,7 +483,7 @@ def _may_hold_blob(codec: Codec) -> bool:
     )
 
 
-def _with(codecs: Sequence[Codec], specs: Sequence[Spec]) -> Sequence[Spec]:
+def _with_codecs(codecs: Sequence[Codec], specs: Sequence[Spec]) -> Sequence[Spec]:
     """Return *specs* with *codecs*; *specs* themselves if the codecs are the same."""
     if all(codec is spec[3] for codec, spec in zip(codecs, specs, strict=True)):
         return specs
@@ -502,18 +502,18 @@ def _codec_of(policy: ColumnEncryptionPolicy, column: ColDesc) -> Codec:
     return codec
 
 
-def _unknown(column: ColDesc, error: Exception) -> DriverException:
-    return DriverException(f"The column encryption policy failed for {_shown(column)}: {error!r}")
+def _policy_error(column: ColDesc, error: Exception) -> DriverException:
+    return DriverException(f"The column encryption policy failed for {_column_text(column)}: {error!r}")
 
 
-def _refused(spec: Spec, number: int, why: str) -> DriverException:
+def _refusal(spec: Spec, number: int, why: str) -> DriverException:
     keyspace, table, name, codec = spec
     return DriverException(
         f"{keyspace}.{table} has encrypted columns, and parameter {number} of the statement ({name!r}, "
-        f"{_stored(codec).cql()}) {why}: bind each value to its column by a marker of its own, as in column = ?. "
-        "Nothing is sent"
+        f"{_without_encryption(codec).cql()}) {why}: bind each value to its column by a marker of its own, as in "
+        "column = ?. Nothing is sent"
     )
 
 
-def _shown(column: ColDesc) -> str:
+def _column_text(column: ColDesc) -> str:
     return f"Column {column.ks}.{column.table}.{column.col}"

@@ -155,11 +155,11 @@ class Frames:
         fields, columns = [], []
         objects: dict[str, Values] = {}
         for field, column in zip(table.schema, table.columns, strict=True):
-            array = self._whole(column)
+            array = self._as_one_array(column)
             try:
-                field, array = self._converted(field, array)
+                field, array = self._convert_field(field, array)
             except _DoesNotFit:
-                objects[field.name] = [_listed(value) for value in self._values(field, array)]
+                objects[field.name] = [_to_lists(value) for value in self._values(field, array)]
                 field, array = self._pa.field(field.name, self._pa.null()), self._pa.nulls(len(array))
             fields.append(field)
             columns.append(array)
@@ -175,14 +175,14 @@ class Frames:
             return True
         return any(self._is_foreign(child) for child in _children(types, field.type))
 
-    def _whole(self, column: Any) -> Any:
+    def _as_one_array(self, column: Any) -> Any:
         """Return *column* as one array with offset 0."""
         chunks = column.chunks
         if len(chunks) == 1 and chunks[0].offset == 0:
             return chunks[0]
         return self._pa.concat_arrays([*chunks, self._pa.nulls(0, column.type)])
 
-    def _converted(self, field: Any, array: Any) -> tuple[Any, Any]:
+    def _convert_field(self, field: Any, array: Any) -> tuple[Any, Any]:
         pa, types, type_ = self._pa, self._pa.types, field.type
         if not self._is_foreign(field):
             return field, array
@@ -193,17 +193,17 @@ class Frames:
         elif _cql(field) == "inet":
             array = pa.array(self._scalars(field, array), pa.string())
         elif types.is_struct(type_):
-            parts = [self._converted(child, array.field(i)) for i, child in enumerate(type_)]
+            parts = [self._convert_field(child, array.field(i)) for i, child in enumerate(type_)]
             array = pa.StructArray.from_arrays(
                 [part for _, part in parts], fields=[part for part, _ in parts], mask=array.is_null()
             )
         elif types.is_map(type_):
-            key, keys = self._converted(type_.key_field, array.keys)
-            item, items = self._converted(type_.item_field, array.items)
+            key, keys = self._convert_field(type_.key_field, array.keys)
+            item, items = self._convert_field(type_.item_field, array.items)
             entries = pa.StructArray.from_arrays([keys, items], fields=[key, item])
             array = _rebuilt(pa, array, pa.map_(key, item), 2, entries)
         else:
-            child, items = self._converted(type_.value_field, array.values)
+            child, items = self._convert_field(type_.value_field, array.values)
             if types.is_list(type_):
                 array = _rebuilt(pa, array, pa.list_(child), 2, items)
             else:
@@ -309,14 +309,14 @@ def _objects(values: Values) -> Any:
     return made
 
 
-def _listed(value: Any) -> Any:
+def _to_lists(value: Any) -> Any:
     """Return *value* with lists instead of arrays and Python numbers instead of NumPy numbers."""
     if isinstance(value, dict):
-        return {name: _listed(item) for name, item in value.items()}
+        return {name: _to_lists(item) for name, item in value.items()}
     if isinstance(value, list):  # the pairs of a map
-        return [(_listed(key), _listed(item)) for key, item in value]
+        return [(_to_lists(key), _to_lists(item)) for key, item in value]
     if getattr(value, "ndim", None) == 1:
-        return [_listed(item) for item in value]
+        return [_to_lists(item) for item in value]
     if getattr(getattr(value, "dtype", None), "kind", "") in ("i", "u", "f", "b"):
         return value.item()
     return value

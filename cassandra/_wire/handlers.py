@@ -85,7 +85,7 @@ class _ProtocolHandler:
         flags = Flag.USE_BETA if allow_beta_protocol_version else 0
         envelope: bytes = msg.encode(protocol_version, flags=flags, features=protocol_features)
         if compressor is not None and protocol_version < 5:
-            envelope = compressed(envelope, compressor)
+            envelope = compress_body(envelope, compressor)
         return b"".join((envelope[:2], struct.pack(">h", stream_id), envelope[4:]))
 
     @classmethod
@@ -158,7 +158,7 @@ def _inherits_reading(own: Any, standard: Any) -> bool:
     return getattr(read, "__func__", read) is getattr(getattr(standard, "recv_body", None), "__func__", None)
 
 
-def compressed(envelope: bytes, compressor: Callable[[bytes], bytes]) -> bytes:
+def compress_body(envelope: bytes, compressor: Callable[[bytes], bytes]) -> bytes:
     """Return *envelope* with its body compressed (protocol 3 and 4), or unchanged without a body."""
     if len(envelope) == HEADER_SIZE:
         return envelope

@@ -130,7 +130,7 @@ class Analysis(NamedTuple):
 def analyse(text: str) -> Analysis:
     """Return the analysis of *text*. Never raises for a str."""
     tokens = _tokens(text)
-    words = frozenset(_named(token) for token in tokens if token.kind in ("word", "quoted"))
+    words = frozenset(_parse_name(token) for token in tokens if token.kind in ("word", "quoted"))
     is_data = bool(tokens) and tokens[0].kind == "word" and tokens[0].text.lower() in _STATEMENTS
     parser = _Parser(tokens)
     try:
@@ -139,7 +139,7 @@ def analyse(text: str) -> Analysis:
         if is_data:
             parser.text()
     except (_NotUnderstood, RecursionError):
-        return Analysis(is_data, False, (), tuple(_unplaced(tokens)), words)
+        return Analysis(is_data, False, (), tuple(_markers_without_place(tokens)), words)
     return Analysis(is_data, True, tuple(parser.statements), tuple(parser.markers), words)
 
 
@@ -168,19 +168,19 @@ def _tokens(text: str) -> list[_Token]:
     return tokens
 
 
-def _named(token: _Token) -> str:
+def _parse_name(token: _Token) -> str:
     """Return the name of a word or of a quoted name."""
     return token.text[1:-1].replace('""', '"') if token.kind == "quoted" else token.text.lower()
 
 
-def _unplaced(tokens: list[_Token]) -> list[Marker]:
+def _markers_without_place(tokens: list[_Token]) -> list[Marker]:
     """Return the markers of tokens that cannot be parsed. ``{a:b}`` may count as a marker, which has no effect."""
     found = []
     for token, following in zip(tokens, [*tokens[1:], _Token("end", "")], strict=True):
         if token.text == "?" and token.kind == "sign":
             found.append(Marker(None, None, 0))
         elif token.text == ":" and token.kind == "sign" and following.kind in ("word", "quoted"):
-            found.append(Marker(_named(following), None, 0))
+            found.append(Marker(_parse_name(following), None, 0))
     return found
 
 
@@ -220,7 +220,7 @@ class _Parser:
         token = self._peek(ahead)
         return token.text.lower() == text and token.kind in ("word", "sign")
 
-    def _took(self, *texts: str) -> bool:
+    def _accept(self, *texts: str) -> bool:
         """Consume these keywords or signs; False, without an effect, if the next tokens are others."""
         if all(self._is(text, ahead) for ahead, text in enumerate(texts)):
             self._at += len(texts)
@@ -228,19 +228,19 @@ class _Parser:
         return False
 
     def _take(self, *texts: str) -> None:
-        if not self._took(*texts):
+        if not self._accept(*texts):
             raise _NotUnderstood
 
     def _name(self) -> str:
         token = self._next()
         if token.kind not in ("word", "quoted"):
             raise _NotUnderstood
-        return _named(token)
+        return _parse_name(token)
 
     def _list(self, item: Callable[[], object], end: str) -> list[object]:
         """Parse items separated by commas up to *end*, possibly none."""
         items: list[object] = []
-        while not self._took(end):
+        while not self._accept(end):
             if items:
                 self._take(",")
             items.append(item())
@@ -249,21 +249,21 @@ class _Parser:
     # ---- statements
 
     def text(self) -> None:
-        if self._took("begin"):
-            while not self._took("batch"):  # LOGGED, UNLOGGED, COUNTER
+        if self._accept("begin"):
+            while not self._accept("batch"):  # LOGGED, UNLOGGED, COUNTER
                 if self._name() not in ("logged", "unlogged", "counter"):
                     raise _NotUnderstood
             self._using()
             options = len(self.markers)
-            while not self._took("apply", "batch"):
+            while not self._accept("apply", "batch"):
                 self._statement()
-                while self._took(";"):
+                while self._accept(";"):
                     pass
             if not self.statements and options:
                 raise _NotUnderstood
         else:
             self._statement()
-        while self._took(";"):
+        while self._accept(";"):
             pass
         if self._peek().kind != "end":
             raise _NotUnderstood
@@ -279,15 +279,15 @@ class _Parser:
 
     def _table(self) -> tuple[str | None, str]:
         name = self._name()
-        return (name, self._name()) if self._took(".") else (None, name)
+        return (name, self._name()) if self._accept(".") else (None, name)
 
     def _insert(self) -> tuple[str | None, str, None, bool]:
         self._take("into")
         keyspace, table = self._table()
-        is_json = self._took("json")
+        is_json = self._accept("json")
         if is_json:
             self._term()
-            if self._took("default") and not (self._took("null") or self._took("unset")):
+            if self._accept("default") and not (self._accept("null") or self._accept("unset")):
                 raise _NotUnderstood
         else:
             self._take("(")
@@ -297,9 +297,9 @@ class _Parser:
             if len(columns) != len(values):
                 raise _NotUnderstood
             for column, value in zip(columns, values, strict=True):
-                self._give((column,), value)  # type: ignore[arg-type]
+                self._assign((column,), value)  # type: ignore[arg-type]
         while self._is("if") or self._is("using"):
-            if self._took("if"):
+            if self._accept("if"):
                 self._take("not", "exists")
             self._using()
         return keyspace, table, None, is_json
@@ -309,7 +309,7 @@ class _Parser:
         self._using()
         self._take("set")
         self._assignment()
-        while self._took(","):
+        while self._accept(","):
             self._assignment()
         self._take("where")
         self._relations()
@@ -319,17 +319,17 @@ class _Parser:
     def _assignment(self) -> None:
         column = self._name()
         whole = self._element_of(column)
-        if self._took("="):
-            self._give((column,), self._term(), whole)
-        elif self._took("+=") or self._took("-="):
-            self._give((column,), self._term(), False)
+        if self._accept("="):
+            self._assign((column,), self._term(), whole)
+        elif self._accept("+=") or self._accept("-="):
+            self._assign((column,), self._term(), False)
         else:
             raise _NotUnderstood
 
     def _delete(self) -> tuple[str | None, str, None, bool]:
-        while not self._took("from"):
+        while not self._accept("from"):
             self._element_of(self._name())
-            self._took(",")
+            self._accept(",")
         keyspace, table = self._table()
         self._using()
         self._take("where")
@@ -338,17 +338,17 @@ class _Parser:
         return keyspace, table, None, False
 
     def _select(self) -> tuple[str | None, str, tuple[str | None, ...] | None, bool]:
-        is_json = self._is_keyword_before_items("json") and self._took("json")
+        is_json = self._is_keyword_before_items("json") and self._accept("json")
         if self._is_keyword_before_items("distinct"):
             self._take("distinct")
         selected: list[str | None] | None = None
-        if not self._took("*"):
+        if not self._accept("*"):
             selected = [self._selector()]
-            while self._took(","):
+            while self._accept(","):
                 selected.append(self._selector())
         self._take("from")
         keyspace, table = self._table()
-        if self._took("where"):
+        if self._accept("where"):
             self._relations()
         while self._peek().kind != "end" and not self._is(";"):
             self._clause()
@@ -370,49 +370,49 @@ class _Parser:
             found = _Expression(COMPUTED)
         else:
             found = self._term()
-        if self._took("as"):
+        if self._accept("as"):
             self._name()
         return found.text if found.kind in (NAME, NULL) else None
 
     def _clause(self) -> None:
         """Parse a clause after WHERE."""
-        if self._took("limit") or self._took("per", "partition", "limit"):
+        if self._accept("limit") or self._accept("per", "partition", "limit"):
             self._option(self._term())
-        elif self._took("group", "by"):
+        elif self._accept("group", "by"):
             self._term()
-            while self._took(","):
+            while self._accept(","):
                 self._term()
-        elif self._took("order", "by"):
+        elif self._accept("order", "by"):
             self._ordering()
-            while self._took(","):
+            while self._accept(","):
                 self._ordering()
         elif self._is("using"):
             self._using()
-        elif not (self._took("allow", "filtering") or self._took("bypass", "cache")):
+        elif not (self._accept("allow", "filtering") or self._accept("bypass", "cache")):
             raise _NotUnderstood
 
     def _ordering(self) -> None:
         column = self._name()
         whole = self._element_of(column)
-        if self._took("ann", "of"):
-            self._give((column,), self._term(), whole)
-        elif not self._took("asc"):
-            self._took("desc")
+        if self._accept("ann", "of"):
+            self._assign((column,), self._term(), whole)
+        elif not self._accept("asc"):
+            self._accept("desc")
 
     def _using(self) -> None:
-        if not self._took("using"):
+        if not self._accept("using"):
             return
         while True:
             if self._name() not in ("ttl", "timestamp", "timeout"):
                 raise _NotUnderstood
             self._option(self._term())
-            if not self._took("and"):
+            if not self._accept("and"):
                 return
 
     # ---- relations and conditions
 
     def _conditions(self) -> None:
-        if not self._took("if"):
+        if not self._accept("if"):
             return
         if self._is("exists") and self._peek(1).text.lower() not in (*_COMPARISONS, "in", "[", ".", "contains", "not"):
             self._take("exists")
@@ -422,7 +422,7 @@ class _Parser:
     def _relations(self) -> None:
         self._compares = True
         self._relation()
-        while self._took("and"):
+        while self._accept("and"):
             self._relation()
 
     def _relation(self) -> None:
@@ -430,9 +430,9 @@ class _Parser:
             self._take("(")
             self._relation()
             self._take(")")
-        elif self._took("("):
+        elif self._accept("("):
             columns = tuple(str(name) for name in self._list(self._name, ")"))
-            self._compared(columns, is_tuple=True)
+            self._parse_comparison(columns, is_tuple=True)
         elif self._is("token") and self._is("(", 1):
             self._at += 2
             self._token_of(tuple(str(name) for name in self._list(self._name, ")")))
@@ -445,43 +445,43 @@ class _Parser:
         else:
             column = self._name()
             if self._element_of(column):
-                self._compared((column,), is_tuple=False)
+                self._parse_comparison((column,), is_tuple=False)
             else:
-                self._compared_part(column)
+                self._parse_part_comparison(column)
 
-    def _compared(self, columns: tuple[str, ...], is_tuple: bool) -> None:
-        give = self._give_tuple if is_tuple else self._give
-        if self._took("is", "not", "null") or self._took("is", "null"):
+    def _parse_comparison(self, columns: tuple[str, ...], is_tuple: bool) -> None:
+        give = self._assign_tuple if is_tuple else self._assign
+        if self._accept("is", "not", "null") or self._accept("is", "null"):
             return
         if self._comparison():
             give(columns, self._term())
-        elif self._took("between"):
+        elif self._accept("between"):
             give(columns, self._term())
             self._take("and")
             give(columns, self._term())
-        elif self._took("in") or self._took("not", "in"):
-            if self._took("("):
+        elif self._accept("in") or self._accept("not", "in"):
+            if self._accept("("):
                 for item in self._list(self._term, ")"):
                     give(columns, item)  # type: ignore[arg-type]
             else:
-                self._give_each(columns, self._term(), is_tuple)
+                self._assign_each(columns, self._term(), is_tuple)
         elif not is_tuple:
-            self._compared_part(columns[0])
+            self._parse_part_comparison(columns[0])
         else:
             raise _NotUnderstood
 
-    def _compared_part(self, column: str) -> None:
+    def _parse_part_comparison(self, column: str) -> None:
         """Parse a comparison of an element of *column*, or CONTAINS."""
-        if self._took("in") or self._took("not", "in"):
-            if self._took("("):
+        if self._accept("in") or self._accept("not", "in"):
+            if self._accept("("):
                 for item in self._list(self._term, ")"):
-                    self._give((column,), item, False)  # type: ignore[arg-type]
+                    self._assign((column,), item, False)  # type: ignore[arg-type]
                 return
-        elif self._took("not", "contains") or self._took("contains"):
-            self._took("key")
-        elif not (self._comparison() or self._took("like")):
+        elif self._accept("not", "contains") or self._accept("contains"):
+            self._accept("key")
+        elif not (self._comparison() or self._accept("like")):
             raise _NotUnderstood
-        self._give((column,), self._term(), False)
+        self._assign((column,), self._term(), False)
 
     def _comparison(self) -> bool:
         if self._peek().kind == "sign" and self._peek().text in _COMPARISONS:
@@ -491,7 +491,7 @@ class _Parser:
 
     def _token_of(self, columns: tuple[str, ...]) -> None:
         """Parse a comparison of the token of *columns* with the token of other values, or with a number."""
-        ends = 2 if self._took("between") else 1
+        ends = 2 if self._accept("between") else 1
         if ends == 1 and not self._comparison():
             raise _NotUnderstood
         for end in range(ends):
@@ -499,7 +499,7 @@ class _Parser:
                 self._take("and")
             value = self._term()
             if value.function == "token" and len(value.items) == len(columns):
-                self._give_tuple(columns, value._replace(kind=TUPLE))
+                self._assign_tuple(columns, value._replace(kind=TUPLE))
             elif value.kind == MARKER:
                 self._option(value)
             elif value.markers:
@@ -507,7 +507,7 @@ class _Parser:
 
     # ---- values of columns
 
-    def _give(self, columns: tuple[str, ...], value: _Expression, whole: bool = True) -> None:
+    def _assign(self, columns: tuple[str, ...], value: _Expression, whole: bool = True) -> None:
         """Record *value* as that of a column, or, if it is not *whole*, as used for a part of the column's value."""
         (column,) = columns
         if value.kind == MARKER:
@@ -516,16 +516,16 @@ class _Parser:
         self._given.append(Given(column, value.kind if whole else COMPUTED, value.text))
         self._place(value, Place(PART, columns, self._compares))
 
-    def _give_tuple(self, columns: tuple[str, ...], value: _Expression) -> None:
+    def _assign_tuple(self, columns: tuple[str, ...], value: _Expression) -> None:
         if value.kind == TUPLE and len(value.items) == len(columns):
             for column, item in zip(columns, value.items, strict=True):
-                self._give((column,), item)
+                self._assign((column,), item)
         elif value.kind == MARKER:
             self._tuple_marker(value, VALUE, columns)
         else:
             raise _NotUnderstood
 
-    def _give_each(self, columns: tuple[str, ...], value: _Expression, is_tuple: bool) -> None:
+    def _assign_each(self, columns: tuple[str, ...], value: _Expression, is_tuple: bool) -> None:
         if value.kind != MARKER:
             raise _NotUnderstood
         if is_tuple:
@@ -549,12 +549,12 @@ class _Parser:
         """Parse ``[key]`` and ``.field``. True if there are none: the expression is the whole column."""
         whole = True
         while True:
-            if self._took("["):
-                self._give((column,), self._term(), False)
-                if self._took(".."):
-                    self._give((column,), self._term(), False)
+            if self._accept("["):
+                self._assign((column,), self._term(), False)
+                if self._accept(".."):
+                    self._assign((column,), self._term(), False)
                 self._take("]")
-            elif self._took("."):
+            elif self._accept("."):
                 self._name()
             else:
                 return whole
@@ -573,7 +573,7 @@ class _Parser:
         return first if alone else _Expression(COMPUTED, tuple(markers))
 
     def _unary(self) -> _Expression:
-        if self._took("-"):
+        if self._accept("-"):
             found = self._unary()
             return _Expression(CONSTANT if found.kind == CONSTANT else COMPUTED, found.markers)
         return self._postfix(self._simple())
@@ -582,12 +582,12 @@ class _Parser:
         """Parse elements, slices and fields, as in SELECT."""
         while self._is("[") or self._is("."):
             markers = list(found.markers)
-            if self._took("."):
+            if self._accept("."):
                 self._name()
             else:
                 self._take("[")
-                while not self._took("]"):
-                    if not self._took(".."):
+                while not self._accept("]"):
+                    if not self._accept(".."):
                         markers += self._term().markers
             found = _Expression(COMPUTED, tuple(markers))
         return found
@@ -599,15 +599,15 @@ class _Parser:
         if token.kind == "blob":
             return _Expression(BLOB, text=token.text)
         if token.kind in ("word", "quoted"):
-            return self._named(token)
+            return self._parse_name(token)
         if token.text == "?":
             return self._marker(None)
         if token.text == ":":
             return self._marker(self._name())
         if token.text == "(":
-            return self._parenthesised()
+            return self._parse_parentheses()
         if token.text == "[":
-            return _computed(self._list(self._term, "]"))
+            return _join_expressions(self._list(self._term, "]"))
         if token.text == "{":
             return self._braces()
         raise _NotUnderstood
@@ -616,42 +616,42 @@ class _Parser:
         self.markers.append(Marker(name, None, len(self.statements)))
         return _Expression(MARKER, (len(self.markers) - 1,))
 
-    def _named(self, token: _Token) -> _Expression:
+    def _parse_name(self, token: _Token) -> _Expression:
         """Parse a function, a constant or a column that begins with *token*."""
         is_word = token.kind == "word"
-        name = _named(token)
-        if is_word and name == "cast" and self._took("("):
+        name = _parse_name(token)
+        if is_word and name == "cast" and self._accept("("):
             value = self._term()
             self._take("as")
             self._type()
             self._take(")")
-            return _computed([value])
+            return _join_expressions([value])
         function = name
         if self._is(".") and self._is("(", 2):  # keyspace.function(
             self._at += 1
             self._name()
             function = ""
-        if self._took("("):
-            if self._took("*"):
+        if self._accept("("):
+            if self._accept("*"):
                 self._take(")")
                 return _Expression(COMPUTED)
-            found = _computed(self._list(self._term, ")"))
+            found = _join_expressions(self._list(self._term, ")"))
             return found._replace(function=function)
         return _Expression(NULL if is_word and name == "null" else NAME, text=name)
 
-    def _parenthesised(self) -> _Expression:
+    def _parse_parentheses(self) -> _Expression:
         before = self._at
         if self._peek().kind in ("word", "quoted", "string"):
             try:
                 self._type()
-                is_hint = self._took(")") and self._begins_term()
+                is_hint = self._accept(")") and self._begins_term()
             except _NotUnderstood:
                 is_hint = False
             if is_hint:
-                return _computed([self._unary()])
+                return _join_expressions([self._unary()])
             self._at = before
         items = tuple(self._list(self._term, ")"))
-        return _computed(items)._replace(kind=TUPLE)
+        return _join_expressions(items)._replace(kind=TUPLE)
 
     def _begins_term(self) -> bool:
         token = self._peek()
@@ -664,26 +664,26 @@ class _Parser:
             self._at += 1
             return
         self._name()
-        if self._took("."):
+        if self._accept("."):
             self._name()
-        if self._took("<"):
+        if self._accept("<"):
             self._type()
-            while self._took(","):
+            while self._accept(","):
                 self._type()
             self._take(">")
 
     def _braces(self) -> _Expression:
         """Parse a set, a map or a user type."""
         parts: list[_Expression] = []
-        while not self._took("}"):
+        while not self._accept("}"):
             if parts:
                 self._take(",")
             parts.append(self._term())
-            if self._took(":"):
+            if self._accept(":"):
                 parts.append(self._term())
-        return _computed(parts)
+        return _join_expressions(parts)
 
 
-def _computed(parts: object) -> _Expression:
+def _join_expressions(parts: object) -> _Expression:
     items: tuple[_Expression, ...] = tuple(parts)  # type: ignore[arg-type]
     return _Expression(COMPUTED, tuple(index for item in items for index in item.markers), items)

@@ -117,7 +117,7 @@ def numpy_columns(page: RowsPage, vector_arrays: bool = False) -> dict[str, Any]
                 array = numpy.empty(rows, object)
                 decode_objects(page, at, memory, array)
             else:
-                array = _masked(numpy, dtype, rows, codec.dimensions, memory, valid)
+                array = _mask_array(numpy, dtype, rows, codec.dimensions, memory, valid)
             made.append(array)
     except DriverException:
         page.decode(RowPlan(page.plan, "tuple"))  # raises the error for the first invalid value, as for rows
@@ -154,7 +154,7 @@ def _dtype(codec: Codec, vector_arrays: bool) -> str | None:
     return _DTYPES.get(codec.kind)
 
 
-def _masked(numpy: Any, dtype: str, rows: int, dimensions: int, memory: Any, valid: Any) -> Any:
+def _mask_array(numpy: Any, dtype: str, rows: int, dimensions: int, memory: Any, valid: Any) -> Any:
     """Return numbers as a masked array, with or without nulls. The mask of vectors is one value per row, broadcast to
     the elements: a mask of every element could be as large as the page."""
     shape = (rows, dimensions) if dimensions else (rows,)

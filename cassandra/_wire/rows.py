@@ -95,18 +95,18 @@ def decode_page(page: RowsPage, factory: RowFactory | None) -> Any:
 def rows_and_page(page: RowsPage, factory: RowFactory | None, at_once: bool) -> tuple[Any, Any]:
     """Return the rows as :func:`decode_page` does, and the retained page for ``retained_page``. Rows may be LazyRows,
     unless *at_once* is true."""
-    how = row_plan(page.plan, factory)
-    if how is None or page.nbytes > LARGE_PAGE:
+    conversion = row_plan(page.plan, factory)
+    if conversion is None or page.nbytes > LARGE_PAGE:
         return decode_page(page, factory), page if page.nbytes > LARGE_PAGE else page.detached()
-    rows, kept = split_page(page, how)
+    rows, kept = split_page(page, conversion)
     return rows.rows() if at_once and isinstance(rows, LazyRows) else rows, kept
 
 
 def _first_of_plan(page: RowsPage, factory: RowFactory | None) -> Any:
     """Return the rows of a page outside the fast path: the first page of a plan, a user's factory, a large page."""
-    how = row_plan(page.plan, factory)
-    if how is not None:
-        return PageRows(page, how) if page.nbytes > LARGE_PAGE else page.decode(how)
+    conversion = row_plan(page.plan, factory)
+    if conversion is not None:
+        return PageRows(page, conversion) if page.nbytes > LARGE_PAGE else page.decode(conversion)
     assert factory is not None
     tuples = row_plan(page.plan, None)
     assert tuples is not None
@@ -123,9 +123,9 @@ def apply_factory(factory: Callable[[Any, Any], Any] | None, names: list[str] | 
 
 def lazy_rows(page: RowsPage, size: int = 100) -> Iterator[Any]:
     """Return an iterator over the rows of *page* as tuples, which decodes *size* rows at a time on demand."""
-    how = row_plan(page.plan, None)
-    assert how is not None
-    return rows_of(page.batches(how, size))
+    conversion = row_plan(page.plan, None)
+    assert conversion is not None
+    return rows_of(page.batches(conversion, size))
 
 
 def rows_of(batches: RowBatches) -> Iterator[Any]:
@@ -151,18 +151,18 @@ class PageRows(Sequence[Any]):
     at every later step of the iterator; the rows before it can be read.
     """
 
-    __slots__ = ("_how", "_page")
+    __slots__ = ("_conversion", "_page")
 
-    def __init__(self, page: RowsPage, how: RowPlan) -> None:
+    def __init__(self, page: RowsPage, conversion: RowPlan) -> None:
         self._page = page
-        self._how = how
+        self._conversion = conversion
 
     def __len__(self) -> int:
         return len(self._page)
 
     def batches(self) -> RowBatches:
         """Return an iterator over lists of rows, each decoded on demand."""
-        return self._page.batches(self._how)
+        return self._page.batches(self._conversion)
 
     def __iter__(self) -> Iterator[Any]:
         return rows_of(self.batches())
@@ -176,12 +176,12 @@ class PageRows(Sequence[Any]):
             found = range(len(self))[at : at + 1 or None]
             if not found:
                 raise IndexError(f"a page of {len(self)} rows has no row {at}")
-            return self._page.decode(self._how, found[0], found[0] + 1)[0]
+            return self._page.decode(self._conversion, found[0], found[0] + 1)[0]
         chosen = range(len(self))[index]
         if not chosen:
             return []
         low, high = min(chosen[0], chosen[-1]), max(chosen[0], chosen[-1])
-        rows = self._page.decode(self._how, low, high + 1)
+        rows = self._page.decode(self._conversion, low, high + 1)
         return rows if chosen.step == 1 else rows[:: chosen.step]
 
     def __eq__(self, other: object) -> bool:

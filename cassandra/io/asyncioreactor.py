@@ -3,7 +3,7 @@
 import logging
 
 from cassandra._base.aliases import add_names
-from cassandra._net.reactors import AsyncioConnection
+from cassandra._net.connection import AsyncioConnection
 
 log = logging.getLogger("cassandra.io.asyncioreactor")
 

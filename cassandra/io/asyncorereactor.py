@@ -3,7 +3,7 @@
 import logging
 
 from cassandra._base.aliases import add_aliases, add_names
-from cassandra._net.reactors import AsyncoreConnection
+from cassandra._net.connection import AsyncoreConnection
 
 log = logging.getLogger("cassandra.io.asyncorereactor")
 

@@ -1,5 +1,5 @@
 """``EventletConnection``, accepted as ``Cluster(connection_class=...)``; it is the native transport."""
 
-from cassandra._net.reactors import EventletConnection
+from cassandra._net.connection import EventletConnection
 
 __all__ = ["EventletConnection"]

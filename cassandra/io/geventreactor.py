@@ -1,5 +1,5 @@
 """``GeventConnection``, accepted as ``Cluster(connection_class=...)``; it is the native transport."""
 
-from cassandra._net.reactors import GeventConnection
+from cassandra._net.connection import GeventConnection
 
 __all__ = ["GeventConnection"]

@@ -3,7 +3,7 @@
 import logging
 
 from cassandra._base.aliases import add_names
-from cassandra._net.reactors import LibevConnection
+from cassandra._net.connection import LibevConnection
 
 log = logging.getLogger("cassandra.io.libevreactor")
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cassandra._bulk import unloading
-from cassandra._bulk.console import Showing
+from cassandra._bulk.console import ProgressDisplay
 from cassandra.bulk import main
 from cassandra.cluster import Cluster, Session
 from cassandra.testing import SimulatedCluster, errors
@@ -293,7 +293,7 @@ def test_lines_and_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cassandra._bulk.console.OFTEN", 0.0)
     log, terminal = io.StringIO(), Terminal()
     for stream in (log, terminal):
-        with Showing("count ks.t", stream=stream) as showing:
+        with ProgressDisplay("count ks.t", stream=stream) as showing:
             showing.update(1000, 0.25)
             showing.note("[a note]")
             showing.update(4000, 1.0)
@@ -302,6 +302,6 @@ def test_lines_and_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     assert log.getvalue().splitlines()[0].startswith("count ks.t: 25.0%, 1,000 rows, ")
     assert "\x1b" not in log.getvalue() and "100%" in terminal.getvalue()
     quiet: Any = Terminal()
-    with Showing("count ks.t", quiet=True, stream=quiet) as showing:
+    with ProgressDisplay("count ks.t", quiet=True, stream=quiet) as showing:
         showing.update(1000, 0.25)
     assert quiet.getvalue() == ""

@@ -286,7 +286,7 @@ def test_consistency_level(table: Session, simulated: SimulatedCluster) -> None:
 def test_progress(table: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     from cassandra._session import progress
 
-    monkeypatch.setattr(progress, "OFTEN", 0.0)
+    monkeypatch.setattr(progress, "REPORT_INTERVAL", 0.0)
     told: list[IngestReport] = []
     report = table.ingest("ks.t", rows(2000), progress=told.append)
     assert len(told) > 2 and told[-1] is report

@@ -518,8 +518,8 @@ def test_many_nodes_have_too_much_to_do(table: Session, simulated: SimulatedClus
     sizes: list[int] = []
 
     class Watched(writing.Writing):
-        def _answered_by(self, *args: Any) -> None:
-            super()._answered_by(*args)
+        def _process_response(self, *args: Any) -> None:
+            super()._process_response(*args)
             found = self.window_sizes()
             assert found is not None
             sizes.append(min(found.values()))

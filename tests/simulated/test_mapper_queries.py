@@ -345,7 +345,7 @@ def test_prepared_statements_of_the_mapper_are_bounded(session: Session, monkeyp
     monkeypatch.setattr(execution, "SHAPES_KEPT", 8)
     for size in range(1, 40):
         assert Item.objects(part=1).fetch_size(size).first() is None
-    assert len(execution.prepared_of(session)) <= 8
+    assert len(execution.prepared_cache_of(session)) <= 8
 
 
 def test_cached_query_shapes_match_the_generated_statements(session: Session) -> None:

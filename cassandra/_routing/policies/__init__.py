@@ -1,6 +1,8 @@
 """Policies (cassandra.policies): load balancing, retry, reconnection, speculative execution, conviction,
 translation."""
 
+from cassandra._base.encryption import ColDesc, ColumnEncryptionPolicy
+
 from .base import HostDistance, HostStateListener, LoadBalancingPolicy
 from .connection import (
     AddressTranslator,
@@ -12,7 +14,6 @@ from .connection import (
     ReconnectionPolicy,
     SimpleConvictionPolicy,
 )
-from .encryption import ColDesc, ColumnEncryptionPolicy
 from .load_balancing import (
     DCAwareRoundRobinPolicy,
     DefaultLoadBalancingPolicy,

@@ -34,7 +34,7 @@ class ConvictionPolicy:
         self.host = host
 
     def add_failure(self, connection_exc: BaseException) -> bool:
-        """Handle a connection that failed with *connection_exc*; return True if the host is to be marked down."""
+        """Handle a connection that failed with *connection_exc*; return True to mark the host down."""
         raise NotImplementedError
 
     def reset(self) -> None:

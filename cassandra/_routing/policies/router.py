@@ -27,7 +27,7 @@ from .base import BuiltIn, Leaf, LoadBalancingPolicy, Wanted, keeps_order
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
-    from cassandra._routing.ring import ReplicaMap
+    from cassandra._routing.tokens import ReplicaMap
 
     from .load_balancing import LatencyAwarePolicy
 

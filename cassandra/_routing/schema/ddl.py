@@ -42,7 +42,7 @@ _QUOTED = frozenset(("ascii", "date", "inet", "text", "time", "timestamp", "varc
 def create_keyspace(keyspace: KeyspaceMetadata) -> str:
     name = name_as_described(keyspace.name)
     if keyspace.virtual:
-        return f"// VIRTUAL KEYSPACE {_one_line(name)}"
+        return f"// VIRTUAL KEYSPACE {_in_one_line(name)}"
     strategy = keyspace.replication_strategy
     replication = strategy.export_for_schema() if strategy is not None else "{}"
     durable = str(bool(keyspace.durable_writes)).lower()
@@ -61,7 +61,7 @@ def export_keyspace(keyspace: KeyspaceMetadata) -> str:
     if not keyspace.virtual:
         return text
     return (
-        f"/*\nWarning: Keyspace {_commented(keyspace.name)} is a virtual keyspace and cannot be recreated with CQL.\n"
+        f"/*\nWarning: Keyspace {_in_comment(keyspace.name)} is a virtual keyspace and cannot be recreated with CQL.\n"
         f"Structure, for reference:*/\n{text}\n"
     )
 
@@ -81,7 +81,7 @@ def create_table(table: TableMetadata, formatted: bool) -> str:
         definitions.append(definition)
     if not single and table.primary_key:
         definitions.append(f"PRIMARY KEY ({_primary_key(table)})")
-    head = f"{kind} {_qualified(table)} {_block(definitions, formatted)}"
+    head = f"{kind} {_qualified_name(table)} {_block(definitions, formatted)}"
     return head + _with_clause(_properties(table), formatted)
 
 
@@ -90,18 +90,18 @@ def export_table(table: TableMetadata) -> str:
     parts += (f"\n{index.as_cql_query()};" for index in table.indexes.values())
     parts += (f"\n{trigger.as_cql_query()};" for trigger in table.triggers.values())
     parts += (f"\n\n{view.as_cql_query(formatted=True)};" for view in table.views.values())
-    text = "".join(parts) + _extended(table)
-    name = _commented(f"{table.keyspace_name}.{table.name}")
+    text = "".join(parts) + _extension_statements(table)
+    name = _in_comment(f"{table.keyspace_name}.{table.name}")
     if not table.is_cql_compatible:
         return (
             f"/*\nWarning: Table {name} omitted because it has constructs not compatible with CQL (was created via "
             "legacy API).\n\nApproximate structure, for reference:\n(this should not be used to reproduce this schema)"
-            f"\n\n{_commented(text)}\n*/"
+            f"\n\n{_in_comment(text)}\n*/"
         )
     if table.virtual:
         return (
             f"/*\nWarning: Table {name} is a virtual table and cannot be recreated with CQL.\n"
-            f"Structure, for reference:\n{_commented(text)}\n*/"
+            f"Structure, for reference:\n{_in_comment(text)}\n*/"
         )
     return text
 
@@ -110,13 +110,13 @@ def create_view(view: MaterializedViewMetadata, formatted: bool) -> str:
     separator = "\n    " if formatted else " "
     selected = "*" if view.include_all_columns else ", ".join(name_as_described(name) for name in view.columns)
     clauses = [
-        f"CREATE MATERIALIZED VIEW {_qualified(view)} AS",
+        f"CREATE MATERIALIZED VIEW {_qualified_name(view)} AS",
         f"SELECT {selected}",
         f"FROM {name_as_described(view.keyspace_name)}.{name_as_described(view.base_table_name)}",
         f"WHERE {view.where_clause}",
         f"PRIMARY KEY ({_primary_key(view)})",
     ]
-    return separator.join(clauses) + _with_clause(_properties(view), formatted, separator) + _extended(view)
+    return separator.join(clauses) + _with_clause(_properties(view), formatted, separator) + _extension_statements(view)
 
 
 def create_index(index: IndexMetadata) -> str:
@@ -134,7 +134,7 @@ def create_index(index: IndexMetadata) -> str:
 def create_trigger(trigger: TriggerMetadata) -> str:
     implementation = (trigger.options or {}).get("class", "")
     return (
-        f"CREATE TRIGGER {name_as_described(trigger.name)} ON {_qualified(trigger.table)} "
+        f"CREATE TRIGGER {name_as_described(trigger.name)} ON {_qualified_name(trigger.table)} "
         f"USING {protect_value(implementation)}"
     )
 
@@ -150,7 +150,7 @@ def create_type(user_type: UserType, formatted: bool) -> str:
 
 def create_function(function: Function, formatted: bool) -> str:
     arguments = ", ".join(
-        f"{name_as_described(name)} {_thawed(cql_type)}"
+        f"{name_as_described(name)} {_without_frozen(cql_type)}"
         for name, cql_type in zip(function.argument_names, function.argument_types, strict=True)
     )
     language = function.language  # quoted only if not an identifier: "java" is reserved, but needs no quotes here
@@ -158,7 +158,7 @@ def create_function(function: Function, formatted: bool) -> str:
     clauses = [
         f"CREATE FUNCTION {name_as_described(function.keyspace)}.{name_as_described(function.name)}({arguments})",
         "CALLED ON NULL INPUT" if function.called_on_null_input else "RETURNS NULL ON NULL INPUT",
-        f"RETURNS {_thawed(function.return_type)}",
+        f"RETURNS {_without_frozen(function.return_type)}",
         *(["DETERMINISTIC"] if function.deterministic else []),
         *_monotonic(function),
         f"LANGUAGE {language}",
@@ -168,11 +168,11 @@ def create_function(function: Function, formatted: bool) -> str:
 
 
 def create_aggregate(aggregate: Aggregate, formatted: bool) -> str:
-    arguments = ", ".join(_thawed(cql_type) for cql_type in aggregate.argument_types)
+    arguments = ", ".join(_without_frozen(cql_type) for cql_type in aggregate.argument_types)
     clauses = [
         f"CREATE AGGREGATE {name_as_described(aggregate.keyspace)}.{name_as_described(aggregate.name)}({arguments})",
         f"SFUNC {name_as_described(aggregate.state_func)}",
-        f"STYPE {_thawed(aggregate.state_type)}",
+        f"STYPE {_without_frozen(aggregate.state_type)}",
     ]
     if aggregate.final_func:
         clauses.append(f"FINALFUNC {name_as_described(aggregate.final_func)}")
@@ -186,17 +186,17 @@ def create_aggregate(aggregate: Aggregate, formatted: bool) -> str:
 # ---- parts of statements
 
 
-def _commented(text: str) -> str:
+def _in_comment(text: str) -> str:
     """Return *text* for use within a comment, which it must not end."""
     return text.replace("*/", "* /")
 
 
-def _one_line(text: str) -> str:
+def _in_one_line(text: str) -> str:
     """Return *text* for use within a one-line comment."""
     return " ".join(text.splitlines())
 
 
-def _qualified(table: TableMetadata | MaterializedViewMetadata) -> str:
+def _qualified_name(table: TableMetadata | MaterializedViewMetadata) -> str:
     return f"{name_as_described(table.keyspace_name)}.{name_as_described(table.name)}"
 
 
@@ -256,7 +256,7 @@ def _with_clause(properties: list[str], formatted: bool, before: str = " ") -> s
     return f"{before}WITH " + ("\n    AND " if formatted else " AND ").join(properties)
 
 
-def _extended(table: TableMetadata | MaterializedViewMetadata) -> str:
+def _extension_statements(table: TableMetadata | MaterializedViewMetadata) -> str:
     return "".join(f"\n\n{cql}" for cql in extension_cql(table))
 
 
@@ -270,7 +270,7 @@ def _body_literal(body: str) -> str:
     return f"$${body}$$" if "$$" not in body and not body.endswith("$") else protect_value(body)
 
 
-def _thawed(cql_type: str) -> str:
+def _without_frozen(cql_type: str) -> str:
     """Return the type without ``frozen``, which is not allowed in signatures of functions."""
     thawed = ""
     is_frozen: list[bool] = []

@@ -85,27 +85,27 @@ class Contents:
     """The dicts of a keyspace by name, made by *read* on first use. Keyspaces that differ only in their own settings
     share one object."""
 
-    __slots__ = ("_made", "_read")
+    __slots__ = ("_parts", "_read")
 
     def __init__(self, read: Callable[[], Mapping[str, Any]]) -> None:
         self._read: Callable[[], Mapping[str, Any]] | None = read
-        self._made: dict[str, dict[str, Part]] = {}
+        self._parts: dict[str, dict[str, Part]] = {}
 
     @property
     def is_parsed(self) -> bool:
-        return bool(self._made)
+        return bool(self._parts)
 
     def parts(self) -> dict[str, Part]:
         """Return the dicts. Concurrent first calls return the same objects."""
-        made = self._made.get("parts")
+        made = self._parts.get("parts")
         while made is None:
             read = self._read
             if read is not None:
                 found = read()
-                made = self._made.setdefault("parts", {name: Part(found.get(name, {})) for name in PARTS})
+                made = self._parts.setdefault("parts", {name: Part(found.get(name, {})) for name in PARTS})
                 self._read = None  # the rows are not needed any more
             else:
-                made = self._made.get("parts")
+                made = self._parts.get("parts")
         return made
 
 
@@ -678,7 +678,7 @@ class KeyspaceMetadata:
                     self.resolve_user_types(name, user_types, user_type_strings)
         user_type_strings.append(user_type.export_as_string())
 
-    def _filled_by(self, read: Callable[[], dict[str, Any]]) -> KeyspaceMetadata:
+    def _with_contents(self, read: Callable[[], dict[str, Any]]) -> KeyspaceMetadata:
         """Return this new keyspace, with its dicts made by *read*, which is called on first use of one of them."""
         self._contents = Contents(read)
         for name in PARTS:

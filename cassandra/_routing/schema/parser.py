@@ -30,8 +30,8 @@ from .model import (
 
 log = get_logger("cassandra.metadata")
 T = TypeVar("T")
-MOST_TOLD = 1000  # maximum number of warnings about rows
-_told: set[str] = set()
+MAX_WARNINGS = 1000  # maximum number of warnings about rows
+_warned_of: set[str] = set()
 _NAMES = ("keyspace_name", "table_name", "view_name", "type_name", "function_name", "aggregate_name")
 
 Row = Mapping[str, Any]
@@ -120,9 +120,9 @@ def readable(kind: str, rows: Iterable[Row], parse: Callable[[Row], T]) -> list[
             names = [row.get(key) for key in _NAMES]
             name = ".".join(str(one) for one in names if one is not None)
             text = f"{kind} {name}: {type(error).__name__}: {error}"
-            level = logging.DEBUG if text in _told or len(_told) >= MOST_TOLD else logging.WARNING
+            level = logging.DEBUG if text in _warned_of or len(_warned_of) >= MAX_WARNINGS else logging.WARNING
             if level == logging.WARNING:
-                _told.add(text)
+                _warned_of.add(text)
             log.log(level, "Omitted an invalid row of the schema tables: %s", printable(text, 500))
     return parsed
 
@@ -141,7 +141,7 @@ def parse_keyspace(row: Row, rows: RowIndex) -> KeyspaceMetadata:
 
 def with_contents(keyspace: KeyspaceMetadata, rows: RowIndex) -> KeyspaceMetadata:
     """Return *keyspace* with its contents from *rows*."""
-    return keyspace._filled_by(lambda: _contents(keyspace.name, rows))
+    return keyspace._with_contents(lambda: _contents(keyspace.name, rows))
 
 
 def _contents(name: str, rows: RowIndex) -> dict[str, Any]:
@@ -244,7 +244,7 @@ def parse_aggregate(row: Row) -> Aggregate:
 def _parse_virtual_keyspace(name: str, rows: RowIndex) -> KeyspaceMetadata:
     keyspace = KeyspaceMetadata(name, None, None, None)
     keyspace.virtual = True
-    return keyspace._filled_by(lambda: {"tables": _virtual_tables(name, rows)})
+    return keyspace._with_contents(lambda: {"tables": _virtual_tables(name, rows)})
 
 
 def _virtual_tables(name: str, rows: RowIndex) -> dict[str, TableMetadata]:
@@ -310,10 +310,10 @@ def _compact_columns(rows: Iterable[Row], flags: frozenset[str]) -> list[Row]:
 
 def _options(row: Row) -> dict[str, Any]:
     names = _OPTIONS if "read_repair" in row else (*_OPTIONS, *_OPTIONS_BEFORE_READ_REPAIR)
-    return {name: _plain(row[name]) for name in names if row.get(name) is not None or (name == "cdc" and name in row)}
+    return {name: _to_dict(row[name]) for name in names if row.get(name) is not None or (name == "cdc" and name in row)}
 
 
-def _plain(value: Any) -> Any:
+def _to_dict(value: Any) -> Any:
     return dict(value.items()) if isinstance(value, Mapping) else value
 
 

@@ -6,10 +6,10 @@ follow changes: the dict of all keyspaces; a keyspace when its contents have cha
 passed on to its replacement when its own settings have changed; and the views of a table. When the whole schema, or a
 whole keyspace, is read again, all its objects are new. scylla-driver does the same.
 
-*Order.* :func:`updated` computes a change on new objects, from the old ones, which it does not modify, and the rows
-that were read. :func:`carry_on` applies it: views are added to their dict first, then tables. A new table is visible
-only with everything that belongs to it, and a dropped item leaves its dict after its dependents. Readers acquire no
-lock: each name of a dict is changed by one operation.
+*Order.* :func:`update_keyspaces` computes a change on new objects, from the old ones, which it does not modify, and the
+rows that were read. :func:`keep_contents` applies it: views are added to their dict first, then tables. A new table is
+visible only with everything that belongs to it, and a dropped item leaves its dict after its dependents. Readers
+acquire no lock: each name of a dict is changed by one operation.
 
 *Caller.* ``metadata.py``, with its lock held, before it publishes the snapshot that was computed from the same rows: a
 request that uses the snapshot never sees an older replication. The contents of a keyspace are parsed on first use
@@ -47,20 +47,20 @@ T = TypeVar("T")
 # ---- computation of a change
 
 
-def updated(keyspaces: Keyspaces, target: SchemaTarget, rows: SchemaRows) -> dict[str, KeyspaceMetadata]:
+def update_keyspaces(keyspaces: Keyspaces, target: SchemaTarget, rows: SchemaRows) -> dict[str, KeyspaceMetadata]:
     """Return the keyspaces after *target* was read as *rows*. Items of *target* that are not in *rows* are removed."""
     found = RowIndex(rows)
     if target.kind == EVERYTHING:
         return parse_everything(found)
     name = target.keyspace or ""
     known = keyspaces.get(name)
-    changed = _changed_keyspace(known, target, found)
+    changed = _update_keyspace(known, target, found)
     if changed is None:
         return {other: keyspace for other, keyspace in keyspaces.items() if other != name}
     return {**keyspaces, name: changed}
 
 
-def _changed_keyspace(known: KeyspaceMetadata | None, target: SchemaTarget, rows: RowIndex) -> KeyspaceMetadata | None:
+def _update_keyspace(known: KeyspaceMetadata | None, target: SchemaTarget, rows: RowIndex) -> KeyspaceMetadata | None:
     if target.kind in (SchemaTargetType.KEYSPACE, KEYSPACE_CONTENTS):
         read = next(iter(rows.all("keyspaces")), None)
         if read is None:
@@ -82,17 +82,17 @@ def _changed_keyspace(known: KeyspaceMetadata | None, target: SchemaTarget, rows
     if target.kind == SchemaTargetType.TABLE:
         return _with_table(known, target.name, rows)
     if target.kind == SchemaTargetType.TYPE:
-        read_type = _one("type", rows.all("types"), parse_type, known.user_types.get(target.name))
-        return known._with(user_types=_replaced(known.user_types, target.name, read_type))
+        read_type = _parse_first("type", rows.all("types"), parse_type, known.user_types.get(target.name))
+        return known._with(user_types=_with_item(known.user_types, target.name, read_type))
     signature = SignatureDescriptor.format_signature(target.name, target.argument_types)
     if target.kind == SchemaTargetType.FUNCTION:
-        function = _one("function", rows.all("functions"), parse_function, known.functions.get(signature))
-        return known._with(functions=_replaced(known.functions, signature, function))
-    aggregate = _one("aggregate", rows.all("aggregates"), parse_aggregate, known.aggregates.get(signature))
-    return known._with(aggregates=_replaced(known.aggregates, signature, aggregate))
+        function = _parse_first("function", rows.all("functions"), parse_function, known.functions.get(signature))
+        return known._with(functions=_with_item(known.functions, signature, function))
+    aggregate = _parse_first("aggregate", rows.all("aggregates"), parse_aggregate, known.aggregates.get(signature))
+    return known._with(aggregates=_with_item(known.aggregates, signature, aggregate))
 
 
-def _one(kind: str, rows: Iterable[Any], parse: Callable[[Any], T], before: T | None) -> T | None:
+def _parse_first(kind: str, rows: Iterable[Any], parse: Callable[[Any], T], before: T | None) -> T | None:
     """Return the parsed first row; *before* if it is invalid, None if there is no row."""
     row = next(iter(rows), None)
     if row is None:
@@ -101,11 +101,11 @@ def _one(kind: str, rows: Iterable[Any], parse: Callable[[Any], T], before: T | 
 
 
 def _with_table(known: KeyspaceMetadata, name: str, rows: RowIndex) -> KeyspaceMetadata:
-    """Return the keyspace with the table or view *name* as read, and its indexes. :func:`carry_on` sets the views
+    """Return the keyspace with the table or view *name* as read, and its indexes. :func:`keep_contents` sets the views
     of tables."""
-    table = _one("table", rows.all("tables"), lambda row: parse_table(row, rows), known.tables.get(name))
-    view = _one("view", rows.all("views"), lambda row: parse_view(row, rows), known.views.get(name))
-    tables, views = _replaced(known.tables, name, table), _replaced(known.views, name, view)
+    table = _parse_first("table", rows.all("tables"), lambda row: parse_table(row, rows), known.tables.get(name))
+    view = _parse_first("view", rows.all("views"), lambda row: parse_view(row, rows), known.views.get(name))
+    tables, views = _with_item(known.tables, name, table), _with_item(known.views, name, view)
     return known._with(tables=tables, views=views, indexes=_indexes(known, tables, name))
 
 
@@ -114,7 +114,7 @@ def _indexes(known: KeyspaceMetadata, tables: dict[str, TableMetadata], changed:
     return {**kept, **(tables[changed].indexes if changed in tables else {})}
 
 
-def _replaced(items: Mapping[str, Any], name: str, item: Any) -> dict[str, Any]:
+def _with_item(items: Mapping[str, Any], name: str, item: Any) -> dict[str, Any]:
     """Return *items* with *item* as *name* (removed if None), sorted by name, which is also the server's order."""
     if item is None:
         return {key: value for key, value in items.items() if key != name}
@@ -125,7 +125,7 @@ def _replaced(items: Mapping[str, Any], name: str, item: Any) -> dict[str, Any]:
 # ---- application to dicts
 
 
-def carry_on(before: Keyspaces, after: Keyspaces, target: SchemaTarget) -> Keyspaces:
+def keep_contents(before: Keyspaces, after: Keyspaces, target: SchemaTarget) -> Keyspaces:
     """Return the keyspaces *after* *target* was read, in the dict objects from *before*."""
     if target.kind == EVERYTHING:
         return LiveDict(after)
@@ -134,13 +134,13 @@ def carry_on(before: Keyspaces, after: Keyspaces, target: SchemaTarget) -> Keysp
     name = target.keyspace or ""
     if target.kind not in SETTINGS and name in before and name in after:
         known = before[name]
-        _carry_on_contents(known, after[name])
+        _keep_dicts(known, after[name])
         after = {**after, name: known}
     before.follow(after)
     return before
 
 
-def _carry_on_contents(known: KeyspaceMetadata, fresh: KeyspaceMetadata) -> None:
+def _keep_dicts(known: KeyspaceMetadata, fresh: KeyspaceMetadata) -> None:
     if known is fresh:
         return
     for name, table in fresh.tables.items():

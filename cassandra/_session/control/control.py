@@ -33,13 +33,13 @@ from cassandra._base.randomness import uniform
 from cassandra._base.versions import seconds
 from cassandra._net.backoff import Delays
 from cassandra._net.connection import Connection, shows_life
-from cassandra._net.opening import Awaited
+from cassandra._net.opening import OpeningWaiter
 from cassandra._routing.schema import SchemaTarget
 from cassandra._session.request.notes import use_metadata_ids, use_version_blocks
 from cassandra._wire.messages.requests import OptionsMessage
 
 from . import nodes
-from .events import CLIENT_ROUTES_CHANGE, EVENT_TYPES, EventRouter, covers, merged
+from .events import CLIENT_ROUTES_CHANGE, EVENT_TYPES, EventRouter, covers, reduce_targets
 from .refresh import Refresher
 from .schema_changes import block, cluster_round
 from .search import Search
@@ -89,7 +89,7 @@ class ControlConnection:
         self._cluster = cluster
         self.strand = cluster.scheduler.strand()
         self._closed = False
-        self.was_connected = False
+        self.has_connected = False
         self.refresher = Refresher(cluster)
         self._begin()
 
@@ -99,10 +99,10 @@ class ControlConnection:
         self._candidate: Connection | None = None  # open, not yet adopted
         self._opening: Opening | None = None
         self.search = Search(self._cluster, self.strand, self._connect_to)
-        self._nodes_queued = False
+        self._is_node_refresh_queued = False
         self.events = EventRouter(self._cluster, self)
-        self._node_refresh = RepeatedRefresh(self._cluster, self.strand, "node list", self._refresh_nodes_quietly)
-        self._schema_refresh = RepeatedRefresh(self._cluster, self.strand, "schema", self._refresh_noted_schema)
+        self._node_refresh = RepeatedRefresh(self._cluster, self.strand, "node list", self._refresh_nodes_in_background)
+        self._schema_refresh = RepeatedRefresh(self._cluster, self.strand, "schema", self._refresh_pending_schema)
 
     def leave_to_parent(self) -> None:
         """Drop the connection in a forked child: it is the parent's."""
@@ -129,25 +129,25 @@ class ControlConnection:
     def _connect_to(self, endpoint: EndPoint) -> None:
         connection = self._candidate = self._open(endpoint)
         try:
-            self._cluster.versions.negotiated(connection.protocol_version)
+            self._cluster.versions.set_negotiated(connection.protocol_version)
             use_version_blocks(self._cluster, connection.features.tablets_routing_v2)
             use_metadata_ids(self._cluster, connection.features.use_metadata_id)
             self.events.forget()
             listing = self.refresher.nodes(connection)
-            connection.host_id = listing.asked.host_id
+            connection.host_id = listing.local_node.host_id
             if self._cluster.schema_metadata_enabled:
                 self.refresher.schema(connection, [SchemaTarget.everything()])
-            elif self.was_connected:
+            elif self.has_connected:
                 self._cluster.metadata.schema_not_read(SchemaTarget.everything())  # events were missed
         except BaseException:
             self._candidate = None
             connection.close()
             raise
         before, self.connection, self._candidate = self.connection, connection, None
-        self.was_connected = True
-        self._nodes_read(listing)
-        self._schema_refresh.worked()
-        self._cluster.membership.answers(connection.host_id, others_too=self.search.tries > 0)
+        self.has_connected = True
+        self._on_nodes_read(listing)
+        self._schema_refresh.succeeded()
+        self._cluster.membership.on_control_connection(connection.host_id, include_others=self.search.failed_rounds > 0)
         if before is not None:
             before.close()
         if self._closed:
@@ -161,12 +161,12 @@ class ControlConnection:
         cluster = self._cluster
         events = EVENT_TYPES if cluster.client_routes is None else (*EVENT_TYPES, CLIENT_ROUTES_CHANGE)
         options = cluster.connections.control_options(events)
-        awaited = Awaited()
+        waiter = OpeningWaiter()
         opening = self._opening = Connection.open(
             cluster.reactor,
             endpoint,
             options,
-            awaited,
+            waiter,
             context=cluster.type_context,
             on_event=self._on_event,
             on_closed=self._on_closed,
@@ -174,7 +174,7 @@ class ControlConnection:
         if self._closed:
             opening.cancel()
         try:
-            return awaited.wait(opening, options.open_timeout + 1.0)
+            return waiter.wait(opening, options.open_timeout + 1.0)
         finally:
             self._opening = None
 
@@ -188,9 +188,9 @@ class ControlConnection:
     def _on_closed(self, connection: Connection, error: BaseException | None) -> None:
         """Handle the closing of a connection. On the I/O thread."""
         if not self._closed:
-            self.strand.post(self._lost, connection, error)
+            self.strand.post(self._on_connection_lost, connection, error)
 
-    def _lost(self, connection: Connection, error: BaseException | None) -> None:
+    def _on_connection_lost(self, connection: Connection, error: BaseException | None) -> None:
         if connection is not self.connection or self._closed:
             return
         self.connection = None
@@ -208,7 +208,9 @@ class ControlConnection:
         connection = self.connection
         if connection is not None and connection.endpoint == host.endpoint:
             timeout = self._cluster.control_timeout
-            connection.request_async(OptionsMessage(), lambda answer: self._probed(connection, answer), timeout)
+            connection.request_async(
+                OptionsMessage(), lambda answer: self._on_probe_response(connection, answer), timeout
+            )
 
     def on_add(self, host: Host, refresh_nodes: bool = True) -> None:
         """Handle a host that joined."""
@@ -220,9 +222,9 @@ class ControlConnection:
         connection = self.connection
         if connection is not None and connection.host_id == host.host_id:
             connection.close()
-            self.strand.post(self._lost, connection, None)
+            self.strand.post(self._on_connection_lost, connection, None)
 
-    def _probed(self, connection: Connection, answer: Any) -> None:
+    def _on_probe_response(self, connection: Connection, answer: Any) -> None:
         if not shows_life(answer):
             connection.defunct(answer)
 
@@ -238,9 +240,9 @@ class ControlConnection:
 
     def refresh_nodes_soon(self) -> None:
         """Read the node list soon; once for all calls until then. Never blocks."""
-        if not self._nodes_queued:
-            self._nodes_queued = True
-            self.strand.post(self._refresh_nodes_quietly)
+        if not self._is_node_refresh_queued:
+            self._is_node_refresh_queued = True
+            self.strand.post(self._refresh_nodes_in_background)
 
     def refresh_schema(self, force: bool = False, **kwargs: Any) -> bool:
         """Read a part of the schema (``target_type``, ``keyspace``, ``table`` … as in a schema event; without
@@ -264,7 +266,7 @@ class ControlConnection:
 
     def refresh_schema_soon(self) -> None:
         """Read the schema changes reported by events. Never blocks."""
-        self.strand.post(self._refresh_noted_schema)
+        self.strand.post(self._refresh_pending_schema)
 
     def wait_for_schema_agreement(
         self,
@@ -292,7 +294,7 @@ class ControlConnection:
 
     def _call(self, fn: Callable[..., T], *args: Any) -> T:
         self._cluster.life.awaken()
-        if self._cluster.membership.strand.held():
+        if self._cluster.membership.strand.is_held():
             raise RuntimeError("Metadata cannot be refreshed from within a load balancing or conviction policy")
         try:
             return self.strand.call(fn, *args)
@@ -307,43 +309,45 @@ class ControlConnection:
         return connection
 
     def _refresh_nodes(self, force_token_rebuild: bool = False) -> None:
-        self._nodes_read(self.refresher.nodes(self.current(), force_token_rebuild))
+        self._on_nodes_read(self.refresher.nodes(self.current(), force_token_rebuild))
 
-    def _nodes_read(self, listing: NodeList) -> None:
+    def _on_nodes_read(self, listing: NodeList) -> None:
         if listing.failed:
-            self._node_refresh.again()
+            self._node_refresh.schedule_retry()
         else:
-            self._node_refresh.worked()
+            self._node_refresh.succeeded()
 
-    def _refresh_nodes_quietly(self) -> None:
-        self._nodes_queued = False
+    def _refresh_nodes_in_background(self) -> None:
+        self._is_node_refresh_queued = False
         if self.connection is None:
             return  # the next one reads the node list anyway
-        self._quietly(self._refresh_nodes, self._node_refresh)
+        self._try_refresh(self._refresh_nodes, self._node_refresh)
 
     def _refresh_schema(self, targets: list[SchemaTarget]) -> None:
         connection = self.current()
-        noted = self.events.take_schema(targets)
+        pending = self.events.take_pending_schema(targets)
         try:
             self.refresher.schema(connection, targets)
         except BaseException as error:
-            if noted:
-                self.events.give_back(noted)
+            if pending:
+                self.events.restore_schema(pending)
                 self._schema_refresh.failed(error, connection.endpoint)
             raise
 
-    def _refresh_noted_schema(self) -> None:
+    def _refresh_pending_schema(self) -> None:
         connection = self.connection
         if connection is None:
             return  # the next one reads the whole schema anyway
-        later = self._cluster.schema_changes.will_be_read()
-        noted = [one for one in self.events.take_schema() if not any(covers(wide, one) for wide in later)]
-        if noted and not self._quietly(lambda: self.refresher.schema(connection, merged(noted)), self._schema_refresh):
-            self.events.give_back(noted)
+        later = self._cluster.schema_changes.pending_targets()
+        pending = [one for one in self.events.take_pending_schema() if not any(covers(other, one) for other in later)]
+        if pending and not self._try_refresh(
+            lambda: self.refresher.schema(connection, reduce_targets(pending)), self._schema_refresh
+        ):
+            self.events.restore_schema(pending)
         else:
-            self._schema_refresh.worked()
+            self._schema_refresh.succeeded()
 
-    def _quietly(self, refresh: Callable[[], object], repeated: RepeatedRefresh) -> bool:
+    def _try_refresh(self, refresh: Callable[[], object], repeated: RepeatedRefresh) -> bool:
         """Run a refresh without a waiter; return True if it succeeded. If the node does not respond, another one is
         searched and read completely; if it responds with an error, the refresh is *repeated*."""
         connection = self.connection
@@ -351,8 +355,8 @@ class ControlConnection:
             refresh()
         except (ConnectionException, OperationTimedOut, OSError) as error:
             if not self._closed and connection is not None and connection is self.connection:
-                why = f"Metadata could not be read over the control connection to {connection.endpoint} ({error})"
-                self.search.begin(why, connection.endpoint)
+                reason = f"Metadata could not be read over the control connection to {connection.endpoint} ({error})"
+                self.search.begin(reason, connection.endpoint)
         except Exception as error:
             repeated.failed(error, connection and connection.endpoint)
         else:
@@ -404,36 +408,36 @@ class RepeatedRefresh:
     def __init__(self, cluster: Cluster, strand: Strand, what: str, refresh: Callable[[], object]) -> None:
         self._cluster = cluster
         self._strand = strand
-        self._what = what
+        self._subject = what
         self._refresh = refresh
         self._delays = Delays(_schedule)
         self._task: Task | None = None
-        self._said: str | None = None  # the last error since the last success
+        self._last_error_text: str | None = None  # the last error since the last success
 
     def failed(self, error: BaseException, source: object) -> None:
         """Handle a failed attempt: schedule another one."""
         text = str(error)
-        level = logging.DEBUG if text == self._said else logging.WARNING
-        self._said = text
+        level = logging.DEBUG if text == self._last_error_text else logging.WARNING
+        self._last_error_text = text
         trace = None if isinstance(error, RequestError) else error
         log.log(
             level, "The %s could not be refreshed from %s; retrying until it succeeds: %s",
-            self._what, source, text, exc_info=trace,
+            self._subject, source, text, exc_info=trace,
         )  # fmt: skip
-        self.again()
+        self.schedule_retry()
 
-    def again(self) -> None:
+    def schedule_retry(self) -> None:
         """Schedule another attempt: something is still missing."""
         self._cancel()
         self._task = self._cluster.scheduler.schedule(self._delays.next_or_last(), self._strand.post, self._refresh)
 
-    def worked(self) -> None:
+    def succeeded(self) -> None:
         """Handle a success: everything due was read."""
         self._cancel()
         self._delays.reset()
-        if self._said is not None:
-            log.info("The %s was refreshed again", self._what)
-            self._said = None
+        if self._last_error_text is not None:
+            log.info("The %s was refreshed again", self._subject)
+            self._last_error_text = None
 
     def _cancel(self) -> None:
         if self._task is not None:

@@ -94,13 +94,13 @@ class EventRouter:
                 pending.cancel()
             too_many = len(self._status) >= MOST_COMING_UP
             if args["change_type"] == "UP" and not too_many:
-                self._status[key] = self._cluster.scheduler.schedule(random() * window, self._came_up, key)
+                self._status[key] = self._cluster.scheduler.schedule(random() * window, self._on_coming_up, key)
         if args["change_type"] == "UP" and too_many:
             self.nodes_changed(window)
         if args["change_type"] == "DOWN":
             self._cluster.membership.event_down(*key)
 
-    def _came_up(self, key: tuple[str, int | None]) -> None:
+    def _on_coming_up(self, key: tuple[str, int | None]) -> None:
         with self._lock:
             self._status.pop(key, None)
         self._cluster.membership.event_up(*key)
@@ -112,11 +112,11 @@ class EventRouter:
         if (args.get("change_type"), args.get("target_type")) == (SchemaChangeType.CREATED, SchemaTargetType.KEYSPACE):
             self._cluster.membership.keyspaces_created((args["keyspace"],))
         if self._cluster.schema_event_refresh_window >= 0 and self._cluster.schema_metadata_enabled:
-            self.note_schema([metadata.schema_target(args)])
+            self.add_pending_schema([metadata.schema_target(args)])
         elif args.get("change_type") != SchemaChangeType.CREATED:
             metadata.schema_not_read(SchemaTarget.from_event(args))
 
-    def note_schema(self, targets: list[SchemaTarget]) -> None:
+    def add_pending_schema(self, targets: list[SchemaTarget]) -> None:
         """Read *targets* within the window."""
         window = max(0.0, self._cluster.schema_event_refresh_window)
         with self._lock:
@@ -135,7 +135,7 @@ class EventRouter:
                 return  # a statement of our own sessions made this change, and its refresh covered it
         self._control.refresh_schema_soon()
 
-    def take_schema(self, wanted: list[SchemaTarget] | None = None) -> list[SchemaTarget]:
+    def take_pending_schema(self, wanted: list[SchemaTarget] | None = None) -> list[SchemaTarget]:
         """Remove and return the recorded changes, or those that reading *wanted* covers. Call it before reading: later
         events may not be covered by the read."""
         with self._lock:
@@ -146,7 +146,7 @@ class EventRouter:
                 del self._schema[target]
         return taken
 
-    def give_back(self, targets: list[SchemaTarget]) -> None:
+    def restore_schema(self, targets: list[SchemaTarget]) -> None:
         """Record *targets* again, which were taken and could not be read. They are older than changes recorded
         since."""
         with self._lock:
@@ -155,7 +155,7 @@ class EventRouter:
 
     def forget(self) -> None:
         """Drop recorded changes before a new connection reads everything: they are covered by that."""
-        self.take_schema()
+        self.take_pending_schema()
 
     def stop(self) -> None:
         """Cancel pending tasks."""
@@ -179,7 +179,7 @@ def covers(wide: SchemaTarget, narrow: SchemaTarget) -> bool:
     return wide._replace(dropped=False) == narrow._replace(dropped=False)
 
 
-def merged(targets: list[SchemaTarget]) -> list[SchemaTarget]:
+def reduce_targets(targets: list[SchemaTarget]) -> list[SchemaTarget]:
     """Return the fewest targets to read for *targets*, which are in order of arrival: the whole instead of many parts
     of it, no duplicates, the last change of each object."""
     by_keyspace: dict[str | None, list[SchemaTarget]] = {}
@@ -188,10 +188,10 @@ def merged(targets: list[SchemaTarget]) -> list[SchemaTarget]:
     everything = any(target.kind == EVERYTHING for target in targets)
     if everything or len(by_keyspace) > MANY_KEYSPACES:
         return [SchemaTarget.everything()]
-    return [target for keyspace, parts in by_keyspace.items() for target in _merged_parts(str(keyspace), parts)]
+    return [target for keyspace, parts in by_keyspace.items() for target in _reduce_parts(str(keyspace), parts)]
 
 
-def _merged_parts(keyspace: str, parts: list[SchemaTarget]) -> list[SchemaTarget]:
+def _reduce_parts(keyspace: str, parts: list[SchemaTarget]) -> list[SchemaTarget]:
     latest = {target._replace(dropped=False): target for target in parts}
     itself = latest.get(SchemaTarget.of_keyspace(keyspace))
     if itself is not None and itself.dropped:

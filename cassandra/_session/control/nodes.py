@@ -21,7 +21,7 @@ from cassandra._base.errors import DriverException, InvalidRequest
 from cassandra._base.logs import get_logger, printable
 from cassandra._net.endpoint import is_address
 
-from .queries import Row, fetch, must
+from .queries import Row, fetch, rows_or_raise
 
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection
@@ -88,11 +88,20 @@ class Node:
 class NodeList:
     """All nodes of one read of the system tables."""
 
-    __slots__ = ("asked", "cluster_name", "failed", "nodes", "partitioner", "peers_v2", "schema_version", "unusable")
+    __slots__ = (
+        "cluster_name",
+        "failed",
+        "local_node",
+        "nodes",
+        "partitioner",
+        "peers_v2",
+        "schema_version",
+        "unusable",
+    )
 
     def __init__(
         self,
-        asked: Node,
+        local_node: Node,
         nodes: Sequence[Node],
         unusable: frozenset[Any],
         failed: bool,
@@ -101,7 +110,7 @@ class NodeList:
         schema_version: UUID | None,
         peers_v2: bool,
     ) -> None:
-        self.asked = asked  # the queried node; it is not among the nodes if it has no tokens
+        self.local_node = local_node  # the queried node; it is not among the nodes if it has no tokens
         self.nodes = nodes
         self.unusable = unusable  # host ids and addresses of rows that were skipped
         self.failed = failed  # True if a factory or a translator raised, which may succeed the next time
@@ -111,42 +120,42 @@ class NodeList:
         self.peers_v2 = peers_v2
 
 
-class Complaints:
+class SkippedRowLog:
     """Log of skipped rows. Each is logged once, as long as the reason stays the same; of the rows of one read, a
     few."""
 
     def __init__(self) -> None:
-        self._before: dict[Any, str] = {}
-        self._now: dict[Any, str] = {}
+        self._logged_before: dict[Any, str] = {}
+        self._logged: dict[Any, str] = {}
         self._lines = 0
-        self._more_before = self._more = 0
+        self._omitted_before = self._omitted = 0
 
-    def say(self, level: int, source: EndPoint, row: Row, text: str) -> None:
+    def log_row(self, level: int, source: EndPoint, row: Row, text: str) -> None:
         """Log that *row* was skipped."""
         self._lines += 1
         if self._lines > MOST_LINES:
-            self._more += 1
+            self._omitted += 1
             return
         key = str(row.get("host_id") or row.get("peer"))[:LONGEST_NAME]
-        said = f"{text} ({_shown(row)})"
-        level = level if self._before.get(key) != said else logging.DEBUG
-        log.log(level, "A node in the system tables of %s is ignored: %s", source, said)
-        self._now[key] = said
+        line = f"{text} ({_row_text(row)})"
+        level = level if self._logged_before.get(key) != line else logging.DEBUG
+        log.log(level, "A node in the system tables of %s is ignored: %s", source, line)
+        self._logged[key] = line
 
-    def end(self, source: EndPoint) -> None:
+    def end_read(self, source: EndPoint) -> None:
         """Finish one read: all rows were logged."""
-        if self._more:
-            level = logging.WARNING if self._more != self._more_before else logging.DEBUG
-            log.log(level, "%d more nodes in the system tables of %s are ignored", self._more, source)
-        self._before, self._now = self._now, {}
-        self._more_before, self._more, self._lines = self._more, 0, 0
+        if self._omitted:
+            level = logging.WARNING if self._omitted != self._omitted_before else logging.DEBUG
+            log.log(level, "%d more nodes in the system tables of %s are ignored", self._omitted, source)
+        self._logged_before, self._logged = self._logged, {}
+        self._omitted_before, self._omitted, self._lines = self._omitted, 0, 0
 
 
 def read_nodes(
     connection: Connection,
     factory: EndPointFactory,
     timeout: float | None,
-    complaints: Complaints,
+    skipped_rows: SkippedRowLog,
     *,
     tokens: bool,
     peers_v2: bool = True,
@@ -157,11 +166,13 @@ def read_nodes(
     peers_query = (PEERS_V2 if tokens else PEERS_V2_NO_TOKENS) if peers_v2 else (PEERS if tokens else PEERS_NO_TOKENS)
     found = fetch(connection, {"local": local_query, "peers": peers_query}, timeout)
     if peers_v2 and isinstance(found["peers"], InvalidRequest):  # the table does not exist: ScyllaDB, Cassandra 3
-        return read_nodes(connection, factory, timeout, complaints, tokens=tokens, peers_v2=False, allowed=allowed)
-    local_rows = must(found["local"])
+        return read_nodes(connection, factory, timeout, skipped_rows, tokens=tokens, peers_v2=False, allowed=allowed)
+    local_rows = rows_or_raise(found["local"])
     if not local_rows:
         raise InvalidRequest(f"system.local of {connection.endpoint} is empty")
-    return parse_nodes(local_rows[0], must(found["peers"]), connection.endpoint, factory, complaints, peers_v2, allowed)
+    return parse_nodes(
+        local_rows[0], rows_or_raise(found["peers"]), connection.endpoint, factory, skipped_rows, peers_v2, allowed
+    )
 
 
 def parse_nodes(
@@ -169,21 +180,21 @@ def parse_nodes(
     peers: Iterable[Row],
     endpoint: EndPoint,
     factory: EndPointFactory,
-    complaints: Complaints,
+    skipped_rows: SkippedRowLog,
     peers_v2: bool,
     allowed: AllowedAddresses | None = None,
 ) -> NodeList:
     """Return the nodes of the given rows. The queried node keeps *endpoint*, which worked, regardless of its own row,
     unless the factory makes the end point. Nodes that are not at *allowed* addresses are ignored."""
-    parsing = _Parsing(endpoint, factory, complaints, allowed)
-    me = parsing.asked(local)
+    parsing = _Parsing(endpoint, factory, skipped_rows, allowed)
+    me = parsing.local_node(local)
     for row in peers:
         parsing.peer(row)
     nodes = list(parsing.nodes.values())
     if "tokens" in local and not me.tokens and any(node.tokens for node in nodes):
         parsing.skip(local, "it has no tokens", logging.INFO)
         nodes = [node for node in nodes if node is not me]
-    complaints.end(endpoint)
+    skipped_rows.end_read(endpoint)
     parsing.unusable.discard(None)
     return NodeList(
         me,
@@ -201,53 +212,53 @@ class _Parsing:
     """Parsing of the rows of one read."""
 
     def __init__(
-        self, source: EndPoint, factory: EndPointFactory, complaints: Complaints, allowed: AllowedAddresses | None
+        self, source: EndPoint, factory: EndPointFactory, skipped_rows: SkippedRowLog, allowed: AllowedAddresses | None
     ) -> None:
         self._source = source
         self._allowed = allowed
         self._factory = factory
-        self._complaints = complaints
-        self._me: UUID | None = None
-        self._taken: set[EndPoint] = set()
+        self._skipped_rows = skipped_rows
+        self._local_id: UUID | None = None
+        self._endpoints: set[EndPoint] = set()
         self.nodes: dict[UUID, Node] = {}
         self.unusable: set[Any] = set()
         self.failed = False
 
-    def asked(self, row: Row) -> Node:
+    def local_node(self, row: Row) -> Node:
         """Return the queried node."""
         if not isinstance(row.get("host_id"), UUID):
-            raise DriverException(f"system.local of {self._source} has no host id: {_shown(row)}")
-        made = self._make(row) if self._factory.makes_local and _has_address(row) and not _wrong(row) else None
+            raise DriverException(f"system.local of {self._source} has no host id: {_row_text(row)}")
+        made = self._make(row) if self._factory.makes_local and _has_address(row) and not _invalid_column(row) else None
         node = _node(row, made or self._source)
-        self._me = node.host_id
-        self._take(node)
+        self._local_id = node.host_id
+        self._add_node(node)
         return node
 
     def peer(self, row: Row) -> None:
         """Parse the row of another node."""
         host_id: Any = row.get("host_id")
         missing = _missing(row)
-        wrong = missing is None and _wrong(row)
+        wrong = missing is None and _invalid_column(row)
         if missing:
             self.skip(row, f"it has no {missing}", logging.INFO if missing == "tokens" else logging.WARNING)
         elif wrong:
             self.skip(row, f"invalid {wrong}")
         elif host_id in self.nodes:
-            if host_id != self._me:
-                self._complaints.say(logging.WARNING, self._source, row, "duplicate host id")
+            if host_id != self._local_id:
+                self._skipped_rows.log_row(logging.WARNING, self._source, row, "duplicate host id")
         else:
             endpoint = self._make(row)
-            if endpoint is not None and endpoint in self._taken:
+            if endpoint is not None and endpoint in self._endpoints:
                 self.skip(row, f"another node has the same end point {endpoint}")
             elif endpoint is not None:
-                self._take(_node(row, endpoint))
+                self._add_node(_node(row, endpoint))
 
     def skip(self, row: Row, why: str, level: int = logging.WARNING) -> None:
         """Skip *row*; a known host stays as it is."""
         host_id = row.get("host_id")
         addresses = (row.get("native_address") or row.get("rpc_address"), row.get("peer"))
         self.unusable.update(filter(_is_scalar, addresses if host_id is None else (host_id,)))
-        self._complaints.say(level, self._source, row, why)
+        self._skipped_rows.log_row(level, self._source, row, why)
 
     def _make(self, row: Row) -> EndPoint | None:
         try:
@@ -259,12 +270,12 @@ class _Parsing:
             return None
         if self._allowed is not None and not self._allowed.may_host(endpoint):
             # not among the unusable ones: a host that moved there must be removed
-            self._complaints.say(logging.WARNING, self._source, row, f"{endpoint} is not in allowed_addresses")
+            self._skipped_rows.log_row(logging.WARNING, self._source, row, f"{endpoint} is not in allowed_addresses")
             return None
         return endpoint
 
-    def _take(self, node: Node) -> None:
-        self._taken.add(node.endpoint)
+    def _add_node(self, node: Node) -> None:
+        self._endpoints.add(node.endpoint)
         self.nodes[node.host_id] = node
 
 
@@ -284,7 +295,7 @@ def _missing(row: Row) -> str | None:
     return "tokens" if "tokens" in row and not _tokens(row) else None
 
 
-def _wrong(row: Row) -> str | None:
+def _invalid_column(row: Row) -> str | None:
     """Return the name of an invalid column, which a server that follows the protocol does not send."""
     if not isinstance(row["host_id"], UUID):
         return "host id"
@@ -316,6 +327,6 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, (str, UUID))
 
 
-def _shown(row: Row) -> str:
+def _row_text(row: Row) -> str:
     keys = ("host_id", "peer", "peer_port", "native_address", "native_port", "rpc_address", "data_center", "rack")
     return ", ".join(f"{key}={printable(row[key], LONGEST_NAME)}" for key in keys if key in row)

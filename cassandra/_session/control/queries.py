@@ -36,12 +36,12 @@ def query(text: str, page_size: int | None = None, paging_state: bytes | None = 
 def rows_of(message: Any) -> list[Row]:
     """Return the rows of a RESULT."""
     if message.page is not None:
-        return _decoded(message.page)
+        return _rows_of_page(message.page)
     names = message.column_names or ()
     return [dict(zip(names, row, strict=True)) for row in message.parsed_rows or ()]
 
 
-def _decoded(page: RowsPage | RawRows) -> list[Row]:
+def _rows_of_page(page: RowsPage | RawRows) -> list[Row]:
     page = page.page() if isinstance(page, RawRows) else page
     return list(decode_page(with_own_functions(page), dict_factory))
 
@@ -54,22 +54,22 @@ class Rows(Sequence[Row]):
     """
 
     def __init__(self) -> None:
-        self._held: list[Row] | tuple[RawRows | RowsPage | list[Row], ...] = ()
+        self._content: list[Row] | tuple[RawRows | RowsPage | list[Row], ...] = ()
 
     def add(self, message: Any) -> None:
         """Add the rows of a further RESULT. Keeps no memory of the pool."""
-        assert isinstance(self._held, tuple), "rows were decoded already"
+        assert isinstance(self._content, tuple), "rows were decoded already"
         if isinstance(message, RawRows):
-            self._held = (*self._held, message)
+            self._content = (*self._content, message)
         else:
-            self._held = (*self._held, rows_of(message) if message.page is None else message.page.detached())
+            self._content = (*self._content, rows_of(message) if message.page is None else message.page.detached())
 
     def _all(self) -> list[Row]:
-        held = self._held
+        held = self._content
         if isinstance(held, list):
             return held
-        rows = [row for part in held for row in (part if isinstance(part, list) else _decoded(part))]
-        self._held = rows
+        rows = [row for part in held for row in (part if isinstance(part, list) else _rows_of_page(part))]
+        self._content = rows
         return rows
 
     @overload
@@ -105,7 +105,7 @@ def gather_async(
     waiting = len(messages)
     lock = driver_lock("gather")
 
-    def arrived(position: int, answer: Any) -> None:
+    def on_response(position: int, answer: Any) -> None:
         nonlocal waiting
         answers[position] = outcome_of(answer)
         with lock:
@@ -118,7 +118,7 @@ def gather_async(
         on_done(answers)
     last = len(messages) - 1
     for position, message in enumerate(messages):
-        connection.request_async(message, partial(arrived, position), timeout, position < last, raw)
+        connection.request_async(message, partial(on_response, position), timeout, position < last, raw)
 
 
 def gather(connection: Connection, messages: Sequence[Any], timeout: float | None, raw: bool = False) -> list[Any]:
@@ -164,7 +164,7 @@ def fetch(
     return found
 
 
-def must(rows: Sequence[Row] | BaseException) -> Sequence[Row]:
+def rows_or_raise(rows: Sequence[Row] | BaseException) -> Sequence[Row]:
     """Return the rows, or raise the exception."""
     if isinstance(rows, BaseException):
         raise rows

@@ -22,8 +22,8 @@ from cassandra._session import scheduler
 from cassandra._wire.rows import decode_page, tuple_factory
 from cassandra._wire.types.base import with_own_functions
 
-from .nodes import Complaints, NodeList, read_nodes
-from .queries import Row, Rows, fetch, gather, must, query
+from .nodes import NodeList, SkippedRowLog, read_nodes
+from .queries import Row, Rows, fetch, gather, query, rows_or_raise
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -50,7 +50,7 @@ class Refresher:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.peers_v2 = True  # until a server rejects it
-        self._complaints = Complaints()
+        self._skipped_rows = SkippedRowLog()
         self._version: str | None = None  # of the node queried last, which need not be a host
 
     def nodes(self, connection: Connection, rebuild_tokens: bool = False) -> NodeList:
@@ -62,13 +62,13 @@ class Refresher:
             connection,
             cluster.endpoint_factory,
             cluster.control_connection_timeout,
-            self._complaints,
+            self._skipped_rows,
             tokens=cluster.token_metadata_enabled,
             peers_v2=self.peers_v2,
             allowed=cluster.allowed_addresses,
         )
         self.peers_v2 = listing.peers_v2
-        self._version = listing.asked.row.get("release_version")
+        self._version = listing.local_node.row.get("release_version")
         self._locate(listing)
         cluster.membership.strand.call(cluster.topology.take, listing, rebuild_tokens)
         return listing
@@ -76,7 +76,7 @@ class Refresher:
     def _locate(self, listing: NodeList) -> None:
         """Add the contact point for the datacenter of the queried node: policies take their datacenter from the contact
         points. The queried node may have another end point there, or may not be a host."""
-        asked, cluster = listing.asked, self._cluster
+        asked, cluster = listing.local_node, self._cluster
         here = [node.endpoint for node in listing.nodes if node.datacenter == asked.datacenter]
         if asked in listing.nodes:
             here = [asked.endpoint] if cluster.endpoint_factory.makes_local else []
@@ -95,10 +95,10 @@ class Refresher:
                 log.warning("%s has no client routes: %s", connection.endpoint, answer)
                 found[name] = Rows()
         membership = self._cluster.membership
-        for host_id in routes.take({name: must(answer) for name, answer in found.items()}):
+        for host_id in routes.take({name: rows_or_raise(answer) for name, answer in found.items()}):
             host = self._cluster.metadata.get_host_by_host_id(host_id)
             if host is not None and host.is_up is False:
-                membership.reach(host)
+                membership.connect_now(host)
 
     def schema(self, connection: Connection, targets: Sequence[SchemaTarget]) -> None:
         """Read *targets* and publish them."""
@@ -150,7 +150,7 @@ def schema_rows(
         if one.optional and isinstance(answer, (InvalidRequest, Unauthorized)):
             log.debug("%s has no %s: %s", connection.endpoint, one.name, answer)
             answer = Rows()
-        rows[one.name] = must(answer)
+        rows[one.name] = rows_or_raise(answer)
     return rows
 
 
@@ -170,7 +170,7 @@ async def tablets_of_async(cluster: Cluster, keyspace: str, table: str) -> int:
 def _tablets_of(cluster: Cluster, keyspace: str, table: str) -> int:
     cluster.refreshing.check_connected()
     connection = cluster.control_connection.connection or cluster.control_connection.settled()
-    steps = _reading(keyspace, table)
+    steps = _tablet_read_steps(keyspace, table)
     messages = next(steps)
     while True:
         answers = gather(connection, messages, cluster.control_connection_timeout)
@@ -187,7 +187,7 @@ def _take(cluster: Cluster, keyspace: str, table: str, tablets: list[Tablet] | N
     return len(tablets)
 
 
-def _reading(keyspace: str, table: str) -> Steps:
+def _tablet_read_steps(keyspace: str, table: str) -> Steps:
     """Read the tablets of a table or view; return None where servers have no tablets at all."""
     table_id = yield from _id_of(keyspace, table)
     (answer,) = yield [query(f"SELECT base_table FROM system.tablets WHERE table_id = {cql_quote(table_id)} LIMIT 1")]

@@ -31,7 +31,7 @@ from cassandra._base.process import AutoResetEvent, renew
 from cassandra._routing.policies import HostDistance
 from cassandra._routing.schema.queries import KEYSPACE_CONTENTS
 
-from .events import merged
+from .events import reduce_targets
 from .queries import Row, gather_async, query, rows_of
 
 if TYPE_CHECKING:
@@ -75,11 +75,11 @@ class AgreementWait:
     *on_done* runs on the I/O thread or a worker, or on the calling thread without a wait. One round is always made.
     """
 
-    def __init__(self, cluster: Cluster, ask: Round, wait_time: float, on_done: Callable[[bool], None]) -> None:
+    def __init__(self, cluster: Cluster, run_round: Round, wait_time: float, on_done: Callable[[bool], None]) -> None:
         self._cluster = cluster
-        self._ask = ask
+        self._query = run_round
         self._deadline = monotonic() + wait_time
-        self._pause = FIRST_PAUSE
+        self._next_pause = FIRST_PAUSE
         self._on_done = deque([on_done])
 
     def start(self) -> None:
@@ -90,11 +90,11 @@ class AgreementWait:
         timeout = max(0.001, self._deadline - monotonic())
         limit = self._cluster.control_connection_timeout
         try:
-            self._ask(timeout if limit is None else min(timeout, limit), self._answered)
+            self._query(timeout if limit is None else min(timeout, limit), self._on_agreement_response)
         except Exception as error:
-            self._answered(error)
+            self._on_agreement_response(error)
 
-    def _answered(self, agreed: bool | BaseException) -> None:
+    def _on_agreement_response(self, agreed: bool | BaseException) -> None:
         if agreed is True:
             self._finish(True)
             return
@@ -104,7 +104,7 @@ class AgreementWait:
         if remaining <= 0 or self._cluster.is_shutdown:
             self._finish(False)
             return
-        pause, self._pause = self._pause, min(LONGEST_PAUSE, self._pause * 2)
+        pause, self._next_pause = self._next_pause, min(LONGEST_PAUSE, self._next_pause * 2)
         task = self._cluster.scheduler.schedule(min(pause, remaining), self.start)
         if task.cancelled:  # the cluster was shut down meanwhile
             self._finish(False)
@@ -128,18 +128,18 @@ def cluster_round(
     to the driver (yet), do not count: they will catch up when they join.
     """
     control = cluster.control_connection
-    here = control.connection
-    asked = connection_to(cluster, coordinator) or here
+    own_connection = control.connection
+    asked = connection_to(cluster, coordinator) or own_connection
     if asked is None:
         on_done(ConnectionError("no control connection at the moment"))
         return
     versions: set[Any] = set()
     errors: list[BaseException] = []
-    separate = here is not None and here.endpoint != asked.endpoint
+    separate = own_connection is not None and own_connection.endpoint != asked.endpoint
     waiting = 2 if separate else 1
     lock = driver_lock("agreement")
 
-    def answered(answers: list[Any]) -> None:
+    def on_response(answers: list[Any]) -> None:
         nonlocal waiting
         with lock:
             for answer in answers:
@@ -152,9 +152,9 @@ def cluster_round(
         if last:
             on_done(errors[0] if errors else len(versions) <= 1)
 
-    gather_async(asked, [query(LOCAL_VERSION), query(control.peers_version_query)], timeout, answered)
-    if separate and here is not None:
-        gather_async(here, [query(LOCAL_VERSION)], timeout, answered)
+    gather_async(asked, [query(LOCAL_VERSION), query(control.peers_version_query)], timeout, on_response)
+    if separate and own_connection is not None:
+        gather_async(own_connection, [query(LOCAL_VERSION)], timeout, on_response)
 
 
 def _versions(cluster: Cluster, rows: Iterable[Row]) -> Iterator[Any]:
@@ -162,12 +162,12 @@ def _versions(cluster: Cluster, rows: Iterable[Row]) -> Iterator[Any]:
     for row in rows:
         if "host_id" in row:
             host = cluster.metadata.get_host_by_host_id(row["host_id"]) if row["host_id"] else None
-            if host is None or row["schema_version"] is None or not _counts(cluster, host):
+            if host is None or row["schema_version"] is None or not _is_version_relevant(cluster, host):
                 continue
         yield row["schema_version"]
 
 
-def _counts(cluster: Cluster, host: Host) -> bool:
+def _is_version_relevant(cluster: Cluster, host: Host) -> bool:
     """True if the version of *host* counts. Hosts that all policies ignore have no connections: their state is known
     from events only."""
     return bool(host.is_up or (host.is_up is None and not cluster.membership.is_ignored(host)))
@@ -203,7 +203,7 @@ def session_round(
     answers: list[Any] = []
     lock = driver_lock("agreement")
 
-    def answered(answer: Any) -> None:
+    def on_response(answer: Any) -> None:
         with lock:
             answers.extend(answer)
             if len(answers) < len(connections):
@@ -215,7 +215,7 @@ def session_round(
     if not connections:
         on_done(NoConnectionsAvailable("the session is not connected to any host in the scope"))
     for connection in connections:
-        gather_async(connection, [query(LOCAL_VERSION)], timeout, answered)
+        gather_async(connection, [query(LOCAL_VERSION)], timeout, on_response)
 
 
 def hosts_in_scope(session: Session, scope: SchemaAgreementScope) -> list[Host]:
@@ -225,11 +225,11 @@ def hosts_in_scope(session: Session, scope: SchemaAgreementScope) -> list[Host]:
     hosts = [host for host in session._pools if host.is_up is not False]
     if scope is SchemaAgreementScope.CLUSTER or not hosts:
         return hosts
-    here = nearest(cluster, hosts)
-    same_dc = [host for host in hosts if host.datacenter == here.datacenter]
+    own_connection = nearest(cluster, hosts)
+    same_dc = [host for host in hosts if host.datacenter == own_connection.datacenter]
     if scope is SchemaAgreementScope.DC:
         return same_dc
-    return [host for host in same_dc if host.rack == here.rack]
+    return [host for host in same_dc if host.rack == own_connection.rack]
 
 
 def nearest(cluster: Cluster, hosts: Iterable[Host]) -> Host:
@@ -257,13 +257,13 @@ def wait_in_session(
     if limit <= 0:
         raise ValueError(f"wait_time should be more than 0 seconds, not {limit!r}")
 
-    def ask(timeout: float, on_done: Callable[[bool | BaseException], None]) -> None:
+    def run_round(timeout: float, on_done: Callable[[bool | BaseException], None]) -> None:
         session_round(session, wanted, timeout, on_done)
 
-    return block(session.cluster, ask, limit)
+    return block(session.cluster, run_round, limit)
 
 
-def block(cluster: Cluster, ask: Round, wait_time: float) -> bool:
+def block(cluster: Cluster, run_round: Round, wait_time: float) -> bool:
     """Wait on the calling thread."""
     done = AutoResetEvent()
     outcome = [False]
@@ -272,7 +272,7 @@ def block(cluster: Cluster, ask: Round, wait_time: float) -> bool:
         outcome[0] = agreed
         done.set()
 
-    AgreementWait(cluster, ask, wait_time, finish).start()
+    AgreementWait(cluster, run_round, wait_time, finish).start()
     done.wait(wait_time + 5.0)
     return outcome[0]
 
@@ -283,21 +283,21 @@ def block(cluster: Cluster, ask: Round, wait_time: float) -> bool:
 class SchemaChange:
     """One DDL statement with a pending future."""
 
-    __slots__ = ("agreed", "being_read", "limit", "on_done", "target", "wait", "was_waited")
+    __slots__ = ("agreed", "has_waited", "is_being_read", "limit", "on_done", "target", "wait")
 
     def __init__(self, target: SchemaTarget, on_done: OnDone, wait: float) -> None:
         self.target = target
         self.on_done = on_done
         self.wait = wait  # seconds for agreement
-        self.was_waited = False
+        self.has_waited = False
         self.agreed = False
-        self.being_read = False
+        self.is_being_read = False
         self.limit: Task | None = None
 
     @property
     def stage(self) -> str:
         """Description of the pending step."""
-        if not self.was_waited:
+        if not self.has_waited:
             return "the nodes did not agree on the schema yet"
         agreed = "the nodes agree on the schema, but" if self.agreed else "the nodes do not agree on the schema, and"
         return f"{agreed} the metadata were not read yet"
@@ -351,13 +351,13 @@ class SchemaChanges:
         """Number of pending changes: without agreement, or not read yet."""
         return len(self._open)
 
-    def will_be_read(self) -> list[SchemaTarget]:
+    def pending_targets(self) -> list[SchemaTarget]:
         """Return the targets of refreshes that have not begun: their events need no fetch of their own."""
         with self._lock:
-            return [change.target for change in self._open if not change.being_read]
+            return [change.target for change in self._open if not change.is_being_read]
 
     def _on_agreement(self, change: SchemaChange, agreed: bool) -> None:
-        change.agreed, change.was_waited = agreed, True
+        change.agreed, change.has_waited = agreed, True
         if not agreed:
             log.warning("The nodes did not agree on the schema within %.3g s", change.wait)
         target = change.target
@@ -376,16 +376,16 @@ class SchemaChanges:
     def _limit(self, change: SchemaChange) -> None:
         """Bound the wait for the refresh of *change*: there may be no control connection, and finding one can take
         long."""
-        limit = self._cluster.scheduler.schedule(self._cluster.control_timeout, self._overdue, change)
+        limit = self._cluster.scheduler.schedule(self._cluster.control_timeout, self._on_refresh_overdue, change)
         with self._lock:
             change.limit = limit
-            needed = change in self._open and not change.being_read
+            needed = change in self._open and not change.is_being_read
         if not needed:
             limit.cancel()
 
-    def _overdue(self, change: SchemaChange) -> None:
+    def _on_refresh_overdue(self, change: SchemaChange) -> None:
         with self._lock:
-            if change not in self._open or change.being_read:
+            if change not in self._open or change.is_being_read:
                 return
         if self._cluster.control_connection.search.is_under_way:
             text = "no control connection at the moment; the metadata is refreshed when there is one"
@@ -398,24 +398,26 @@ class SchemaChanges:
         with self._lock:
             changes, self._agreed = self._agreed, []
             for change in changes:
-                change.being_read = True
+                change.is_being_read = True
         if not changes:
             return
-        targets = merged([change.target for change in changes])
+        targets = reduce_targets([change.target for change in changes])
         error: BaseException | None = None
         try:
             self._cluster.control_connection.refresh_targets(targets)
         except Exception as exception:
             error = exception
-            self._cluster.control_connection.events.note_schema(targets)  # their events were left to this refresh
+            self._cluster.control_connection.events.add_pending_schema(
+                targets
+            )  # their events were left to this refresh
         self._complete(changes, error)
 
     def _complete(self, changes: list[SchemaChange], error: BaseException | None) -> None:
         with self._lock:
-            mine = [change for change in changes if change in self._open]
-            for change in mine:
+            completed = [change for change in changes if change in self._open]
+            for change in completed:
                 del self._open[change]
-        for change in mine:
+        for change in completed:
             if change.limit is not None:
                 change.limit.cancel()
             try:

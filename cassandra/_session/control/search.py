@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.cluster")
 
-SAY_AGAIN = 60.0  # seconds between lines about one outage
-SHOWN = 3  # errors in one line
-LONGEST_PLAN = 10_000  # hosts: the plan of a custom policy may never end
-PATIENCE_WITH_NAMES = 1.0  # seconds that the first connect waits for names when it has addresses
+LOG_INTERVAL = 60.0  # seconds between lines about one outage
+MAX_LOGGED_ERRORS = 3  # errors in one line
+MAX_PLAN_LENGTH = 10_000  # hosts: the plan of a custom policy may never end
+NAME_LOOKUP_WAIT = 1.0  # seconds that the first connect waits for names when it has addresses
 
 
 class Search:
@@ -52,13 +52,13 @@ class Search:
         self._looking_up = False
         self._closed = False
         self._first_look_up: contact.LookUp | None = None
-        self._tried: set[EndPoint] = set()  # in this round
-        self._avoided: EndPoint | None = None
-        self._why = ""
-        self._since: float | None = None  # time of the first failed round
-        self._told: float | None = None  # time of the last log line about it
+        self._tried_endpoints: set[EndPoint] = set()  # in this round
+        self._last_endpoint: EndPoint | None = None
+        self._reason = ""
+        self._failing_since: float | None = None  # time of the first failed round
+        self._last_logged_at: float | None = None  # time of the last log line about it
         self._errors: Mapping[str, BaseException] = {}
-        self.tries = 0  # rounds without success
+        self.failed_rounds = 0  # rounds without success
 
     @property
     def is_under_way(self) -> bool:
@@ -73,22 +73,22 @@ class Search:
         if self._closed:
             found.wake()
         errors: dict[Any, Any] = {}
-        self._tried = set()
-        found.wait(PATIENCE_WITH_NAMES)
-        new = self._planned_before()
+        self._tried_endpoints = set()
+        found.wait(NAME_LOOKUP_WAIT)
+        new = self._initial_plan()
         if new and found.endpoints():
             cluster.contacts.take(found)  # they are needed even if another host takes the connection
-        while not self._first_of(new, errors):
-            found.wait_for_another(self._tried)
+        while not self._connect_first_of(new, errors):
+            found.wait_for_another(self._tried_endpoints)
             if self._closed:
                 raise DriverException("The cluster was shut down while it was connecting")
-            new = contact.shuffled(one for one in cluster.contacts.take(found) if one not in self._tried)
+            new = contact.shuffled(one for one in cluster.contacts.take(found) if one not in self._tried_endpoints)
             if not new:
                 raise NoHostAvailable("Unable to connect to any servers", {**errors, **cluster.contacts.unresolved})
         if not found.is_done:
-            run_blocking(found.wait, lambda result, error: self._all_looked_up(found))
+            run_blocking(found.wait, lambda result, error: self._on_all_resolved(found))
 
-    def _first_of(self, endpoints: list[EndPoint], errors: dict[Any, Any]) -> bool:
+    def _connect_first_of(self, endpoints: list[EndPoint], errors: dict[Any, Any]) -> bool:
         """Return True if one of them took the connection; if none did, *errors* gets the reasons."""
         try:
             self._connect_any(endpoints, logging.WARNING)
@@ -97,20 +97,20 @@ class Search:
             return False
         return True
 
-    def _all_looked_up(self, found: contact.LookUp) -> None:
+    def _on_all_resolved(self, found: contact.LookUp) -> None:
         """Record end points of slow names after the first connect. On the thread that waited for them."""
         if found.is_done and found.endpoints() and not self._closed:
             self._cluster.contacts.take(found)
 
-    def begin(self, why: str = "", avoided: EndPoint | None = None) -> None:
+    def begin(self, reason: str = "", last_endpoint: EndPoint | None = None) -> None:
         """Connect to any node, or try again later. *avoided* is tried last: the connection to it was lost."""
         if self._closed:
             return
-        self._why = why or self._why
-        self._avoided = avoided or self._avoided
-        self._tried = set()
-        self._look_up()
-        self._try(self._known())
+        self._reason = reason or self._reason
+        self._last_endpoint = last_endpoint or self._last_endpoint
+        self._tried_endpoints = set()
+        self._start_look_up()
+        self._try(self._candidates())
 
     def stop(self) -> None:
         """Stop, because the cluster is shut down. From any thread."""
@@ -128,11 +128,11 @@ class Search:
             endpoint = self._connect_any(endpoints, logging.DEBUG)
         except NoHostAvailable as error:
             self._errors = {**self._errors, **(error.errors or {})}
-            self._come_back()
+            self._schedule_retry()
         except DriverException as error:
             log.debug("The search for a control connection ends: %s", error)
         else:
-            self._found(endpoint)
+            self._on_connected(endpoint)
         finally:
             self._trying = False
 
@@ -141,17 +141,17 @@ class Search:
         for endpoint in endpoints:
             if self._closed:
                 raise DriverException("The cluster was shut down while it was connecting")
-            self._tried.add(endpoint)
+            self._tried_endpoints.add(endpoint)
             try:
                 self._connect_to(endpoint)
                 return endpoint
             except Exception as error:
-                shown = contact.shown(endpoint)
-                log.log(level, "Control connection could not be opened to %s: %s", shown, error)
-                errors[shown] = error.with_traceback(None)  # its frames would keep the whole cluster alive
+                endpoint_text = contact.endpoint_text(endpoint)
+                log.log(level, "Control connection could not be opened to %s: %s", endpoint_text, error)
+                errors[endpoint_text] = error.with_traceback(None)  # its frames would keep the whole cluster alive
         raise NoHostAvailable("Unable to connect to any servers", errors)
 
-    def _come_back(self) -> None:
+    def _schedule_retry(self) -> None:
         """Try again later. An exhausted schedule starts anew: without a control connection the driver gets no
         updates."""
         if self._closed:
@@ -160,76 +160,86 @@ class Search:
         if delay is None:
             self._delays.reset()
             delay = self._delays.next_or_last()
-        self._tell(delay)
+        self._log_failure(delay)
         self._retry = self._cluster.scheduler.schedule(delay, self._strand.post, self.begin)
 
-    def _found(self, endpoint: EndPoint) -> None:
-        if self._told is not None:
-            blind = monotonic() - (self._since or self._told)
-            log.warning("The control connection is open again, to %s, after %.1f s without one", endpoint, blind)
-        elif self._why:
-            log.info("%s; it is open to %s now", self._why, endpoint)
+    def _on_connected(self, endpoint: EndPoint) -> None:
+        if self._last_logged_at is not None:
+            seconds = monotonic() - (self._failing_since or self._last_logged_at)
+            log.warning("The control connection is open again, to %s, after %.1f s without one", endpoint, seconds)
+        elif self._reason:
+            log.info("%s; it is open to %s now", self._reason, endpoint)
         self._delays.reset()
-        self._why, self._avoided, self._since, self._told, self._errors, self.tries = "", None, None, None, {}, 0
+        (
+            self._reason,
+            self._last_endpoint,
+            self._failing_since,
+            self._last_logged_at,
+            self._errors,
+            self.failed_rounds,
+        ) = "", None, None, None, {}, 0
 
-    def _tell(self, delay: float) -> None:
+    def _log_failure(self, delay: float) -> None:
         """Log that all candidates failed. The first time is not logged, because it may be the beginning of an outage:
         the membership logs that no host is up."""
-        self.tries += 1
+        self.failed_rounds += 1
         now = monotonic()
-        if self._since is None:
-            self._since = now
-        told = self.tries > 1 and not self._cluster.membership.is_urgent()
-        told = told and (self._told is None or now - self._told >= SAY_AGAIN)
-        if told:
-            self._told = now
-        shown = "; ".join(f"{endpoint}: {error}" for endpoint, error in islice(self._errors.items(), SHOWN))
+        if self._failing_since is None:
+            self._failing_since = now
+        is_logged = self.failed_rounds > 1 and not self._cluster.membership.is_urgent()
+        is_logged = is_logged and (self._last_logged_at is None or now - self._last_logged_at >= LOG_INTERVAL)
+        if is_logged:
+            self._last_logged_at = now
+        errors_text = "; ".join(
+            f"{endpoint}: {error}" for endpoint, error in islice(self._errors.items(), MAX_LOGGED_ERRORS)
+        )
         log.log(
-            logging.WARNING if told else logging.DEBUG,
+            logging.WARNING if is_logged else logging.DEBUG,
             "%sNo node has taken the control connection for %.0f s, in %d tries, next one in %.1f s. Of %d errors: %s",
-            f"{self._why}. " if self._why else "", now - self._since, self.tries, delay, len(self._errors), shown,
+            f"{self._reason}. " if self._reason else "", now - self._failing_since, self.failed_rounds, delay,
+            len(self._errors), errors_text,
         )  # fmt: skip
         self._errors = {}
 
     # ---- candidates
 
-    def _planned_before(self) -> list[EndPoint]:
+    def _initial_plan(self) -> list[EndPoint]:
         """Return the plan of the default policy before it was populated with hosts. Built-in policies have no hosts
         then and are not called: one that is shared with another cluster would return hosts of that."""
         policy = self._cluster.profile_manager.default.load_balancing_policy
         if is_builtin(policy):
             return []
         try:
-            return list(dict.fromkeys(host.endpoint for host in islice(policy.make_query_plan(), LONGEST_PLAN)))
+            return list(dict.fromkeys(host.endpoint for host in islice(policy.make_query_plan(), MAX_PLAN_LENGTH)))
         except Exception:
             log.debug("The load balancing policy has no plan before it is populated with hosts", exc_info=True)
             return []
 
-    def _known(self) -> list[EndPoint]:
+    def _candidates(self) -> list[EndPoint]:
         """Return hosts that are up in the order of the default policy, then those that are not, then the resolved
         contact points. Among equals those with a known address are first."""
         cluster = self._cluster
         try:
             policy = cluster.profile_manager.default.load_balancing_policy
-            planned = list(islice(policy.make_query_plan(), LONGEST_PLAN))
+            planned = list(islice(policy.make_query_plan(), MAX_PLAN_LENGTH))
         except Exception:
             log.exception("The load balancing policy failed to make a plan for the control connection")
             planned = []
         hosts = [*planned, *(host for host in cluster.metadata.all_hosts() if not cluster.membership.is_ignored(host))]
         hosts.sort(key=lambda host: (host.is_up is False, needs_look_up(host.endpoint)))
         endpoints = dict.fromkeys([*(host.endpoint for host in hosts), *cluster.contacts.known])
-        if self._avoided in endpoints:
-            del endpoints[self._avoided]
-            endpoints[self._avoided] = None
+        if self._last_endpoint in endpoints:
+            del endpoints[self._last_endpoint]
+            endpoints[self._last_endpoint] = None
         return list(endpoints)
 
-    def _look_up(self) -> None:
+    def _start_look_up(self) -> None:
         """Resolve the contact points again: their addresses, or the contact points themselves, may have changed."""
         if not any(_is_name(point) for point in self._cluster.contact_points):
             self._resolve()
         elif not self._looking_up:
             self._looking_up = True
-            run_blocking(self._resolve, self._looked_up)
+            run_blocking(self._resolve, self._on_look_up_done)
 
     def _resolve(self) -> None:
         try:
@@ -237,13 +247,13 @@ class Search:
         except Exception as error:
             log.debug("The contact points could not be resolved again: %s", error)
 
-    def _looked_up(self, result: None, error: BaseException | None) -> None:
+    def _on_look_up_done(self, result: None, error: BaseException | None) -> None:
         """Try new end points. On the thread of the lookup."""
-        self._strand.post(self._try_new)
+        self._strand.post(self._try_new_endpoints)
 
-    def _try_new(self) -> None:
+    def _try_new_endpoints(self) -> None:
         self._looking_up = False
-        new = [endpoint for endpoint in self._cluster.contacts.known if endpoint not in self._tried]
+        new = [endpoint for endpoint in self._cluster.contacts.known if endpoint not in self._tried_endpoints]
         if new and self._retry is not None and not self._closed:
             self._try(new)
 

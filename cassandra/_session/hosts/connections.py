@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._net.connection import Connection
 from cassandra._net.options import MAX_FRAME, MAX_REQUESTS, ConnectionOptions
-from cassandra._session.config import made_class, overrides
+from cassandra._session.config import connection_class_of, overrides
 
 if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
@@ -27,9 +27,9 @@ class ConnectionFactory:
         """Return the current options of connections; the protocol version is negotiated as long as none is known."""
         given, versions = self._cluster, self._cluster.versions
         return ConnectionOptions(
-            protocol_version=versions.spoken,
+            protocol_version=versions.in_use,
             may_lower=not versions.is_given,
-            on_open=versions.heard,
+            on_open=versions.record_version,
             allow_beta=given.allow_beta_protocol_version,
             compression=given.compression,
             cql_version=given.cql_version,
@@ -45,7 +45,7 @@ class ConnectionFactory:
             application_info=given.application_info,
             startup_options={"SESSION_ID": str(given.session_id)},
             no_compact=given.no_compact,
-            connection_class=made_class(given.connection_class),
+            connection_class=connection_class_of(given.connection_class),
             max_requests=given.max_requests_per_connection or MAX_REQUESTS,
             max_frame=given.max_response_bytes or MAX_FRAME,
         )

@@ -35,9 +35,9 @@ class ContactPoints:
 
     def __init__(self, options: ClusterOptions) -> None:
         self._options = options
-        self._told: set[str] = set()  # names with a logged warning
+        self._logged_names: set[str] = set()  # names with a logged warning
         self._resolved: list[EndPoint] | None = None  # None before the first lookup
-        self._found: EndPoint | None = None  # the one among them that was not looked up
+        self._added: EndPoint | None = None  # the one among them that was not looked up
         self.unresolved: Mapping[str, Exception] = {}  # errors by name
 
     @property
@@ -71,76 +71,76 @@ class ContactPoints:
 
     def look_up(self) -> LookUp:
         """Begin to resolve the contact points. Does not block."""
-        return LookUp(self._options.contact_points, self._options.port, self._told)
+        return LookUp(self._options.contact_points, self._options.port, self._logged_names)
 
     def take(self, found: LookUp) -> list[EndPoint]:
         """Use the end points found so far, in the order given. Raise UnresolvableContactPoints if there are none,
         NoHostAvailable if there is no contact point."""
         endpoints, self.unresolved = found.endpoints(), found.unresolved()
         if not endpoints:
-            raise found.nothing()
+            raise found.no_endpoint_error()
         self._resolved = endpoints
         return endpoints
 
     def add(self, endpoint: EndPoint) -> None:
         """Record that a contact point turned out to be *endpoint*, and not the one recorded before."""
         if endpoint not in self.known:
-            self._resolved = [*(one for one in self.known if one is not self._found), endpoint]
-            self._found = endpoint
+            self._resolved = [*(one for one in self.known if one is not self._added), endpoint]
+            self._added = endpoint
 
 
 class LookUp:
     """A running lookup of contact points. Each name is looked up on a daemon thread of its own: a name server that does
     not respond delays only waiters for that very name, and no shutdown.
 
-    ``_answers`` is guarded by ``_changed``, and nothing is called with it held.
+    ``_results`` is guarded by ``_condition``, and nothing is called with it held.
     """
 
-    def __init__(self, points: Iterable[Any], default_port: int, told: set[str]) -> None:
+    def __init__(self, points: Iterable[Any], default_port: int, logged_names: set[str]) -> None:
         """*told*: names with a logged warning; updated, so that each name is warned of once until it is resolved."""
         self._points = [point if isinstance(point, (tuple, EndPoint)) else (point, default_port) for point in points]
-        self._told = told
-        self._changed = threading.Condition(driver_lock("LookUp"))
-        self._answers: dict[tuple[str, int], list[EndPoint] | Exception] = {}
-        self._woken = False
+        self._logged_names = logged_names
+        self._condition = threading.Condition(driver_lock("LookUp"))
+        self._results: dict[tuple[str, int], list[EndPoint] | Exception] = {}
+        self._is_woken = False
         names = dict.fromkeys(one for one in self._points if isinstance(one, tuple) and not is_numeric(one[0]))
-        self._left = len(names)
+        self._remaining = len(names)
         for name in names:
-            run_blocking(partial(_addresses, *name), partial(self._answered, name))
+            run_blocking(partial(_addresses, *name), partial(self._on_result, name))
 
-    def _answered(self, name: tuple[str, int], found: list[EndPoint] | None, error: BaseException | None) -> None:
+    def _on_result(self, name: tuple[str, int], found: list[EndPoint] | None, error: BaseException | None) -> None:
         """Store the result of a name. On the thread of the lookup."""
         if error is not None:
-            level = logging.DEBUG if name[0] in self._told else logging.WARNING
+            level = logging.DEBUG if name[0] in self._logged_names else logging.WARNING
             log.log(level, "Could not resolve the contact point %s: %s", name[0], error)
-            self._told.add(name[0])
+            self._logged_names.add(name[0])
         else:
-            self._told.discard(name[0])
-        with self._changed:
+            self._logged_names.discard(name[0])
+        with self._condition:
             answer = unresolvable(name[0], error) if error else found
-            self._answers[name] = answer or []
-            self._left -= 1
-            self._changed.notify_all()
+            self._results[name] = answer or []
+            self._remaining -= 1
+            self._condition.notify_all()
 
     @property
     def is_done(self) -> bool:
-        return self._left == 0
+        return self._remaining == 0
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until all names are looked up, *timeout* seconds have passed, or :meth:`wake` was called."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.is_done or self._woken, timeout)
+        with self._condition:
+            self._condition.wait_for(lambda: self.is_done or self._is_woken, timeout)
 
     def wait_for_another(self, known: set[EndPoint]) -> None:
         """Wait until there is an end point that is not *known*, or there will be none, or :meth:`wake` was called."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.is_done or self._woken or not known.issuperset(self.endpoints()))
+        with self._condition:
+            self._condition.wait_for(lambda: self.is_done or self._is_woken or not known.issuperset(self.endpoints()))
 
     def wake(self) -> None:
         """Release all waiters."""
-        with self._changed:
-            self._woken = True
-            self._changed.notify_all()
+        with self._condition:
+            self._is_woken = True
+            self._condition.notify_all()
 
     def endpoints(self) -> list[EndPoint]:
         """Return the end points found so far, in the order of the contact points, without duplicates."""
@@ -151,22 +151,22 @@ class LookUp:
             elif is_numeric(point[0]):
                 endpoints.setdefault(DefaultEndPoint(*point))
             else:
-                found = self._answers.get(point)
-                endpoints.update(dict.fromkeys(one for one in _list(found) if one not in endpoints))
+                found = self._results.get(point)
+                endpoints.update(dict.fromkeys(one for one in _endpoints_of(found) if one not in endpoints))
         return list(endpoints)
 
     def unresolved(self) -> dict[str, Exception]:
         """Return the errors of names without end points."""
-        failed = {name: answer for (name, _), answer in self._answers.items() if isinstance(answer, Exception)}
+        failed = {name: answer for (name, _), answer in self._results.items() if isinstance(answer, Exception)}
         if not self.is_done:
             waiting = (one[0] for one in self._points if isinstance(one, tuple) and not is_numeric(one[0]))
             for name in waiting:
                 no_answer = UnresolvableContactPoints(f"{name!r} could not be resolved: no answer so far")
-                if all(known != name for known, _ in self._answers):
+                if all(known != name for known, _ in self._results):
                     failed[name] = no_answer
         return failed
 
-    def nothing(self) -> UnresolvableContactPoints | NoHostAvailable:
+    def no_endpoint_error(self) -> UnresolvableContactPoints | NoHostAvailable:
         """Return the error for the case that there is no end point."""
         if not self._points:
             return NoHostAvailable("Unable to connect to any servers: no contact point given", {})
@@ -181,23 +181,23 @@ def _addresses(name: str, port: int) -> list[EndPoint]:
     return [DefaultEndPoint.named(str(entry[4][0]), port, name) for entry in found]
 
 
-def _list(answer: list[EndPoint] | Exception | None) -> list[EndPoint]:
+def _endpoints_of(answer: list[EndPoint] | Exception | None) -> list[EndPoint]:
     return answer if isinstance(answer, list) else []
 
 
 def shuffled(endpoints: Iterable[EndPoint]) -> list[EndPoint]:
     """Return *endpoints* in random order."""
-    mixed = list(endpoints)
-    shuffle(mixed)
-    return mixed
+    result = list(endpoints)
+    shuffle(result)
+    return result
 
 
-def as_given(endpoint: EndPoint, given: Iterable[EndPoint]) -> EndPoint:
+def find_given(endpoint: EndPoint, given: Iterable[EndPoint]) -> EndPoint:
     """Return *endpoint*, or the equal one among *given*, which has the name given by the user."""
     return next((known for known in given if known == endpoint), endpoint)
 
 
-def shown(endpoint: EndPoint) -> str:
+def endpoint_text(endpoint: EndPoint) -> str:
     """Return *endpoint* as text, with the name given by the user if it differs from the address."""
     given = endpoint.server_name != endpoint.address
     return f"{endpoint} ({endpoint.server_name})" if given else str(endpoint)

@@ -46,7 +46,7 @@ from cassandra._session.scheduler import command
 from cassandra._wire.messages.requests import OptionsMessage
 
 from ..shared import Shared, without_item
-from .reconnection import Reconnector, urgent_delay
+from .reconnection import Reconnector, outage_delay
 
 if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 log = get_logger("cassandra.cluster")
 
 LOCAL_ID = "SELECT host_id FROM system.local WHERE key='local'"
-TELL_AGAIN = 60.0  # seconds between log lines about a continuing outage
+OUTAGE_LOG_INTERVAL = 60.0  # seconds between log lines about a continuing outage
 STABLE = 2.0  # seconds a host must have been up to be tried again at once: a flapping host follows the schedule
 
 
@@ -71,7 +71,7 @@ class Membership:
         self._coming_up: dict[Host, object] = {}
         self._up_since: dict[Host, float] = {}
         self._outage_since: float | None = None  # start of an outage, and time of its last log line
-        self._told_at = 0.0
+        self._outage_logged_at = 0.0
 
     # ---- fork
 
@@ -102,30 +102,30 @@ class Membership:
         self.strand.post(self.examine, host, convicted, expected_down)
         return convicted
 
-    def reached(self, host: Host) -> None:
+    def on_pool_opened(self, host: Host) -> None:
         """Handle an opened pool to *host*."""
         self._cluster.control_connection.on_up(host)  # it may be looking for a node
         if host.is_up is None:
-            self.strand.post(self._proven, host)
+            self.strand.post(self._on_pool_opened, host)
 
-    def reach(self, host: Host) -> None:
+    def connect_now(self, host: Host) -> None:
         """Try to reach *host* now: it is probably up."""
         self.strand.post(self.reconnect, host, True)
 
-    def doubt(self, host: Host, expected_down: bool) -> None:
+    def report_down(self, host: Host, expected_down: bool) -> None:
         """Report *host* as down. *expected_down*: regardless of its connections."""
         self.strand.post(self.examine, host, True, expected_down)
 
-    def profile_added(self) -> None:
+    def retry_ignored_hosts(self) -> None:
         """Reconnect to hosts that are down and were ignored so far: a new policy may use them (strand)."""
         self._resume()
 
-    def answers(self, host_id: Any, others_too: bool) -> None:
-        """Handle that the node with *host_id* took the control connection. *others_too*: no node did for some time, so
-        that others may be back as well."""
-        self.strand.post_here(self._on_answer, host_id, others_too)
+    def on_control_connection(self, host_id: Any, include_others: bool) -> None:
+        """Handle that the node with *host_id* took the control connection. *include_others*: no node did for some time,
+        so that others may be back as well."""
+        self.strand.post_here(self._on_control_connection, host_id, include_others)
 
-    def suspected(self, host: Host) -> None:
+    def probe_control_connection(self, host: Host) -> None:
         """Check the control connection now if it is one of the silent connections to *host*."""
         self.strand.post(self._cluster.control_connection.on_down, host)
 
@@ -154,7 +154,7 @@ class Membership:
         elif convicted or not pools:
             self.take_down(host)
 
-    def _proven(self, host: Host) -> None:
+    def _on_pool_opened(self, host: Host) -> None:
         if host.is_up is None and host not in self._coming_up and self._is_member(host):
             self._set_up(host)
 
@@ -164,9 +164,9 @@ class Membership:
             log.info("An unknown node came up at %s:%s: refreshing the node list", address, port)
             self._cluster.control_connection.refresh_nodes_soon()
         else:
-            self._lives(host)
+            self._use_now(host)
 
-    def _lives(self, host: Host) -> None:
+    def _use_now(self, host: Host) -> None:
         """Use *host*, which probably can be reached, without waiting for the next scheduled attempt."""
         if host in self._coming_up:
             pass
@@ -180,20 +180,20 @@ class Membership:
         elif self.is_ignored(host):
             self._cluster.profile_manager.on_up(host)
             self._set_up(host)
-            self._tell("on_up", host)
+            self._notify_listeners("on_up", host)
         else:
             self.reconnect(host, at_once=True)
 
-    def _on_answer(self, host_id: Any, others_too: bool) -> None:
+    def _on_control_connection(self, host_id: Any, include_others: bool) -> None:
         # Events were missed. A keyspace may exist now whose absence took hosts down; even one that was dropped and
         # created meanwhile, which looks unchanged in the schema read before.
         for session in self._sessions():
             session._pool_set.try_now()
-            others_too = others_too or session.keyspace is not None
+            include_others = include_others or session.keyspace is not None
         for host in self._cluster.metadata.all_hosts():
-            waits = host.is_up is False and not self.is_ignored(host)
-            if host.host_id == host_id or (others_too and waits):
-                self._lives(host)
+            is_waiting = host.is_up is False and not self.is_ignored(host)
+            if host.host_id == host_id or (include_others and is_waiting):
+                self._use_now(host)
 
     def _on_keyspaces(self, names: Collection[str]) -> None:
         """Open pools that failed for want of a keyspace: hosts that only sessions of that keyspace tried to reach are
@@ -223,31 +223,31 @@ class Membership:
         timeout = min(options.idle_heartbeat_timeout, options.connect_timeout or options.idle_heartbeat_timeout)
         for connection in pool.get_connections():
 
-            def answered(answer: Any, connection: Connection = connection) -> None:
+            def on_response(answer: Any, connection: Connection = connection) -> None:
                 if not shows_life(answer):
                     connection.defunct(answer)
 
-            connection.request_async(OptionsMessage(), answered, timeout)
+            connection.request_async(OptionsMessage(), on_response, timeout)
 
     # ---- down (strand)
 
     def take_down(self, host: Host, at_once: bool | None = None) -> None:
         """Mark *host* as down: no pools, no requests, until it is reached again. Without *at_once* (True, False) a host
         that was up for some time is tried again at once."""
-        before = host.is_up
+        was_up = host.is_up
         self._coming_up.pop(host, None)
         since = self._up_since.pop(host, None)
         host.set_down()
-        if before is not False:
+        if was_up is not False:
             log.warning("Host %s has been marked down", host)
         self._cluster.profile_manager.on_down(host)
         for session in self._sessions():
             session.on_down(host)
         self._cluster.control_connection.on_down(host)
-        if before is not False:
-            self._tell("on_down", host)
-        if before and self.is_urgent():
-            self._outage_begins()
+        if was_up is not False:
+            self._notify_listeners("on_down", host)
+        if was_up and self.is_urgent():
+            self._begin_outage()
         if not self.is_ignored(host):
             stable = since is not None and monotonic() - since >= STABLE
             self.reconnect(host, stable if at_once is None else at_once)
@@ -256,7 +256,9 @@ class Membership:
         """Try to reach *host*: *at_once*, or on schedule."""
         handler: Reconnector | None = host._reconnection_handler
         if handler is None:
-            handler = Reconnector(self._cluster, self.strand, host, self._reached, self._not_reached, self.is_urgent)
+            handler = Reconnector(
+                self._cluster, self.strand, host, self._on_connected, self._on_connect_failed, self.is_urgent
+            )
             host.get_and_set_reconnection_handler(handler)
             handler.start(at_once)
         elif at_once:
@@ -274,17 +276,17 @@ class Membership:
         if handler is not None:
             handler.cancel()
 
-    def _not_reached(self, host: Host, error: BaseException) -> None:
-        self._outage_lasts(host, error)
+    def _on_connect_failed(self, host: Host, error: BaseException) -> None:
+        self._log_outage(host, error)
         if host.is_up is None:  # a new host that could not be reached: down for now
             host.set_down()
             self._cluster.profile_manager.on_down(host)
-            self._tell("on_down", host)
-        self._cluster.topology.not_reached(host)
+            self._notify_listeners("on_down", host)
+        self._cluster.topology.on_connect_failed(host)
 
     # ---- up (strand)
 
-    def _reached(self, host: Host, connection: Connection) -> None:
+    def _on_connected(self, host: Host, connection: Connection) -> None:
         """Identify the node of a new connection to a host that was down or new."""
         host.get_and_set_reconnection_handler(None)
         if not self._is_member(host):
@@ -292,13 +294,13 @@ class Membership:
             return
         token = self._coming_up[host] = object()
 
-        def answered(answers: list[Any]) -> None:
-            if not self.strand.post(self._identified, host, token, connection, answers[0]):
+        def on_response(answers: list[Any]) -> None:
+            if not self.strand.post(self._on_identified, host, token, connection, answers[0]):
                 connection.close()
 
-        gather_async(connection, [query(LOCAL_ID)], self._cluster.control_timeout, answered)
+        gather_async(connection, [query(LOCAL_ID)], self._cluster.control_timeout, on_response)
 
-    def _identified(self, host: Host, token: object, connection: Connection, answer: Any) -> None:
+    def _on_identified(self, host: Host, token: object, connection: Connection, answer: Any) -> None:
         """Check that the node is this host: another host may have its address, and its entry must be found first."""
         if self._coming_up.get(host) is not token:
             connection.close()
@@ -314,11 +316,11 @@ class Membership:
         cluster = self._cluster
         statements = cluster.prepared.all() if cluster.reprepare_on_up else []
 
-        def prepared() -> None:
+        def on_prepared() -> None:
             connection.close()
             self.strand.post(self._open_pools, host, token)
 
-        Reprepare(connection, statements, cluster.control_timeout, prepared).start()
+        Reprepare(connection, statements, cluster.control_timeout, on_prepared).start()
 
     def _open_pools(self, host: Host, token: object) -> None:
         if self._coming_up.get(host) is not token:
@@ -334,18 +336,18 @@ class Membership:
         remaining = len(waiting)
         opened = False
 
-        def count(opened_one: bool) -> None:
+        def count(is_open: bool) -> None:
             nonlocal remaining, opened
             remaining -= 1
-            opened = opened or opened_one
+            opened = opened or is_open
             if not remaining:
                 self._has_come_up(host, token, opened)
 
-        def finished(future: Any) -> None:
+        def on_pool_opened(future: Any) -> None:
             self.strand.post(count, not future.cancelled() and future.exception() is None and future.result())
 
         for future in waiting:
-            future.add_done_callback(finished)
+            future.add_done_callback(on_pool_opened)
 
     def _has_come_up(self, host: Host, token: object, opened: bool) -> None:
         if self._coming_up.get(host) is not token:
@@ -361,7 +363,7 @@ class Membership:
             session.update_created_pools()  # for sessions made meanwhile, and changed distances
         self._cluster.control_connection.on_up(host)
         if not is_addition:
-            self._tell("on_up", host)
+            self._notify_listeners("on_up", host)
 
     def _set_up(self, host: Host) -> None:
         host.set_up()
@@ -371,7 +373,7 @@ class Membership:
             log.warning("%s is up: the outage has lasted %.1f s", host, monotonic() - self._outage_since)
             self._outage_since = None
             for handler in self._handlers():
-                handler.begin_anew()
+                handler.restart_schedule()
 
     # ---- no host is up
 
@@ -379,16 +381,16 @@ class Membership:
         """True if no host is up. Any thread."""
         return not any(host.is_up and not self.is_ignored(host) for host in self._cluster.metadata.all_hosts())
 
-    def _outage_begins(self) -> None:
-        self._outage_since = self._told_at = monotonic()
+    def _begin_outage(self) -> None:
+        self._outage_since = self._outage_logged_at = monotonic()
         log.warning("No host is up. Each is tried about every second")
         for handler in self._handlers():
-            handler.hurry()
+            handler.shorten_delay()
 
-    def _outage_lasts(self, host: Host, error: BaseException) -> None:
+    def _log_outage(self, host: Host, error: BaseException) -> None:
         now = monotonic()
-        if self._outage_since is not None and now - self._told_at >= TELL_AGAIN:
-            self._told_at = now
+        if self._outage_since is not None and now - self._outage_logged_at >= OUTAGE_LOG_INTERVAL:
+            self._outage_logged_at = now
             log.warning("No host has been up for %.0f s. Last attempt: %s: %s", now - self._outage_since, host, error)
 
     def _handlers(self) -> list[Reconnector]:
@@ -399,7 +401,7 @@ class Membership:
         """Yield delays for reconnects outside the strand: those of the policy, but short ones while no host is up. Any
         thread."""
         for delay in self._cluster.reconnection_policy.new_schedule():
-            yield min(delay, urgent_delay()) if self.is_urgent() else delay
+            yield min(delay, outage_delay()) if self.is_urgent() else delay
 
     def assume_up(self, host: Host) -> None:
         """Mark a host of the first node list as up until its pool reports otherwise (strand)."""
@@ -421,8 +423,8 @@ class Membership:
         pools = (session._pools.get(host) for session in self._sessions())
         return [pool for pool in pools if pool is not None and not pool.is_shutdown]
 
-    def _tell(self, event: str, host: Host) -> None:
-        self._cluster.host_listeners.tell(event, host)
+    def _notify_listeners(self, event: str, host: Host) -> None:
+        self._cluster.host_listeners.notify(event, host)
 
 
 # ---- host commands of a program
@@ -437,11 +439,11 @@ class HostCommands:
     def on_up(self, host: Host) -> None:
         """Try to reach *host* now, because it is probably up. Does not wait for the outcome."""
         if not host.is_up:
-            self._cluster.membership.reach(host)
+            self._cluster.membership.connect_now(host)
 
     def on_down(self, host: Host, is_host_addition: bool = False, expect_host_to_be_down: bool = False) -> None:
         """Mark *host* as down, unless connections to it are open and *expect_host_to_be_down* is not set."""
-        self._cluster.membership.doubt(host, expect_host_to_be_down)
+        self._cluster.membership.report_down(host, expect_host_to_be_down)
 
     def on_down_potentially_blocking(self, host: Host, is_host_addition: bool, down_event_generation: int) -> None:
         """Do as :meth:`on_down`, regardless of open connections."""
@@ -521,21 +523,21 @@ class Listeners:
         except ValueError:
             raise KeyError(listener) from None
 
-    def tell(self, event: str, host: Host) -> None:
+    def notify(self, event: str, host: Host) -> None:
         """Call the method *event* (``on_up``, ``on_down``, ``on_add``, ``on_remove``) of every listener. Never
         blocks."""
         if self.registered:
-            self._strand.post(self._tell, event, host)
+            self._strand.post(self._notify_listeners, event, host)
 
-    def settle(self, timeout: float) -> None:
+    def wait_for_delivery(self, timeout: float) -> None:
         """Wait until all notifications so far were delivered, at most *timeout* seconds."""
-        if self.registered and not self._strand.held():
+        if self.registered and not self._strand.is_held():
             try:
                 self._strand.call(lambda: None, timeout=timeout)
             except TimeoutError:
                 log.warning("Host state listeners took longer than %s s", timeout)
 
-    def _tell(self, event: str, host: Host) -> None:
+    def _notify_listeners(self, event: str, host: Host) -> None:
         for listener in self.registered:
             try:
                 getattr(listener, event)(host)

@@ -6,7 +6,7 @@ opened, so that a host never gets two pools at a time.
 
 A host that is up and has no pool gets one: when its state changes to up, or else, when it rejected the connection or is
 up for another session, by ``_retries``, on the reconnection schedule. A host that is down is not tried: its pools are
-opened when it comes up. ``_opening``, ``_again``, ``_retries`` and ``_delays`` are guarded by the lock; no other
+opened when it comes up. ``_opening``, ``_retry_once``, ``_retries`` and ``_delays`` are guarded by the lock; no other
 component is called with it held. It is a driver lock, so pools are opened, replaced and closed by driver threads only:
 an interrupted caller leaves no unfinished opening behind. Callers read ``pools``.
 """
@@ -24,7 +24,7 @@ from cassandra._base.logs import get_logger
 from cassandra._base.real import Future
 from cassandra._core.routing import PoolSetFields
 from cassandra._core.transport import ChannelGroup
-from cassandra._net.backoff import Delays, Repeated
+from cassandra._net.backoff import Delays, FailureLog
 from cassandra._net.pool import SILENCE_LIMIT, HostPool
 from cassandra._routing.policies import HostDistance
 from cassandra._session import scheduler
@@ -47,10 +47,10 @@ class PoolSet(PoolSetFields):
         self._cluster = session.cluster
         self._lock = driver_lock("PoolSet")
         self._opening: dict[Host, tuple[Future[bool], HostPool]] = {}
-        self._again: set[Host] = set()  # hosts with a pool being opened that are tried once more if that fails
+        self._retry_once: set[Host] = set()  # hosts with a pool being opened that are tried once more if that fails
         self._retries: dict[Host, Task] = {}
         self._delays: dict[Host, Delays] = {}
-        self._told: dict[Host, Repeated] = {}  # only for the I/O thread
+        self._failure_logs: dict[Host, FailureLog] = {}  # only for the I/O thread
         self._closed = False
         self.reopens = reopening
         self._waiting: list[Callable[[], None]] | None = [] if reopening else None
@@ -67,9 +67,9 @@ class PoolSet(PoolSetFields):
         if distance == HostDistance.IGNORED:
             return None
         with self._lock:
-            under_way = self._opening.get(host)
-            if under_way is not None:
-                return under_way[0]
+            opening = self._opening.get(host)
+            if opening is not None:
+                return opening[0]
             done: Future[bool] = Future()
             done.set_running_or_notify_cancel()  # it is shared: no caller may cancel it
             if self._closed:
@@ -77,7 +77,7 @@ class PoolSet(PoolSetFields):
                 return done
             pool = self._new_pool(host, distance)
             self._opening[host] = done, pool
-        pool.open(lambda error: self._opened(pool, error, is_host_addition, done))
+        pool.open(lambda error: self._on_pool_opened(pool, error, is_host_addition, done))
         return done
 
     def _new_pool(self, host: Host, distance: int) -> HostPool:
@@ -97,7 +97,7 @@ class PoolSet(PoolSetFields):
             on_room=self.admission.look,
             shards=self._cluster.shard_aware_options,
             silence_limit=self._silence_limit(),
-            on_suspect=self._cluster.membership.suspected,
+            on_suspect=self._cluster.membership.probe_control_connection,
         )
 
     def _silence_limit(self) -> float:
@@ -109,20 +109,22 @@ class PoolSet(PoolSetFields):
     def _connection_options(self) -> Any:
         return self._cluster.connections.options(self._session.keyspace)
 
-    def _opened(self, pool: HostPool, error: BaseException | None, is_host_addition: bool, done: Future[bool]) -> None:
+    def _on_pool_opened(
+        self, pool: HostPool, error: BaseException | None, is_host_addition: bool, done: Future[bool]
+    ) -> None:
         """Handle the result of opening *pool*. Runs on the I/O thread."""
         host, replaced = pool.host, None
         with self._lock:
             keyspace = self._session.keyspace
             entry = self._opening.get(host)
-            wanted = entry is not None and entry[0] is done
-            behind = wanted and error is None and bool(keyspace) and pool.keyspace != keyspace
-            again = wanted and error is not None and host in self._again
-            self._again.discard(host)
-            if again:
+            is_current = entry is not None and entry[0] is done
+            has_old_keyspace = is_current and error is None and bool(keyspace) and pool.keyspace != keyspace
+            is_retried = is_current and error is not None and host in self._retry_once
+            self._retry_once.discard(host)
+            if is_retried:
                 successor = self._new_pool(host, pool.host_distance)
                 self._opening[host] = done, successor
-            elif wanted and not behind:
+            elif is_current and not has_old_keyspace:
                 del self._opening[host]
                 if error is not None:
                     self.errors[host] = error
@@ -132,30 +134,30 @@ class PoolSet(PoolSetFields):
                     self.pools = {**others, host: pool}  # an equal host, replaced at its address, must not stay as key
                     self.errors.pop(host, None)
                     self._forget_retry(host)
-        if again:
+        if is_retried:
             pool.close()
-            successor.open(lambda error: self._opened(successor, error, is_host_addition, done))
+            successor.open(lambda error: self._on_pool_opened(successor, error, is_host_addition, done))
             return
-        if behind:  # a USE was executed meanwhile
+        if has_old_keyspace:  # a USE was executed meanwhile
             pool.set_keyspace(
                 keyspace or "",
-                lambda errors: self._opened(pool, errors[0] if errors else None, is_host_addition, done),
+                lambda errors: self._on_pool_opened(pool, errors[0] if errors else None, is_host_addition, done),
             )
             return
         if replaced is not None:
             replaced.close()
-        if not wanted or error is not None:
+        if not is_current or error is not None:
             pool.close()
-        if wanted and error is not None:
+        if is_current and error is not None:
             self._report(host, error, is_host_addition)
             self._try_later(host)
-        elif wanted:
-            self._told.pop(host, None)
-            self._cluster.membership.reached(host)
-        done.set_result(wanted and error is None)
+        elif is_current:
+            self._failure_logs.pop(host, None)
+            self._cluster.membership.on_pool_opened(host)
+        done.set_result(is_current and error is None)
 
     def _report(self, host: Host, error: BaseException, is_host_addition: bool) -> None:
-        level = self._told.setdefault(host, Repeated()).level(logging.WARNING, error)
+        level = self._failure_logs.setdefault(host, FailureLog()).level(logging.WARNING, error)
         log.log(level, "Could not open a connection pool to %s: %s", host, error)
         if isinstance(error, AuthenticationFailed):
             error = ConnectionException(str(error), host.endpoint)
@@ -171,12 +173,12 @@ class PoolSet(PoolSetFields):
         task = self._cluster.scheduler.schedule(delay, self._retry, host)
         with self._lock:
             before = self._retries.pop(host, None)
-            wanted = not self._closed and host in self._delays
-            if wanted:
+            is_current = not self._closed and host in self._delays
+            if is_current:
                 self._retries[host] = task
         if before is not None:
             before.cancel()
-        if not wanted:
+        if not is_current:
             task.cancel()
 
     def _retry(self, host: Host) -> None:
@@ -198,7 +200,7 @@ class PoolSet(PoolSetFields):
         """Open missing pools without waiting for their next attempt: hosts may accept connections that they rejected
         before."""
         with self._lock:
-            self._again.update(self._opening)  # they may have been rejected already
+            self._retry_once.update(self._opening)  # they may have been rejected already
             hosts = list(self._retries)
             for host in hosts:
                 self._forget_retry(host)
@@ -219,7 +221,7 @@ class PoolSet(PoolSetFields):
         """Close the pool of *host*, also one that is being opened. Return False if it has none."""
         with self._lock:
             self._forget_retry(host)
-            self._again.discard(host)
+            self._retry_once.discard(host)
             opening = self._opening.pop(host, None)
             pool = self.pools.get(host)
             if pool is not None:
@@ -238,7 +240,7 @@ class PoolSet(PoolSetFields):
     def forget_errors(self, host: Host) -> None:
         """Drop recorded errors of *host*."""
         self.errors.pop(host, None)
-        self._told.pop(host, None)
+        self._failure_logs.pop(host, None)
 
     @scheduler.command
     def use(self, keyspace: str) -> Mapping[Host, HostPool]:
@@ -297,10 +299,10 @@ class PoolSet(PoolSetFields):
     def _when_open(self, waiting: list[Callable[[], None]], action: Callable[[], None]) -> bool:
         self._cluster.life.awaken()
         with self._lock:
-            late = self._waiting is not waiting
-            if not late:
+            is_open = self._waiting is not waiting
+            if not is_open:
                 waiting.append(action)
-        if late:
+        if is_open:
             action()
         return True
 
@@ -310,17 +312,17 @@ class PoolSet(PoolSetFields):
         opening = self.update()
         ended = itertools.count(1)
 
-        def one_done(future: Any) -> None:  # on driver threads, perhaps two at a time
+        def on_pool_done(future: Any) -> None:  # on driver threads, perhaps two at a time
             is_last = next(ended) == len(opening)
             if future.result() or is_last:
-                self._end_waiting()
+                self._resume_waiting()
 
         for future in opening:
-            future.add_done_callback(one_done)
+            future.add_done_callback(on_pool_done)
         if not opening:
-            self._end_waiting()
+            self._resume_waiting()
 
-    def _end_waiting(self) -> None:
+    def _resume_waiting(self) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, None
         for action in waiting or ():
@@ -341,7 +343,7 @@ class PoolSet(PoolSetFields):
             pool.close()
         for pool in pools.values():
             pool.close()
-        self._end_waiting()
+        self._resume_waiting()
         self.admission.close()
 
 
@@ -357,7 +359,7 @@ def tell_pools(
         on_done(errors)
         return
 
-    def one_done(host: Host, failed: list[BaseException]) -> None:
+    def on_pool_done(host: Host, failed: list[BaseException]) -> None:
         with lock:
             if failed:
                 errors[host] = failed
@@ -367,4 +369,4 @@ def tell_pools(
             on_done(errors)
 
     for host, pool in pools.items():
-        pool.set_keyspace(keyspace, lambda failed, host=host: one_done(host, failed))  # type: ignore[misc]
+        pool.set_keyspace(keyspace, lambda failed, host=host: on_pool_done(host, failed))  # type: ignore[misc]

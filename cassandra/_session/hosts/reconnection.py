@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from cassandra._base.errors import AuthenticationFailed
 from cassandra._base.logs import get_logger
 from cassandra._base.randomness import uniform
-from cassandra._net.backoff import Delays, Repeated
+from cassandra._net.backoff import Delays, FailureLog
 from cassandra._net.connection import Connection
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 log = get_logger("cassandra.cluster")
 
 URGENT = (0.75, 1.25)  # seconds between the starts of attempts while no host is up
-AT_A_TIME = 3  # concurrent attempts while no host is up
+MAX_CONCURRENT_ATTEMPTS = 3  # concurrent attempts while no host is up
 
 
-def urgent_delay() -> float:
+def outage_delay() -> float:
     """Return the delay to the next attempt while no host is up."""
     return uniform(*URGENT)
 
@@ -66,9 +66,9 @@ class Reconnector:
         self._on_failed = on_failed
         self._delays = Delays(lambda: cluster.reconnection_policy.new_schedule())
         self._task: Task | None = None
-        self._under_way = 0
-        self._again = False
-        self._told = Repeated()
+        self._attempts_in_progress = 0
+        self._retry_immediately = False
+        self._failure_log = FailureLog()
         self._cancelled = False
         self._is_urgent = is_urgent
 
@@ -83,19 +83,19 @@ class Reconnector:
         """Attempt now, without waiting for the next scheduled attempt: the host is probably back."""
         if self._cancelled:
             return
-        if self._under_way:
-            self._again = True  # the attempt under way may have started just too early
+        if self._attempts_in_progress:
+            self._retry_immediately = True  # the attempt under way may have started just too early
             return
         self._stop_waiting()
         self._delays.reset()  # a host with signs of life gets short delays again
         self._attempt()
 
-    def hurry(self) -> None:
+    def shorten_delay(self) -> None:
         """Shorten the delay: the last host went down."""
         if not self._cancelled:
             self._wait()
 
-    def begin_anew(self) -> None:
+    def restart_schedule(self) -> None:
         """Restart the schedule, because the first host is back; the next attempt stays scheduled as it is."""
         self._delays.reset()
 
@@ -113,7 +113,7 @@ class Reconnector:
         self._stop_waiting()
         delay = self._delays.next()
         if self._is_urgent():
-            delay = urgent_delay() if delay is None else min(delay, urgent_delay())
+            delay = outage_delay() if delay is None else min(delay, outage_delay())
         if delay is None:
             log.warning("No more attempts to reconnect to %s: the reconnection schedule ended", self.host)
             return
@@ -125,22 +125,22 @@ class Reconnector:
         if self._cancelled or self._cluster.is_shutdown:
             return
         urgent = self._is_urgent()
-        if self._under_way < (AT_A_TIME if urgent else 1):
-            self._under_way += 1
+        if self._attempts_in_progress < (MAX_CONCURRENT_ATTEMPTS if urgent else 1):
+            self._attempts_in_progress += 1
             try:
-                self._cluster.connections.open(self.host.endpoint, self._answered, host_id=self.host.host_id)
+                self._cluster.connections.open(self.host.endpoint, self._on_result, host_id=self.host.host_id)
             except Exception as error:  # invalid options, or the cluster is being shut down
                 self._conclude(error)
-        if urgent and self._under_way and not self._cancelled and self._task is None:
+        if urgent and self._attempts_in_progress and not self._cancelled and self._task is None:
             self._wait()
 
-    def _answered(self, outcome: Connection | BaseException) -> None:
+    def _on_result(self, outcome: Connection | BaseException) -> None:
         """Pass on the result of an attempt. On the I/O thread."""
         if not self._strand.post(self._conclude, outcome) and isinstance(outcome, Connection):
             outcome.close()  # the cluster was shut down meanwhile
 
     def _conclude(self, outcome: Connection | BaseException) -> None:
-        self._under_way -= 1
+        self._attempts_in_progress -= 1
         if isinstance(outcome, Connection):
             if self._cancelled:
                 outcome.close()
@@ -151,17 +151,17 @@ class Reconnector:
         if self._cancelled or self._cluster.is_shutdown:
             return
         level = logging.DEBUG if self._is_urgent() else logging.INFO  # the membership logs one line for all of these
-        level = self._told.level(logging.ERROR if isinstance(outcome, AuthenticationFailed) else level, outcome)
+        level = self._failure_log.level(logging.ERROR if isinstance(outcome, AuthenticationFailed) else level, outcome)
         log.log(level, "Could not connect to %s: %s", self.host, outcome)
         self._on_failed(self.host, outcome)
-        self._go_on()
+        self._schedule_next()
 
-    def _go_on(self) -> None:
+    def _schedule_next(self) -> None:
         if self._cancelled:  # by the callback
             return
-        if self._again:
-            self._again = False
+        if self._retry_immediately:
+            self._retry_immediately = False
             self._stop_waiting()
             self._attempt()
-        elif self._task is None and not self._under_way:
+        elif self._task is None and not self._attempts_in_progress:
             self._wait()

@@ -14,7 +14,7 @@ from cassandra._base.logs import get_logger, log_each
 from cassandra._routing.host import Host
 from cassandra._routing.policies.load_balancing import guessed_datacenter
 
-from .contact import as_given
+from .contact import find_given
 
 if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
@@ -56,41 +56,41 @@ class TopologyUpdater:
                 host.is_up = None
         self._populated = True
         for host in hosts:
-            cluster.host_listeners.tell("on_add", host)
+            cluster.host_listeners.notify("on_add", host)
         self._warn_of_datacenters()
-        cluster.versions.review()
+        cluster.versions.update_common_version()
 
     def _update(self, listing: NodeList, rebuild_tokens: bool) -> None:
         known = {host.host_id: host for host in self._cluster.metadata.all_hosts()}
         owners = {node.endpoint: node.host_id for node in listing.nodes}
         moved: list[tuple[Host, Any]] = []
-        joined: list[Host] = []
+        added: list[Host] = []
         hosts: list[Host] = []
         for node in listing.nodes:
             host = known.pop(node.host_id, None)
             if host is None:
                 host = self._make(node)
-                joined.append(host)
+                added.append(host)
             else:
                 self._describe(host, node)
-                if self._moved(host, node, owners):
+                if self._has_new_endpoint(host, node, owners):
                     moved.append((host, node.endpoint))
             hosts.append(host)
-        spared = [host for host in known.values() if host.endpoint not in owners and _is_spared(host, listing)]
-        gone = [host for host in known.values() if host not in spared]
+        kept = [host for host in known.values() if host.endpoint not in owners and _keeps_endpoint(host, listing)]
+        removed = [host for host in known.values() if host not in kept]
         self._change_endpoints(moved)
-        self._publish([*hosts, *spared], listing, rebuild_tokens or bool(moved))
-        heirs = {host.endpoint for host in joined}
-        self._log_gone(gone)
-        for host in gone:
+        self._publish([*hosts, *kept], listing, rebuild_tokens or bool(moved))
+        heirs = {host.endpoint for host in added}
+        self._log_removed(removed)
+        for host in removed:
             self._forget(host, keep_pools=host.endpoint in heirs)
         for host, _ in moved:
-            self._reach(host)
-        self._log_joined(joined)
-        for host in joined:
+            self._connect_now(host)
+        self._log_added(added)
+        for host in added:
             self._welcome(host)
         self._warn_of_datacenters()
-        self._cluster.versions.review()
+        self._cluster.versions.update_common_version()
 
     def _warn_of_datacenters(self) -> None:
         """Warn once if the local datacenter was guessed although there are several."""
@@ -98,9 +98,9 @@ class TopologyUpdater:
             return
         cluster = self._cluster
         names = sorted({host.datacenter for host in cluster.metadata.all_hosts() if host.datacenter})
-        guesses = [guessed_datacenter(policy) for policy in cluster.profile_manager.policies()]
-        guess = next((one for one in guesses if one is not None), None)
-        if len(names) < 2 or guess is None:
+        inferred = [guessed_datacenter(policy) for policy in cluster.profile_manager.policies()]
+        inferred_one = next((one for one in inferred if one is not None), None)
+        if len(names) < 2 or inferred_one is None:
             return
         self._warned_of_datacenters = True
         log.warning(
@@ -108,8 +108,8 @@ class TopologyUpdater:
             "of the contact points, and gets the requests. Set the local datacenter: "
             "ExecutionProfile(TokenAwarePolicy(DCAwareRoundRobinPolicy(local_dc=%r)))",
             ", ".join(map(repr, names)),
-            guess,
-            guess or names[0],
+            inferred_one,
+            inferred_one or names[0],
         )
 
     # ---- hosts that stay
@@ -130,7 +130,7 @@ class TopologyUpdater:
         for session in list(self._cluster.sessions):
             session.update_created_pools()
 
-    def _moved(self, host: Host, node: Node, owners: Mapping[Any, Any]) -> bool:
+    def _has_new_endpoint(self, host: Host, node: Node, owners: Mapping[Any, Any]) -> bool:
         """Return True if *host* must be reached at the node's end point from now on. A host with open connections stays
         at its end point: the contact point may be a better one for us than the announced address."""
         if node.endpoint == host.endpoint:
@@ -139,7 +139,7 @@ class TopologyUpdater:
         self._advertised[host.host_id] = node.endpoint
         return owners.get(host.endpoint) is not None or not self._is_connected(host)
 
-    def not_reached(self, host: Host) -> None:
+    def on_connect_failed(self, host: Host) -> None:
         """Handle a failed attempt to reach *host*: try the end point announced by the nodes, if it differs."""
         endpoint = self._advertised.pop(host.host_id, None)
         if endpoint is None or endpoint == host.endpoint or self._cluster.metadata.get_host(endpoint) is not None:
@@ -147,7 +147,7 @@ class TopologyUpdater:
         before = host.endpoint
         self._change_endpoints([(host, endpoint)])
         self._cluster.metadata.update_host(host, before)
-        self._reach(host)
+        self._connect_now(host)
 
     def _change_endpoints(self, moves: list[tuple[Host, Any]]) -> None:
         """Change all at once: hosts may have swapped their end points."""
@@ -158,10 +158,10 @@ class TopologyUpdater:
             membership.take_down(host, at_once=False)
             membership.stop_reconnecting(host)
         for host, endpoint in moves:
-            host.endpoint = self._as_given(endpoint)
+            host.endpoint = self._with_given_name(endpoint)
 
-    def _as_given(self, endpoint: EndPoint) -> EndPoint:
-        return as_given(endpoint, self._cluster.contacts.known)
+    def _with_given_name(self, endpoint: EndPoint) -> EndPoint:
+        return find_given(endpoint, self._cluster.contacts.known)
 
     # ---- hosts that come and go
 
@@ -169,35 +169,35 @@ class TopologyUpdater:
         """Add one *host*, and try to reach it. Return the host in the metadata, and True if it is new."""
         host, new = self._cluster.metadata.add_or_return_host(host)
         if new:
-            self._log_joined([host])
+            self._log_added([host])
             self._welcome(host)
         return host, new
 
     def remove(self, host: Host) -> None:
         """Remove one *host*."""
         self._cluster.metadata.remove_host(host)
-        self._log_gone([host])
+        self._log_removed([host])
         self._forget(host)
 
     def _make(self, node: Node) -> Host:
         factory = self._cluster.conviction_policy_factory
-        host = Host(self._as_given(node.endpoint), factory, node.datacenter, node.rack, node.host_id)
+        host = Host(self._with_given_name(node.endpoint), factory, node.datacenter, node.rack, node.host_id)
         node.describe(host)
         return host
 
-    def _log_joined(self, hosts: list[Host]) -> None:
+    def _log_added(self, hosts: list[Host]) -> None:
         lines = [(host, host.datacenter, host.host_id) for host in hosts]
         log_each(log.info, "New host %s found (datacenter %s, id %s)", lines)
 
-    def _log_gone(self, hosts: list[Host]) -> None:
+    def _log_removed(self, hosts: list[Host]) -> None:
         log_each(log.info, "Host %s (id %s) has been removed", [(host, host.host_id) for host in hosts])
 
     def _welcome(self, host: Host) -> None:
         self._cluster.profile_manager.on_add(host)
-        self._cluster.host_listeners.tell("on_add", host)
-        self._reach(host)
+        self._cluster.host_listeners.notify("on_add", host)
+        self._connect_now(host)
 
-    def _reach(self, host: Host) -> None:
+    def _connect_now(self, host: Host) -> None:
         membership = self._cluster.membership
         if not membership.is_ignored(host):
             membership.reconnect(host, at_once=True)
@@ -216,7 +216,7 @@ class TopologyUpdater:
             else:
                 session.on_remove(host)
         cluster.control_connection.on_remove(host)
-        cluster.host_listeners.tell("on_remove", host)
+        cluster.host_listeners.notify("on_remove", host)
 
     # ---- publishing
 
@@ -246,7 +246,7 @@ class TopologyUpdater:
         return any(pool is not None and pool.open_count for pool in pools)
 
 
-def _is_spared(host: Host, listing: NodeList) -> bool:
+def _keeps_endpoint(host: Host, listing: NodeList) -> bool:
     """True if the list has an unusable row about *host*: then the host may still be in the cluster."""
     return any(
         value in listing.unusable for value in (host.host_id, host.broadcast_rpc_address, host.broadcast_address)

@@ -12,8 +12,8 @@ nodes that come up, and the control connection, request the highest version firs
 whenever a connection reported a new version, and when the node list has changed: a removed node no longer limits it. A
 version that was given to ``Cluster`` is used with every node, always.
 
-``spoken`` is one reference that any thread reads. ``_speaks`` is guarded by ``_lock``; no other component is called
-with it held. ``heard`` runs on the I/O thread, ``review`` on any.
+``in_use`` is one reference that any thread reads. ``_highest_versions`` is guarded by ``_lock``; no other component is
+called with it held. ``record_version`` runs on the I/O thread, ``update_common_version`` on any.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.cluster")
 
-NAMED = 10  # nodes that a warning lists
+MAX_LISTED_NODES = 10  # nodes that a warning lists
 
 
 class Versions:
@@ -45,11 +45,11 @@ class Versions:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self.spoken: int | None = None  # the version given or in use; None until it was negotiated
+        self.in_use: int | None = None  # the version given or in use; None until it was negotiated
         self.is_given = False
         self._lock = driver_lock("Versions")
-        self._speaks: dict[EndPoint, int] = {}  # the highest known version of each node
-        self._warned = False
+        self._highest_versions: dict[EndPoint, int] = {}  # the highest known version of each node
+        self._has_warned = False
 
     def leave_to_parent(self) -> None:
         """Renew the lock in a forked child: its holder is not in this process."""
@@ -61,17 +61,17 @@ class Versions:
             given = default
             if given == ProtocolVersion.MAX_SUPPORTED:
                 return
-        self.give(given)
+        self.set_version(given)
 
-    def give(self, version: int) -> None:
+    def set_version(self, version: int) -> None:
         """Use *version* with every node."""
-        self.spoken = config.protocol_version(version)
+        self.in_use = config.protocol_version(version)
         self.is_given = True
 
-    def negotiated(self, version: int) -> None:
+    def set_negotiated(self, version: int) -> None:
         """Record the version negotiated by the first connection."""
-        if self.spoken is None:
-            self.spoken = version
+        if self.in_use is None:
+            self.in_use = version
 
     def lower(self, host_endpoint: EndPoint, previous_version: int) -> None:
         """Use the next lower protocol version from now on. Raise DriverException if the version was given, or there is
@@ -83,40 +83,42 @@ class Versions:
         lower = ProtocolVersion.get_lower_supported(previous_version)
         if not lower:
             raise DriverException(f"{host_endpoint} supports no protocol version of this driver")
-        self.spoken = lower
+        self.in_use = lower
 
-    def heard(self, connection: Connection) -> None:
+    def record_version(self, connection: Connection) -> None:
         """Record the highest version of the server of an opened connection."""
         endpoint = connection.endpoint
-        before = self._speaks.get(endpoint)
-        speaks = connection.highest_version
-        if speaks is None:  # no higher version was requested
-            speaks = max(connection.protocol_version, before or 0)
-        if speaks == before:
+        before = self._highest_versions.get(endpoint)
+        highest = connection.highest_version
+        if highest is None:  # no higher version was requested
+            highest = max(connection.protocol_version, before or 0)
+        if highest == before:
             return
         with self._lock:
-            self._speaks[endpoint] = speaks
-        self.review()
+            self._highest_versions[endpoint] = highest
+        self.update_common_version()
 
-    def review(self) -> None:
+    def update_common_version(self) -> None:
         """Use the highest version that all nodes support from now on."""
-        current, known = self.spoken, {host.endpoint for host in self._cluster.metadata.all_hosts()}
+        current, known = self.in_use, {host.endpoint for host in self._cluster.metadata.all_hosts()}
         if self.is_given or current is None or not known:
             return
         with self._lock:
-            speaks = self._speaks = {endpoint: one for endpoint, one in self._speaks.items() if endpoint in known}
-            common = min(speaks.values(), default=current)
-            is_mixed = common < max(speaks.values(), default=current)
-            warns, self._warned = is_mixed and not self._warned, is_mixed
-            self.spoken = common
-        if warns:
-            _warn(speaks, common)
+            highest = self._highest_versions = {
+                endpoint: one for endpoint, one in self._highest_versions.items() if endpoint in known
+            }
+            common = min(highest.values(), default=current)
+            is_mixed = common < max(highest.values(), default=current)
+            should_warn, self._has_warned = is_mixed and not self._has_warned, is_mixed
+            self.in_use = common
+        if should_warn:
+            _warn(highest, common)
         if common != current:
             if common > current:
                 log.info("All nodes support protocol version %d: it is used from now on", common)
-            self._follow()
+            self._apply()
 
-    def _follow(self) -> None:
+    def _apply(self) -> None:
         """Update compiled plans and connections to the version in use."""
         for session in self._cluster.sessions:
             session._protocol_version = self._cluster.protocol_version
@@ -124,30 +126,30 @@ class Versions:
                 pool.follow_version()
 
 
-class SpokenVersion(Attribute[int]):
+class VersionInUse(Attribute[int]):
     """``protocol_version`` of a cluster: the version in use; until one was given, or negotiated by the first
     connection, the highest supported one."""
 
     def __get__(self, whole: Any, owner: type | None = None) -> Any:
         if whole is None:
             return ProtocolVersion.MAX_SUPPORTED if self._default is NONE else self._default
-        spoken = whole.versions.spoken  # read by each simple statement
-        return ProtocolVersion.MAX_SUPPORTED if spoken is None else spoken
+        in_use = whole.versions.in_use  # read by each simple statement
+        return ProtocolVersion.MAX_SUPPORTED if in_use is None else in_use
 
     def __set__(self, whole: Any, version: int) -> None:
-        whole.versions.give(version)
+        whole.versions.set_version(version)
 
 
-def _warn(speaks: Mapping[EndPoint, int], common: int) -> None:
-    held_back = sorted(str(endpoint) for endpoint, version in speaks.items() if version == common)
-    names = ", ".join(held_back[:NAMED])
-    if len(held_back) > NAMED:
-        names += f" and {len(held_back) - NAMED} more"
+def _warn(highest: Mapping[EndPoint, int], common: int) -> None:
+    oldest = sorted(str(endpoint) for endpoint, version in highest.items() if version == common)
+    names = ", ".join(oldest[:MAX_LISTED_NODES])
+    if len(oldest) > MAX_LISTED_NODES:
+        names += f" and {len(oldest) - MAX_LISTED_NODES} more"
     log.warning(
         "The nodes support different protocol versions: some only version %d (%s), others up to %d. Version %d is "
         "used with all of them until all support a higher one. This is expected while the cluster is being upgraded",
         common,
         names,
-        max(speaks.values()),
+        max(highest.values()),
         common,
     )

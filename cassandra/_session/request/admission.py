@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from ..session import Session
     from .future import ResponseFuture
 
-FOR_EVER = float("inf")
+NO_LIMIT = float("inf")
 LOOK = 1.0  # seconds between two checks of a thread that is held up; the event ends its wait
 REFUSED = (ConnectionBusy, NoConnectionsAvailable)
 STOPPED = (RuntimeError, ConnectionShutdown, DriverException)  # the I/O thread has ended, or is the parent process's
@@ -147,7 +147,7 @@ class Admission:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._cluster = session.cluster
-        self.queue = AdmissionQueue(self._changed)
+        self.queue = AdmissionQueue(self._process_changes)
         self._groups: dict[frozenset[Host], dict[int, Waiter]] = {}
         self._held_up: deque[Waiter] = deque()
         self._looking: set[Host | None] = set()
@@ -173,10 +173,10 @@ class Admission:
             waiter.waits = True
             self._move(waiter, hosts)
             self._replace_most_orphaned()
-            self._ask(hosts)
+            self._request_room_signal(hosts)
             return True
         try:
-            patience = _patience(request, self._cluster.max_request_wait, 0.0)[0]
+            patience = _max_wait_of(request, self._cluster.max_request_wait, 0.0)[0]
         except TypeError as error:  # its timeout is not a number
             request._fail(page, error)
             return True
@@ -225,7 +225,7 @@ class Admission:
                 return
         action()
 
-    def _changed(self) -> None:
+    def _process_changes(self) -> None:
         """Process the waiters that have entered or left."""
         joined: set[Host] = set()
         waiter: Any
@@ -249,7 +249,7 @@ class Admission:
                 waiter.event.set()
         if joined:
             self._replace_most_orphaned()
-            self._ask(joined)
+            self._request_room_signal(joined)
 
     def _insert(self, waiter: Waiter) -> frozenset[Host]:
         """Queue *waiter* at its position; return its hosts."""
@@ -261,7 +261,7 @@ class Admission:
 
     def _limit_wait(self, waiter: Waiter) -> None:
         patience = waiter.patience - (monotonic() - waiter.since)
-        if patience < FOR_EVER:
+        if patience < NO_LIMIT:
             with suppress(*STOPPED):  # the reactor stops after the session, which fails the waiter
                 waiter.timer = self._cluster.reactor.call_later(max(patience, 0.0), partial(self._expire, waiter))
 
@@ -298,7 +298,7 @@ class Admission:
         if waiter.event is not None:
             waiter.event.set()
 
-    def _ask(self, hosts: Iterable[Host]) -> None:
+    def _request_room_signal(self, hosts: Iterable[Host]) -> None:
         """Ask the pools of *hosts* to report room."""
         pools = self._session._pools
         for host in hosts:
@@ -324,28 +324,28 @@ class Admission:
             return
         self._forget(waiter)
         why = self._full() if held_up else "max_request_wait has elapsed"
-        self._refuse(waiter, monotonic() - waiter.since, self._own_time(waiter), why)
+        self._refuse(waiter, monotonic() - waiter.since, self._remaining_time_of(waiter), why)
 
     def _refuse_at_once(self, waiter: Waiter) -> None:
         if waiter.patience > 0:
             self._refuse(waiter, 0.0, False, self._full())
         else:
-            self._refuse(waiter, 0.0, self._own_time(waiter), "max_request_wait is 0")
+            self._refuse(waiter, 0.0, self._remaining_time_of(waiter), "max_request_wait is 0")
 
     def _full(self) -> str:
         return f"{len(self)} requests are waiting, which is the limit (max_waiting_requests)"
 
-    def _own_time(self, waiter: Waiter) -> bool:
+    def _remaining_time_of(self, waiter: Waiter) -> bool:
         """True if the request's own timeout has elapsed."""
-        return _patience(waiter.request, self._cluster.max_request_wait, monotonic() - waiter.since)[1]
+        return _max_wait_of(waiter.request, self._cluster.max_request_wait, monotonic() - waiter.since)[1]
 
     def close(self) -> None:
         """Fail all waiting requests: the session is shut down. Any thread."""
         self._closed = True
-        self._on_io_thread(self._end_all)
+        self._on_io_thread(self._close_queues)
 
-    def _end_all(self) -> None:
-        self._changed()
+    def _close_queues(self) -> None:
+        self._process_changes()
         for group in list(self._groups.values()):
             for waiter in list(group.values()):
                 self._fail(waiter)
@@ -366,13 +366,13 @@ class Admission:
         """Serve the queue of *host* (None: of all hosts): there may be room, or nothing to wait for any more. Any
         thread."""
         if not self._session._on_io_thread():
-            self._on_io_thread(partial(self._look, host))
+            self._on_io_thread(partial(self._serve_queues, host))
         else:
-            self._look(host)
+            self._serve_queues(host)
 
-    def _look(self, host: Host | None) -> None:
+    def _serve_queues(self, host: Host | None) -> None:
         if not self._groups and not len(self.queue):
-            self._end(host)
+            self._close_queue(host)
             return
         if host in self._looking:
             return
@@ -384,13 +384,13 @@ class Admission:
 
     def _serve(self, host: Host | None) -> None:
         self._looking.discard(host)
-        self._changed()  # queues the waiters that have just joined
+        self._process_changes()  # queues the waiters that have just joined
         while (waiter := self._first(host)) is not None:
             if self._send(waiter) and (host is None or host in waiter.hosts):
                 return  # full again: the pool will report
-        self._end(host)
+        self._close_queue(host)
 
-    def _end(self, host: Host | None) -> None:
+    def _close_queue(self, host: Host | None) -> None:
         """Close the empty queue of *host* (None: of all hosts): the hosts take new requests directly again."""
         pools = self._session._pools
         for pool in pools.values() if host is None else self._pools_of([host]):
@@ -436,7 +436,7 @@ class Admission:
         """Fail the request of *waiter*, *waited* seconds after it was queued, or before that (0). *timed_out*: its own
         timeout has elapsed."""
         request = waiter.request
-        errors = {host: self._explained(waiter, host, error, waited) for host, error in request._errors.items()}
+        errors = {host: self._error_text_of(waiter, host, error, waited) for host, error in request._errors.items()}
         error: Any
         if timed_out:
             host = next((host for host, one in request._errors.items() if isinstance(one, ConnectionBusy)), None)
@@ -450,7 +450,7 @@ class Admission:
         self._annotate(error, waiter)
         request._fail(waiter.page, error)
 
-    def _explained(self, waiter: Waiter, host: Host, error: Any, waited: float) -> Any:
+    def _error_text_of(self, waiter: Waiter, host: Host, error: Any, waited: float) -> Any:
         """Return *error* of *host*; if it is a refusal for being full, an error that reports its load."""
         if not isinstance(error, ConnectionBusy):
             return error
@@ -484,9 +484,9 @@ def _text(error: BaseException) -> str:
     return str(error.args[0]) if isinstance(error, REFUSED) else str(error)
 
 
-def _patience(request: ResponseFuture, limit: float | None, waited: float) -> tuple[float, bool]:
+def _max_wait_of(request: ResponseFuture, limit: float | None, waited: float) -> tuple[float, bool]:
     """Return the seconds that *request* may still wait, and True if its own timeout ends that wait."""
     remaining = request._remaining()
-    own = FOR_EVER if remaining is None else remaining
-    wait = FOR_EVER if limit is None else limit - waited
+    own = NO_LIMIT if remaining is None else remaining
+    wait = NO_LIMIT if limit is None else limit - waited
     return min(own, wait), own <= wait

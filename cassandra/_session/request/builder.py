@@ -241,7 +241,8 @@ def keyspace_to_send(statement: Statement, session_keyspace: str | None, version
     if wanted != session_keyspace:
         raise UnsupportedOperation(
             f"keyspace={wanted!r} of {subject} needs protocol version 5, but this is {version}; it would be executed "
-            f"in {_named(session_keyspace)}. Name the keyspace in the text, or execute it in a session of that keyspace"
+            f"in {_keyspace_text(session_keyspace)}. Name the keyspace in the text, or execute it in a session of that "
+            "keyspace"
         )
     return None
 
@@ -255,7 +256,7 @@ def _of_batch(batch: BatchStatement, session_keyspace: str | None) -> str | None
         return None  # only bound statements
     meant = {keyspace or session_keyspace: text for keyspace, text in said.items()}
     if len(meant) > 1:
-        parts = "; ".join(f"{_named(keyspace)}: {shortened(text)}" for keyspace, text in meant.items())
+        parts = "; ".join(f"{_keyspace_text(keyspace)}: {shortened(text)}" for keyspace, text in meant.items())
         raise UnsupportedOperation(
             "The statements of a batch are sent with one keyspace, but the texts of this one are for several. Name the "
             f"keyspace in them, prepare them, or use a batch for each. The first of each: {parts}"
@@ -263,5 +264,5 @@ def _of_batch(batch: BatchStatement, session_keyspace: str | None) -> str | None
     return next((keyspace for keyspace in said if keyspace is not None), None)
 
 
-def _named(keyspace: str | None) -> str:
+def _keyspace_text(keyspace: str | None) -> str:
     return "no keyspace" if keyspace is None else f"keyspace {keyspace!r}"

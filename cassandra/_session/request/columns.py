@@ -20,7 +20,7 @@ from cassandra._base.errors import DriverException
 from cassandra._base.objects import public
 from cassandra._core.codec import RowsPage, retained_page
 from cassandra._core.columns import ColumnBuilder, RecordBatch, decode, stream
-from cassandra._wire.arrow import ColumnTypes, as_described, column_plan, concatenated, decrypted
+from cassandra._wire.arrow import ColumnTypes, column_plan, concatenated, decrypt_page, reorder_columns
 from cassandra._wire.frames import Frames
 from cassandra._wire.page_handlers import load_numpy, numpy_columns
 
@@ -108,8 +108,8 @@ class ArrowStream:
         self._casts = on_schema_change == "cast"
         self._pool = _pool_of(result)
         self._page: RowsPage | None = first_page(result)
-        self._described: ResultPlan = self._page.plan  # the plan that the schema was made from
-        self.schema = column_plan(self._described, self._pool, types)
+        self._result_plan: ResultPlan = self._page.plan  # the plan that the schema was made from
+        self.schema = column_plan(self._result_plan, self._pool, types)
         self._builder: ColumnBuilder | None = None
         self._begins: bytes | None = None  # paging state of the current page
         self._broken: DriverException | None = None
@@ -130,14 +130,14 @@ class ArrowStream:
             return self._take(page)
         except DriverException as error:
             self._broken = error
-            before = self._finished()  # rows of the pages before it
+            before = self._finished_batch()  # rows of the pages before it
             if before is None:
                 raise
             return before
 
     def _take(self, page: RowsPage) -> RecordBatch | None:
-        page, plan = self._fitting(page)
-        page = decrypted(page)
+        page, plan = self._with_fitting_size(page)
+        page = decrypt_page(page)
         last = not self._result.has_more_pages
         if not self._builder and (last or len(page) >= self._target):
             self._page = None
@@ -145,32 +145,32 @@ class ArrowStream:
         if self._builder is None:
             self._builder = ColumnBuilder(plan, self._target)
         if not self._builder.append(page):
-            return self._finished()  # the page stays the current one, for the next batch
+            return self._finished_batch()  # the page stays the current one, for the next batch
         self._page = None
         if last or len(self._builder) >= self._target or self._builder.nbytes >= MOST_BYTES:
-            return self._finished()
+            return self._finished_batch()
         return None
 
-    def _finished(self) -> RecordBatch | None:
+    def _finished_batch(self) -> RecordBatch | None:
         return self._builder.finish() if self._builder else None
 
-    def _fitting(self, page: RowsPage) -> tuple[RowsPage, ColumnPlan]:
+    def _with_fitting_size(self, page: RowsPage) -> tuple[RowsPage, ColumnPlan]:
         """Return *page* with the columns of the schema, and the plan that decodes it. Raise SchemaChanged if it has
         other columns."""
-        if page.plan is self._described:
+        if page.plan is self._result_plan:
             return page, self.schema
         plan = column_plan(page.plan, self._pool, self._types)
         if plan == self.schema:
             return page, plan
-        why = f"they were {self._described!r} and are {page.plan!r}"
+        why = f"they were {self._result_plan!r} and are {page.plan!r}"
         if self._casts:
             try:
-                return as_described(page, self._described), self.schema
+                return reorder_columns(page, self._result_plan), self.schema
             except (TypeError, ValueError, OverflowError) as error:
                 why = f"{error}; {why}"
         raise SchemaChanged(f"The columns of the result changed between two pages: {why}", self._begins)
 
-    def _turned(self) -> None:
+    def _next_page(self) -> None:
         self._page = page_of(self._result)
 
     # ---- reading
@@ -188,7 +188,7 @@ class ArrowStream:
                     raise StopIteration
                 self._begins = self._result.paging_state
                 self._result.fetch_next_page()
-                self._turned()
+                self._next_page()
 
     def __aiter__(self) -> ArrowStream:
         return self
@@ -203,7 +203,7 @@ class ArrowStream:
                     raise StopAsyncIteration
                 self._begins = self._result.paging_state
                 await self._result.fetch_next_page_async()
-                self._turned()
+                self._next_page()
 
     def read_all(self) -> ArrowBatches:
         """Return all remaining batches."""
@@ -228,7 +228,7 @@ class ArrowStream:
             raise
 
     def __repr__(self) -> str:
-        return f"<ArrowStream of {self._described!r}>"
+        return f"<ArrowStream of {self._result_plan!r}>"
 
 
 def stream_of(result: Any, types: tuple[Any, ...], target_rows: int, on_schema_change: Any) -> ArrowStream:

@@ -58,7 +58,8 @@ _lock = driver_lock("of the sessions that use a control connection")
 
 
 class Deadline:
-    """Fails a page of a request, with the texts of *known*, when the request's time is up; :meth:`ended` cancels it."""
+    """Fails a page of a request, with the texts of *known*, when the request's time is up; :meth:`cancel` cancels
+    it."""
 
     def __init__(self, request: ResponseFuture, attempt: Attempt, known: Callable[[], dict[str, str]]) -> None:
         self._request = request
@@ -67,14 +68,14 @@ class Deadline:
         remaining = request._remaining()
         self._timer: Any = None
         if remaining is not None:
-            self._timer = request.session.cluster.reactor.call_later(max(0.0, remaining), self._late)
+            self._timer = request.session.cluster.reactor.call_later(max(0.0, remaining), self._on_deadline)
 
-    def ended(self) -> None:
+    def cancel(self) -> None:
         """Cancel the deadline: the step is over."""
         if self._timer is not None:
             self._timer.cancel()
 
-    def _late(self) -> None:
+    def _on_deadline(self) -> None:
         request, attempt = self._request, self._attempt
         if request._is_over(attempt.page):
             return
@@ -97,7 +98,7 @@ def agree(request: ResponseFuture, attempt: Attempt, event: Any, page_info: Any)
         return {str(attempt.host.endpoint): f"The schema change was executed, but {stage} when the timeout elapsed"}
 
     def done(agreed: bool, error: BaseException | None) -> None:
-        deadline.ended()
+        deadline.cancel()
         if error is not None:
             log.warning("Failed to refresh the schema metadata after a schema change: %s", error)
         if not request._is_over(attempt.page):
@@ -166,7 +167,7 @@ def follow(request: ResponseFuture, attempt: Attempt, keyspace: str, page_info: 
         return {str(host.endpoint): text for host in list(behind)}
 
     def done(errors: Mapping[Host, Any]) -> None:
-        deadline.ended()
+        deadline.cancel()
         if not errors:
             request._conclude(attempt.page, None, None, page_info)
             return
@@ -190,12 +191,12 @@ def falls_back(cluster: Cluster) -> bool:
     return cluster.allow_control_connection_query_fallback is not ControlConnectionQueryFallback.Disabled
 
 
-def sent_elsewhere(request: ResponseFuture, page: int) -> bool:
+def send_elsewhere(request: ResponseFuture, page: int) -> bool:
     """Send *page* of *request*, which no pool takes, by other means, now or later. Return False if there are none."""
-    return _sent_when_open(request, page) or _sent_by_control(request, page)
+    return _send_when_open(request, page) or _send_by_control_connection(request, page)
 
 
-def _sent_when_open(request: ResponseFuture, page: int) -> bool:
+def _send_when_open(request: ResponseFuture, page: int) -> bool:
     """In a forked child: let the request wait while the pools are opened again; then it is sent, or fails. A request
     that found no pools just before they were open is sent now. Return False if neither applies."""
     pool_set, sending = request.session._pool_set, request._execution.sending
@@ -216,7 +217,7 @@ def _sent_when_open(request: ResponseFuture, page: int) -> bool:
     return missed
 
 
-def _sent_by_control(request: ResponseFuture, page: int) -> bool:
+def _send_by_control_connection(request: ResponseFuture, page: int) -> bool:
     """Send *page* of *request* over the control connection. Return False if that is not allowed or not possible. The
     I/O thread does it: a caller's thread could be interrupted while it holds the lock, which the I/O thread may wait
     for."""
@@ -250,7 +251,7 @@ def _send_by_control(request: ResponseFuture, page: int, connection: Connection)
         return False
     attempt = Attempt(host, None, connection, page)
     keyspace = request.session.keyspace
-    if _says_its_keyspace(request, connection, keyspace):
+    if _names_keyspace(request, connection, keyspace):
         return request._execution.sending.submit(request, attempt)
     if not _enter(request, connection, keyspace):
         message = "The control connection uses, or may soon use, the keyspace of another session"
@@ -259,18 +260,18 @@ def _send_by_control(request: ResponseFuture, page: int, connection: Connection)
     if keyspace is None or keyspace == connection.keyspace:
         return request._execution.sending.submit(request, attempt)
 
-    def used(_: Connection, error: BaseException | None) -> None:
+    def on_used(_: Connection, error: BaseException | None) -> None:
         if error is not None:
             request._fail(page, error)
         elif not request._execution.sending.submit(request, attempt):
             message = "The control connection could not take the request"
             request._fail(page, NoHostAvailable(message, request._errors))
 
-    connection.set_keyspace_async(keyspace, used)
+    connection.set_keyspace_async(keyspace, on_used)
     return True
 
 
-def _says_its_keyspace(request: ResponseFuture, connection: Connection, keyspace: str | None) -> bool:
+def _names_keyspace(request: ResponseFuture, connection: Connection, keyspace: str | None) -> bool:
     """True if the request is independent of the connection's keyspace; its own keyspace is added if necessary."""
     if connection.protocol_version < KEYSPACE_PER_REQUEST or request._execution.content.is_use:
         return False

@@ -418,7 +418,7 @@ class _BlockingRun:
 
     def _fill(self, limit: int | None) -> None:
         """Start requests until *concurrency* are in flight, the statements are used up, or *limit* have been sent."""
-        process.stay(self._process)
+        process.check_process(self._process)
         room = self._concurrency - self._in_flight
         if limit is not None:
             room = min(room, limit - self._sent)
@@ -433,23 +433,23 @@ class _BlockingRun:
     def _start(self, index: int, statement: Any, values: Any, error: Exception | None) -> bool:
         """Start a request by a ResponseFuture, or record the *error* of one that cannot be made. Return False to send
         no more."""
-        process.stay(self._process, error)  # the source of the statements may have forked
+        process.check_process(self._process, error)  # the source of the statements may have forked
         if error is None:
             try:
                 future = self._session.execute_async(statement, values, execution_profile=self._profile, **self._own)
-                process.stay(self._process, error_of(future))
+                process.check_process(self._process, error_of(future))
                 self._batch.watch(future, index)
                 return True
             except Exception as raised:
                 error = raised
-                process.stay(self._process, error)
+                process.check_process(self._process, error)
         self._batch.did_not_start(index, error)
         self._exhausted |= self._fail_fast
         return not self._fail_fast
 
     def _collect(self, results: Results) -> None:
         """Wait until a request has ended, and add the outcomes that are there."""
-        process.stay(self._process)
+        process.check_process(self._process)
         before = len(results)
         self._batch.collect(results, _raise if self._fail_fast else None, self._most)
         self._in_flight -= len(results) - before

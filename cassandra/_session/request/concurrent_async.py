@@ -241,14 +241,14 @@ class _AsyncRun:
     def _start(self, index: int, statement: Any, values: Any, error: Exception | None) -> bool:
         """Start a request by a ResponseFuture, or record the *error* of one that cannot be made. Return False to send
         no more."""
-        process.stay(self._process, error)  # the source of the statements may have forked
+        process.check_process(self._process, error)  # the source of the statements may have forked
         if error is None:
             try:
                 future = self._session.execute_async(statement, values, execution_profile=self._profile, **self._own)
-                process.stay(self._process, error_of(future))
+                process.check_process(self._process, error_of(future))
             except Exception as raised:
                 error = raised
-                process.stay(self._process, error)
+                process.check_process(self._process, error)
             else:
                 self._at_once += self.watch(future, index)
         if error is not None:
@@ -298,7 +298,7 @@ class _AsyncRun:
 
     def _change(self) -> Awaitable[None]:
         """Return an awaitable for the next call of :meth:`wake`; awaiting it always yields to the loop."""
-        process.stay(self._process)
+        process.check_process(self._process)
         waiter: Awaitable[None] = aio.new_awaiting(self.loop)
         if self._at_once:
             self._at_once = 0
@@ -346,7 +346,7 @@ class _AsyncRun:
     def _goes_on(self) -> bool:
         """Send the requests that may be sent. Return True if there are outcomes to wait for; raise the error that ends
         the run."""
-        process.stay(self._process)
+        process.check_process(self._process)
         if self._source is not None and self._feeder is None:
             self._feeder = self.loop.create_task(self._feed(self._source))
         self._fill()

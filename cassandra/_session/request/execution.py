@@ -52,7 +52,7 @@ from cassandra._wire.messages.responses import ResultMessage
 from cassandra._wire.rows import apply_factory, rows_and_page
 
 from .admission import wait_for_connection, wait_for_room
-from .completion import agree, follow, hand_over, sent_elsewhere
+from .completion import agree, follow, hand_over, send_elsewhere
 from .notes import learn_tablet, with_version_block
 from .result import NOTHING, Extras, PageInfo, extras_of, has_extras
 from .retry import (
@@ -178,7 +178,7 @@ class Content:
         self._statement = statement
 
     @property
-    def planned_by(self) -> Any:
+    def routed_statement(self) -> Any:
         """The statement passed to load balancing policies for a plan; None for PREPARE."""
         return None if type(self._sent[0]) is PrepareMessage else self.statement
 
@@ -236,7 +236,7 @@ class Content:
             message = self.message
         version = connection.protocol_version
         if attempt.plan is not None and version < METADATA_IDS and message.skip_meta:
-            message = _described(message, connection)
+            message = _with_metadata_of(message, connection)
         if connection.features.tablets_routing_v2 and isinstance(message, ExecuteMessage):
             message = with_version_block(session, message, self.statement, self.token)
         frame: bytes
@@ -248,7 +248,7 @@ class Content:
         return frame
 
 
-def _described(message: Any, connection: Connection) -> Any:
+def _with_metadata_of(message: Any, connection: Connection) -> Any:
     """Return *message* for *connection*. Over a connection without metadata ids the server cannot signal that the
     columns have changed, even if the statement was prepared over a connection with ids; there the response has
     metadata."""
@@ -335,7 +335,7 @@ class Sending:
         """Return the next target, or None at the end of the plan."""
         session, content = request.session, self.content
         state, keyspace = session.cluster.metadata.state, self._keyspace(request)
-        return self.plan.next(state, keyspace, content.token, content.planned_by, content.consistency)
+        return self.plan.next(state, keyspace, content.token, content.routed_statement, content.consistency)
 
     def _keyspace(self, request: ResponseFuture) -> str | None:
         """Return the keyspace that unqualified names are routed by."""
@@ -354,7 +354,7 @@ class Sending:
             if request._is_over(page) or self.send_to(request, target, page):
                 return True
         if alone and not request._attempts:
-            if not closed and any(way(request, page) for way in (wait_for_room, sent_elsewhere, wait_for_connection)):
+            if not closed and any(way(request, page) for way in (wait_for_room, send_elsewhere, wait_for_connection)):
                 return True
             errors = self.errors or ({} if closed else session._pool_set.reasons())
             error = NoHostAvailable(
@@ -379,7 +379,7 @@ class Sending:
         return self.submit(request, Attempt(host, pool, connection, page))
 
     def submit(self, request: ResponseFuture, attempt: Attempt) -> bool:
-        """Send *attempt*. Return False if nothing was sent and the next host is to be tried."""
+        """Send *attempt*. Return False if nothing was sent, so that the next host is tried."""
         remaining = request._remaining()
         if remaining is not None and remaining <= 0:
             self.time_out(request, attempt)
@@ -613,7 +613,7 @@ class Execution(RequestHooks):
         if isinstance(answer, Failure):
             if request._tracking is not None:
                 request._tracking.ended(request, attempt, connection_error(answer, attempt.host))
-            self._unanswered(request, attempt, answer)
+            self._on_no_response(request, attempt, answer)
             return
         try:
             message = self._message(request, attempt, answer)
@@ -639,7 +639,7 @@ class Execution(RequestHooks):
         self.sending.gave_up(request, attempt)
         request._fail(attempt.page, self.sending.error_of(request, attempt, error))
 
-    def _unanswered(self, request: ResponseFuture, attempt: Attempt, failure: Failure) -> None:
+    def _on_no_response(self, request: ResponseFuture, attempt: Attempt, failure: Failure) -> None:
         self.sending.unsure |= failure.sent and attempt.reprepares is None
         if is_timeout(failure):
             remaining = request._remaining()
@@ -656,7 +656,7 @@ class Execution(RequestHooks):
         if is_plain_rows(message):  # nearly all
             plan, sent_with = message.plan, attempt.plan
             if sent_with is not None and sent_with is not plan:
-                self._described(message)
+                self._with_metadata_of(message)
             rows, kept = rows_and_page(message.page, request.row_factory, bool(request._callbacks))
             request._conclude(attempt.page, rows, None, (plan, message.paging_state, None, kept))
         elif isinstance(message, ResultMessage):
@@ -697,7 +697,7 @@ class Execution(RequestHooks):
                 self.content.prepared.update_result_metadata(message.plan, message.result_metadata_id)
                 self.content.use_snapshot(self.content.prepared)
         elif attempt.plan is not None and attempt.plan is not message.plan:
-            self._described(message)
+            self._with_metadata_of(message)
         rows, page_info = self._rows(request, message)
         request._conclude(attempt.page, rows, None, page_info)
 
@@ -713,7 +713,7 @@ class Execution(RequestHooks):
             extras = Extras(message.warnings, message.custom_payload, names, types)
         return rows, (message.plan, message.paging_state, extras, kept)
 
-    def _described(self, message: ResultMessage) -> None:
+    def _with_metadata_of(self, message: ResultMessage) -> None:
         """Adopt the metadata in *message*, rows of a prepared statement, for later requests, if the statement has no
         metadata id. Without ids this is the only way to learn that a table was altered."""
         prepared = self.content.prepared
@@ -787,7 +787,7 @@ class Execution(RequestHooks):
         query_id = message.info
         prepared = self._prepared_of(request, query_id)
         if prepared is not None and prepared._outdated is not None:
-            request._fail(attempt.page, self.sending.error_of(request, attempt, prepared._outdated_error()))
+            request._fail(attempt.page, self.sending.error_of(request, attempt, prepared._make_outdated_error()))
         elif prepared is None:
             request._fail(
                 attempt.page,

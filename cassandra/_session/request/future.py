@@ -35,7 +35,7 @@ from cassandra._session.statements.statement import SimpleStatement, shortened
 from ..statements.prepared import BoundStatement
 from .execution import Content, Execution, QueryPlan, Sending, hosts_of
 from .observers import recorder_of
-from .result import Extras, OfRows, Outcome, PageInfo, ResultSet, Row, described
+from .result import Extras, OfRows, Outcome, PageInfo, ResultSet, Row, size_text
 from .retry import closed_text
 from .trace import QueryTrace
 
@@ -110,7 +110,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
 
     def _wait_for_result(self) -> Any:
         """Return the raw final result (rows of the current page, None, or a message), or raise the final exception."""
-        return _opened(_result_of(self._wait_for_outcome())[0])
+        return _rows_of(_result_of(self._wait_for_outcome())[0])
 
     def result(self) -> ResultSet[Row]:
         """Wait and return a :class:`ResultSet`, or raise the error of the request, which is
@@ -125,7 +125,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
     @coroutine
     def _wait_async(self) -> Generator[Any, None, Any]:
         """As :meth:`_wait_for_result`, without blocking the running loop."""
-        return _opened(_awaited((yield from self._await_outcome()))[0])
+        return _rows_of(_copy_for_task((yield from self._await_outcome()))[0])
 
     if TYPE_CHECKING:
 
@@ -226,11 +226,11 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
 
     def _wait_for_page(self, page: int) -> Outcome:
         """Return the outcome of *page*, or raise its exception."""
-        return _result_of(_must_be(page, self._wait_for_outcome()))
+        return _result_of(_check_page(page, self._wait_for_outcome()))
 
     @coroutine
     def _wait_for_page_async(self, page: int) -> Generator[Any, None, Outcome]:
-        return _awaited(_must_be(page, (yield from self._await_outcome())))
+        return _copy_for_task(_check_page(page, (yield from self._await_outcome())))
 
     def _send_page(self, page: int, paging_state: bytes | None, before: Outcome) -> None:
         """Send the request for *page*, at *paging_state*; an exception raised here fails the page. The page fails as
@@ -315,7 +315,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
     @property
     def _final_result(self) -> Any:
         outcome = self._outcome
-        return None if outcome is None else _opened(outcome[0])
+        return None if outcome is None else _rows_of(outcome[0])
 
     @property
     def _final_exception(self) -> BaseException | None:
@@ -365,16 +365,16 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
         has written it, then raise :exc:`TraceUnavailable`; raise it at once if the request is not over."""
         if not self._has_come():
             raise TraceUnavailable("Trace information was not available. The ResponseFuture is not done.")
-        return None if not self._traces else self._populated(self._traces[-1], max_wait, query_cl)
+        return None if not self._traces else self._populated_trace(self._traces[-1], max_wait, query_cl)
 
     def get_all_query_traces(
         self, max_wait_per: float | None = None, query_cl: int = ConsistencyLevel.LOCAL_ONE
     ) -> list[QueryTrace]:
         """Return the traces of all pages and attempts; wait for the response."""
         self._wait_for_outcome()
-        return [self._populated(trace, max_wait_per, query_cl) for trace in self._traces]
+        return [self._populated_trace(trace, max_wait_per, query_cl) for trace in self._traces]
 
-    def _populated(self, trace: QueryTrace, max_wait: float | None, query_cl: int) -> QueryTrace:
+    def _populated_trace(self, trace: QueryTrace, max_wait: float | None, query_cl: int) -> QueryTrace:
         if trace.events is None:
             trace.populate(self.session.max_trace_wait if max_wait is None else max_wait, query_cl=query_cl)
         return trace
@@ -388,15 +388,15 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
         if outcome is None:
             page_info = "(no result yet)"
         else:
-            page_info = repr(error) if error is not None else described(result)
+            page_info = repr(error) if error is not None else size_text(result)
         return (
-            f"<ResponseFuture: query={self._asked()} request_id={self._last_stream} "
+            f"<ResponseFuture: query={self._query_text()} request_id={self._last_stream} "
             f"result={page_info} exception={error!r} coordinator_host={self.coordinator_host}>"
         )
 
     __str__ = __repr__
 
-    def _asked(self) -> str:
+    def _query_text(self) -> str:
         query: Any = None
         prepared: PreparedStatement | None
         if self._is_on_fast_path and self._execute_plan is not None:
@@ -417,7 +417,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
 _START_FETCHING: Any = ResponseFuture.start_fetching_next_page
 
 
-def _opened(rows: Any) -> Any:
+def _rows_of(rows: Any) -> Any:
     return rows.rows() if isinstance(rows, LazyRows) else rows
 
 
@@ -442,7 +442,7 @@ def _copy_to_thread(error: BaseException, raiser: CodeType) -> BaseException:
 _to_thread = _copy_to_thread if "t" in sys.abiflags else as_before
 
 
-def _awaited(outcome: Outcome) -> Outcome:
+def _copy_for_task(outcome: Outcome) -> Outcome:
     """As :func:`_result_of`, for one of several tasks that may wait at the same time."""
     if outcome[1] is not None:
         _raise_to_task(outcome[1])
@@ -460,7 +460,7 @@ def _raise_to_task(error: BaseException) -> None:
 set_result_type(ResultSet, _result_of, _raise_to_task)
 
 
-def _must_be(page: int, outcome: Outcome) -> Outcome:
+def _check_page(page: int, outcome: Outcome) -> Outcome:
     if outcome[3] != page:
         raise DriverException(
             "A page of this request is missing here: it was fetched by another consumer (another ResultSet, a "

@@ -48,7 +48,7 @@ def learn_tablet(session: Session, features: ProtocolFeatures, query: Any, paylo
     try:
         session.cluster.metadata._tablets.learn(keyspace, query.table, tablet)
     except DriverException as error:
-        known = session.cluster.metadata._odd_tablets
+        known = session.cluster.metadata._uncached_tablets
         level = logging.DEBUG if (keyspace, query.table) in known else logging.WARNING
         known.add((keyspace, query.table))
         log.log(level, "Failed to decode a tablet of %s.%s: %s", keyspace, query.table, error)

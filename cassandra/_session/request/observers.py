@@ -90,24 +90,24 @@ class Tracking(PageObserver):
         request._execution.sending.tracked = {}
         request._tracking = self
         request._set_eager()  # the I/O thread processes its outcomes on arrival
-        self._tell("on_request", request)
+        self._call_tracker("on_request", request)
 
     def sending(self, request: ResponseFuture, attempt: Attempt) -> None:
         tracked = TrackedAttempt(attempt.number, attempt.host, attempt.connection.shard, monotonic())
         request._execution.sending.tracked[attempt.number] = tracked
-        self._tell("on_attempt", request, tracked)
+        self._call_tracker("on_attempt", request, tracked)
 
     def ended(self, request: ResponseFuture, attempt: Attempt, error: BaseException | None) -> None:
         tracked = request._execution.sending.tracked.pop(attempt.number, None)
         if tracked is not None:
-            self._tell("on_attempt_end", request, tracked, error)
+            self._call_tracker("on_attempt_end", request, tracked, error)
 
     def page_ended(self, request: ResponseFuture, error: BaseException | None, elapsed: float) -> None:
         under_way = request._execution.sending.tracked
         while under_way:
             _, tracked = under_way.popitem()
-            self._tell("on_attempt_end", request, tracked, error or CancelledError())
-        self._tell("on_request_end", request, error, elapsed)
+            self._call_tracker("on_attempt_end", request, tracked, error or CancelledError())
+        self._call_tracker("on_request_end", request, error, elapsed)
         if self._threshold is not None and elapsed >= self._threshold:
             slow_log.warning(
                 "A request took %.3f s (limit %.3f s), %d attempts, last host %s, %s: %s",
@@ -119,7 +119,7 @@ class Tracking(PageObserver):
                 _text_of(request),
             )
 
-    def _tell(self, name: str, *args: Any) -> None:
+    def _call_tracker(self, name: str, *args: Any) -> None:
         if self._tracker is not None:
             try:
                 getattr(self._tracker, name)(*args)
@@ -137,7 +137,7 @@ def _text_of(request: ResponseFuture) -> str:
 # ---- latencies of attempts
 
 
-def measured(router: Router, session: Session) -> Router:
+def with_load(router: Router, session: Session) -> Router:
     """Return *router*, which is new, with the numbers of requests in flight if its policy is latency aware."""
     if isinstance(router, PickingRouter) and router.latency_aware is not None:
 

@@ -172,7 +172,7 @@ class ExecutePlan(ExecutePlanBase):
         if timestamp is None:
             timestamp = None if self.timestamps is None else self.timestamps()
         elif timestamp.ahead:
-            self.timestamps._asked_natively()
+            self.timestamps._on_native_timestamp()
         if query is self.prepared:
             frame, token = self.template.encode(values, timestamp)
             return self.future(session, frame, token, values, timeout)

@@ -72,12 +72,12 @@ class NextHost(SpeculativeExecutionPlan):
     """Tries the next host, up to *others* times, when one has not responded within its part of *timeout*."""
 
     def __init__(self, timeout: float | None, others: int) -> None:
-        self._others = others
+        self._other_hosts = others
         self._delay = PER_HOST if timeout is None else min(PER_HOST, timeout / (others + 2))
 
     def next_execution(self, host: Host | None) -> float:
-        self._others -= 1
-        return self._delay if self._others >= 0 else -1
+        self._other_hosts -= 1
+        return self._delay if self._other_hosts >= 0 else -1
 
 
 class Preparer:
@@ -94,9 +94,9 @@ class Preparer:
         """Prepare, on a driver thread."""
         self._check_text(query, keyspace)
         future = self._send(query, keyspace, custom_payload)
-        statement = self._made_of(future, future._wait_for_result(), query, keyspace)
-        for other in self._ahead(query, keyspace, future):
-            self._settled(other)
+        statement = self._make_statement(future, future._wait_for_result(), query, keyspace)
+        for other in self._prepare_on_other_hosts(query, keyspace, future):
+            self._wait_quietly(other)
         return statement
 
     async def prepare_async(
@@ -108,8 +108,8 @@ class Preparer:
     @scheduler.command
     def prepare_on_all_hosts(self, query: str, excluded_host: Host | None, keyspace: str | None) -> None:
         """See Session.prepare_on_all_hosts."""
-        for future in self._spread(query, excluded_host, keyspace, NOT_SET):
-            self._settled(future)
+        for future in self._forward(query, excluded_host, keyspace, NOT_SET):
+            self._wait_quietly(future)
 
     def _check_text(self, query: str, keyspace: str | None) -> None:
         """Raise DriverException if the text has values of encrypted columns: then PREPARE is not sent."""
@@ -154,7 +154,9 @@ class Preparer:
         future.send_request()
         return future
 
-    def _made_of(self, future: ResponseFuture, message: Any, query: str, keyspace: str | None) -> PreparedStatement:
+    def _make_statement(
+        self, future: ResponseFuture, message: Any, query: str, keyspace: str | None
+    ) -> PreparedStatement:
         cluster = self._session.cluster
         statement = PreparedStatement.from_message(
             message.query_id,
@@ -178,7 +180,7 @@ class Preparer:
             statement._check_encryption()
         return statement
 
-    def _ahead(self, query: str, keyspace: str | None, future: ResponseFuture) -> list[ResponseFuture]:
+    def _prepare_on_other_hosts(self, query: str, keyspace: str | None, future: ResponseFuture) -> list[ResponseFuture]:
         """Send PREPARE, as of *future*, to all other hosts, if that is enabled and there is time; return the
         futures."""
         remaining = future._remaining()
@@ -186,9 +188,9 @@ class Preparer:
         if late or not self._session.cluster.prepare_on_all_hosts:
             return []
         timeout = PER_HOST if remaining is None else min(PER_HOST, remaining)
-        return self._spread(query, future.coordinator_host, keyspace, timeout)
+        return self._forward(query, future.coordinator_host, keyspace, timeout)
 
-    def _spread(
+    def _forward(
         self, query: str, excluded: Host | None, keyspace: str | None, timeout: float | Sentinel
     ) -> list[ResponseFuture]:
         """Send PREPARE to every connected host except *excluded*, concurrently; return the futures."""
@@ -196,7 +198,7 @@ class Preparer:
         return [self._send(query, keyspace, host=host, timeout=timeout) for host in hosts]
 
     @staticmethod
-    def _settled(future: ResponseFuture) -> None:
+    def _wait_quietly(future: ResponseFuture) -> None:
         try:
             future._wait_for_result()
         except Exception as error:
@@ -249,7 +251,7 @@ class Repreparing:
         key = (attempt.host, attempt.reprepares.query_id, attempt.connection.keyspace)
         waiting = Waiting(request, attempt)
         if remaining is not None:
-            waiting.timer = request.session.cluster.reactor.call_later(remaining, partial(_late, waiting))
+            waiting.timer = request.session.cluster.reactor.call_later(remaining, partial(_is_late, waiting))
         begun = None
         with self._lock:
             preparation = self._under_way.get(key)
@@ -259,7 +261,7 @@ class Repreparing:
         if begun is not None:
             begun.start()
 
-    def _taken(self, preparation: Preparation) -> list[Waiting]:
+    def _remove(self, preparation: Preparation) -> list[Waiting]:
         """Remove *preparation*, which has ended, and return its waiters."""
         with self._lock:
             if self._under_way.get(preparation.key) is preparation:
@@ -286,11 +288,11 @@ class Preparation:
             return
         question = columns_query(self._statement)
         if question is None:
-            self._look()
+            self._read_columns()
         else:
-            self._send(lambda: query(question), self._asked)
+            self._send(lambda: query(question), self._on_first_response)
 
-    def _asked(self, outcome: Frame | Failure) -> None:
+    def _on_first_response(self, outcome: Frame | Failure) -> None:
         if isinstance(outcome, Failure):
             self._end(outcome)
             return
@@ -301,12 +303,12 @@ class Preparation:
         if unchanged:
             self._prepare()
         else:
-            self._look()
+            self._read_columns()
 
-    def _look(self) -> None:
-        self._send(lambda: self._message(" "), self._looked)
+    def _read_columns(self) -> None:
+        self._send(lambda: self._message(" "), self._on_columns)
 
-    def _looked(self, outcome: Frame | Failure) -> None:
+    def _on_columns(self, outcome: Frame | Failure) -> None:
         try:
             message = None if isinstance(outcome, Failure) else self._connection.decode(outcome)
         except Exception as error:
@@ -370,7 +372,7 @@ class Preparation:
     def _wake_all(self, lost: bool, tell: Callable[[ResponseFuture, Attempt], object]) -> None:
         """Call *tell* for each waiter. If the connection is *lost*, waiters with another connection to the host begin
         again with that one."""
-        for waiting in self._owner._taken(self):
+        for waiting in self._owner._remove(self):
             request, attempt = waiting.request, waiting.attempt
             if not waiting.wake():
                 continue
@@ -381,6 +383,6 @@ class Preparation:
                 tell(request, attempt)
 
 
-def _late(waiting: Waiting) -> None:
+def _is_late(waiting: Waiting) -> None:
     if waiting.wake():
         waiting.request._execution.sending.time_out(waiting.request, waiting.attempt)

@@ -176,7 +176,7 @@ class ResultSet(Answer, OfRows[Row]):
 
     def __repr__(self) -> str:
         more = ", and there are more" if self.has_more_pages else ""
-        return f"<ResultSet: {described(self._unopened)}{more}>"
+        return f"<ResultSet: {size_text(self._unopened)}{more}>"
 
     # ---- names and types of columns
 
@@ -243,11 +243,11 @@ class ResultSet(Answer, OfRows[Row]):
         except BaseException as error:
             if self._is_turned(number, error):
                 return
-            self._not_fetched(number)
+            self._on_fetch_failed(number)
             if not again or not isinstance(error, OperationTimedOut):
                 raise
             return self._fetch_next(page)
-        self._turn_to(outcome, number, page)
+        self._set_page(outcome, number, page)
 
     async def fetch_next_page_async(self) -> None:
         """As :meth:`fetch_next_page`, without blocking the running loop.
@@ -270,11 +270,11 @@ class ResultSet(Answer, OfRows[Row]):
         except BaseException as error:
             if self._is_turned(number, error):
                 return
-            self._not_fetched(number)
+            self._on_fetch_failed(number)
             if not again or not isinstance(error, OperationTimedOut):
                 raise
             return await self._fetch_next_async(page)
-        self._turn_to(outcome, number, page)
+        self._set_page(outcome, number, page)
 
     def _no_page(self) -> None:
         """Turn to the empty page after the last one."""
@@ -321,13 +321,13 @@ class ResultSet(Answer, OfRows[Row]):
             return False
         return self._fetching is not number and self.response_future._page != number
 
-    def _not_fetched(self, number: int | None) -> None:
+    def _on_fetch_failed(self, number: int | None) -> None:
         """Process an exception of a wait for page *number*: the next call requests a page that failed again, and
         resumes an interrupted wait."""
         if number is not None and self.response_future._is_over(number):
             self._not_requested(number)
 
-    def _turn_to(self, outcome: Outcome, number: int, page: Any) -> None:
+    def _set_page(self, outcome: Outcome, number: int, page: Any) -> None:
         """Turn to the page of *outcome* in one step: an interruption comes before it, and the page can be taken again,
         or after it."""
         rows, page_iter = _as_rows(outcome[0]), self._page_iter
@@ -360,10 +360,10 @@ class ResultSet(Answer, OfRows[Row]):
                 self._go_ahead()
                 pages.append(self._current_rows or ())
         finally:
-            rows = self._become_one(pages)
+            rows = self._join_pages(pages)
         return rows
 
-    def _become_one(self, pages: list[Any]) -> list[Any]:
+    def _join_pages(self, pages: list[Any]) -> list[Any]:
         """Join the pages read so far, as the current page: *pages*, and the one that an interruption left out."""
         current = self._current_rows or ()
         if current is not pages[-1]:
@@ -386,7 +386,7 @@ class ResultSet(Answer, OfRows[Row]):
                 self._go_ahead()
                 pages.append(self._current_rows or ())
         finally:
-            rows = self._become_one(pages)
+            rows = self._join_pages(pages)
         self._current_rows = []
         self._page_iter = iter(())
         return rows
@@ -647,7 +647,7 @@ def _is_method(bound: Any, function: Any) -> bool:
     return type(bound) is MethodType and bound.__func__ is function
 
 
-def described(result: Any) -> str:
+def size_text(result: Any) -> str:
     """Return the size of *result*, of a page, as text."""
     if result is None:
         return "no rows"

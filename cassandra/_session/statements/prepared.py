@@ -214,7 +214,7 @@ class PreparedStatement:
     ) -> None:
         """Replace metadata and id together; requests already built keep the pair they were built with."""
         plan = _plan_of(result_metadata)
-        snapshot = (plan if plan is None else self._described_by(plan), result_metadata_id)
+        snapshot = (plan if plan is None else self._with_result_columns(plan), result_metadata_id)
         if snapshot != self._snapshot:  # many requests may get the same metadata after a restart
             self._snapshot = snapshot
 
@@ -229,7 +229,7 @@ class PreparedStatement:
     def _origin(self) -> Origin:
         return Origin(self.query_string, self._home)
 
-    def _described_by(self, plan: ResultPlan) -> ResultPlan:
+    def _with_result_columns(self, plan: ResultPlan) -> ResultPlan:
         """Return *plan* of a response, decrypting the columns that the text selects; the plan of the statement, if that
         is equal."""
         if self._resolver is None:
@@ -261,7 +261,7 @@ class PreparedStatement:
         """Compare with the parameters that the server has now. Raise the error of :meth:`_check` if they have other
         types."""
         if bind_plan is not self._bind_plan and self._outdated is None:
-            difference = changed(self._bind_plan, bind_plan)
+            difference = describe_change(self._bind_plan, bind_plan)
             if difference is not None:
                 self._outdated = difference
         self._check()
@@ -270,13 +270,13 @@ class PreparedStatement:
         """Raise DriverException if the statement is outdated, or its values cannot be encrypted."""
         self._check_encryption()
         if self._outdated is not None:
-            raise self._outdated_error()
+            raise self._make_outdated_error()
 
     def _check_encryption(self) -> None:
         if self._refused is not None:
             raise DriverException(f"{self._refused}. Query: {self.query_string}")
 
-    def _outdated_error(self) -> DriverException:
+    def _make_outdated_error(self) -> DriverException:
         return DriverException(
             "The table has changed since the statement was prepared: "
             f"{self._outdated}. Values bound to it would be stored as other values; prepare it again. "
@@ -484,13 +484,13 @@ class BoundStatement(Statement):
         """True if the server marked this statement as a lightweight transaction."""
         return self.prepared_statement.is_lwt()
 
-    def _shown_values(self) -> str:
+    def _values_text(self) -> str:
         """Return the values for a repr; those of statements with encrypted values are hidden."""
         return "<encrypted>" if self.prepared_statement._encrypts else repr(self.raw_values)
 
     def __repr__(self) -> str:
         return (
-            f'<BoundStatement query="{self.prepared_statement.query_string}", values={self._shown_values()}, '
+            f'<BoundStatement query="{self.prepared_statement.query_string}", values={self._values_text()}, '
             f"consistency={self._consistency_name()}>"
         )
 
@@ -538,18 +538,18 @@ def _is(codec: Codec, cql: CqlType) -> bool:
     return codec.name == cql.name and len(codec.children) == len(cql.args) and all(map(_is, codec.children, cql.args))
 
 
-def changed(before: BindPlan, now: BindPlan | None) -> str | None:
+def describe_change(before: BindPlan, now: BindPlan | None) -> str | None:
     """Return a description of the parameters that have other types; None while values bound for *before* are valid for
     *now*."""
     differences = []
     for old, new in zip(before.specs, () if now is None else now.specs, strict=False):  # of one text: same length
         if not holds(new[3], old[3]):
-            types = f"{_spelled(new[3], old[3])}, where it was {_spelled(old[3], new[3])}"
+            types = f"{_type_text(new[3], old[3])}, where it was {_type_text(old[3], new[3])}"
             differences.append(f"{new[2]!r} of {new[0]}.{new[1]} is of type {types}")
     return "; ".join(differences) or None
 
 
-def _spelled(codec: Codec, other: Codec) -> str:
+def _type_text(codec: Codec, other: Codec) -> str:
     """Return the type in CQL; with the fields of user types where *other* has the same name."""
     return codec.cql() if codec.cql() != other.cql() else _in_full(codec)
 

@@ -82,7 +82,7 @@ class MonotonicTimestampGenerator:
         with self.lock:
             return self._next_timestamp(int(time.time() * 1_000_000), self.last)
 
-    def _asked_natively(self) -> None:
+    def _on_native_timestamp(self) -> None:
         """Handle a timestamp that native code took from ``_clock`` and that is ahead."""
         clock = self._clock
         self._warn_if_ahead(clock.last - clock.ahead, clock.last)
@@ -105,4 +105,4 @@ class MonotonicTimestampGenerator:
 def on_ahead_of(generator: Any) -> Callable[[], None] | None:
     """Return the function to call when native code took a timestamp of *generator* that is ahead of the time; None if
     native code takes none."""
-    return generator._asked_natively if type(generator) is MonotonicTimestampGenerator else None
+    return generator._on_native_timestamp if type(generator) is MonotonicTimestampGenerator else None

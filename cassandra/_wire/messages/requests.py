@@ -374,7 +374,9 @@ class ExecuteMessage(_QueryMessage):
         )
         if getattr(features, "tablets_routing_v2", False):
             block = self.tablet_version_block
-            envelope = extended(envelope, bytes([getrandbits(8) if block is None else block]))  # random if unknown
+            envelope = append_to_body(
+                envelope, bytes([getrandbits(8) if block is None else block])
+            )  # random if unknown
         return envelope
 
 
@@ -439,7 +441,7 @@ class ReviseRequestMessage(RequestMessage):
         raise UnsupportedOperation("continuous paging is an extension of DataStax Enterprise")
 
 
-def extended(envelope: bytes, more: bytes) -> bytes:
+def append_to_body(envelope: bytes, more: bytes) -> bytes:
     """Return *envelope* with *more* appended to its body."""
     length = len(envelope) - HEADER_SIZE + len(more)
     return b"".join((envelope[:5], struct.pack(">I", length), envelope[HEADER_SIZE:], more))

@@ -63,14 +63,14 @@ class CassandraTypeType(type):
         if name in ("support_empty_values", "mapped_class"):
             cls._reconfigure()  # type: ignore[attr-defined]
         elif name in FUNCTIONS:
-            _functions_changed(cls)
+            _on_functions_changed(cls)
 
     def __delattr__(cls, name: str) -> None:
         super().__delattr__(name)
         if name in _SPELLED_BY:
             _forget_spellings()
         if name in FUNCTIONS:
-            _functions_changed(cls)
+            _on_functions_changed(cls)
 
 
 def forget_lookups() -> None:
@@ -82,7 +82,7 @@ def forget_lookups() -> None:
 _any_replaced = False  # True once a program has set one of FUNCTIONS
 
 
-def _functions_changed(cls: type) -> None:
+def _on_functions_changed(cls: type) -> None:
     global _any_replaced
     from . import registry  # here, as it imports all type classes
 
@@ -179,7 +179,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         codec = cls.__dict__.get("_codec")
         if codec is None:
             if cls._is_overridden():
-                codec = cls._own_codec = cls._wrapped()
+                codec = cls._own_codec = cls._wrapping_codec()
             else:
                 codec = cls._native()
             cls._codec = codec
@@ -202,7 +202,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         return codec
 
     @classmethod
-    def _wrapped(cls) -> Codec:
+    def _wrapping_codec(cls) -> Codec:
         codec = custom_codec(cls.cass_parameterized_type(full=True), cls.deserialize, cls.serialize)
         codec.py_type = cls
         return codec
@@ -249,7 +249,7 @@ class _CassandraType(metaclass=CassandraTypeType):
             "fieldnames": None if names is None else tuple(names),
             "cassname": cls.cassname,
         }
-        return make_applied(cls, cls.cass_parameterized_type_with(subtypes), attributes)
+        return parameterized_class(cls, cls.cass_parameterized_type_with(subtypes), attributes)
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
@@ -273,7 +273,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def cass_parameterized_type(cls, full: bool = False) -> str:
         """Return the server's spelling of this type."""
-        return spelled_once(cls, full, lambda: cls.cass_parameterized_type_with(cls.subtypes, full=full))
+        return cached_spelling(cls, full, lambda: cls.cass_parameterized_type_with(cls.subtypes, full=full))
 
 
 CassandraType = _CassandraType
@@ -327,7 +327,7 @@ class _SimpleParameterizedType(_ParameterizedType):
     adapter: ClassVar[Any]
 
 
-def make_applied(cls: Any, name: str, attributes: dict[str, Any]) -> Any:
+def parameterized_class(cls: Any, name: str, attributes: dict[str, Any]) -> Any:
     """Return a subclass of *cls* with *attributes*; the same one as long as it is referenced."""
     key = (cls, *attributes.items())
     applied = _applied.get(key)
@@ -347,7 +347,7 @@ def spell(parameter: Any, full: bool = False) -> str:
     return str(parameter) if isinstance(parameter, int) else str(parameter.cass_parameterized_type(full=full))
 
 
-def spelled_once(cls: Any, full: bool, spell_it: Callable[[], str]) -> str:
+def cached_spelling(cls: Any, full: bool, spell_it: Callable[[], str]) -> str:
     """Return the spelling of a type, cached in the class for its parameters: otherwise deeply nested types would be
     spelled again for each level."""
     name = "_spelled_in_full" if full else "_spelled"

@@ -33,15 +33,15 @@ from .base import (
     _ParameterizedType,
     _SimpleParameterizedType,
     apache_cassandra_type_prefix,
-    make_applied,
+    cached_spelling,
+    parameterized_class,
     spell,
-    spelled_once,
 )
 
 # ---- collections, tuples and wrappers
 
 
-def _named(codec: Codec, cls: Any) -> Codec:
+def _set_class(codec: Codec, cls: Any) -> Codec:
     codec.py_type = cls
     return codec
 
@@ -52,7 +52,7 @@ class ListType(_SimpleParameterizedType):
 
     @classmethod
     def _build(cls, children: list[Codec]) -> Codec:
-        return _named(list_codec(children[0]), cls)
+        return _set_class(list_codec(children[0]), cls)
 
 
 class SetType(_SimpleParameterizedType):
@@ -61,7 +61,7 @@ class SetType(_SimpleParameterizedType):
 
     @classmethod
     def _build(cls, children: list[Codec]) -> Codec:
-        return _named(set_codec(children[0]), cls)
+        return _set_class(set_codec(children[0]), cls)
 
 
 class MapType(_ParameterizedType):
@@ -70,7 +70,7 @@ class MapType(_ParameterizedType):
 
     @classmethod
     def _build(cls, children: list[Codec]) -> Codec:
-        return _named(map_codec(*children), cls)
+        return _set_class(map_codec(*children), cls)
 
 
 class TupleType(_ParameterizedType):
@@ -84,7 +84,7 @@ class TupleType(_ParameterizedType):
 
     @classmethod
     def _build(cls, children: list[Codec]) -> Codec:
-        return _named(tuple_codec(children), cls)
+        return _set_class(tuple_codec(children), cls)
 
 
 class _TransparentType(_ParameterizedType):
@@ -136,7 +136,7 @@ class CompositeType(_ParameterizedType):
 
     @classmethod
     def _make_native(cls) -> Codec:
-        return _named(custom_codec(cls.cass_parameterized_type(full=True), cls._unpack, cls._pack), cls)
+        return _set_class(custom_codec(cls.cass_parameterized_type(full=True), cls._unpack, cls._pack), cls)
 
     @classmethod
     def _unpack(cls, byts: bytes, protocol_version: int) -> tuple[Any, ...]:
@@ -179,7 +179,7 @@ class DynamicCompositeType(_ParameterizedType):
 
     @classmethod
     def _make_native(cls) -> Codec:
-        return _named(custom_codec(cls.cass_parameterized_type(full=True)), cls)
+        return _set_class(custom_codec(cls.cass_parameterized_type(full=True)), cls)
 
 
 # ---- user types
@@ -231,7 +231,7 @@ class UserType(TupleType):
             "mapped_class": mapped_class,
             "tuple_type": None if made is tuple else made,
         }
-        return make_applied(cls, udt_name, attributes)
+        return parameterized_class(cls, udt_name, attributes)
 
     @classmethod
     def evict_udt_class(cls, keyspace: str, udt_name: str) -> None:
@@ -252,7 +252,7 @@ class UserType(TupleType):
 
     @classmethod
     def cass_parameterized_type(cls, full: bool = False) -> str:
-        return spelled_once(cls, full, lambda: cls._spell(full))
+        return cached_spelling(cls, full, lambda: cls._spell(full))
 
     @classmethod
     def _spell(cls, full: bool) -> str:
@@ -272,7 +272,7 @@ class UserType(TupleType):
     @classmethod
     def _build(cls, children: list[Codec]) -> Codec:
         names = [name or "" for name in cls.fieldnames or ()]
-        return _named(udt_codec(cls.keyspace, cls.typename, names, children, cls.mapped_class), cls)
+        return _set_class(udt_codec(cls.keyspace, cls.typename, names, children, cls.mapped_class), cls)
 
 
 def _from_hex(text: str) -> str:
@@ -308,7 +308,7 @@ class VectorType(_CassandraType):
             "subtype": subtype,
             "vector_size": size,
         }
-        return make_applied(cls, f"{cls.cassname}({spell(subtype)}, {size})", attributes)
+        return parameterized_class(cls, f"{cls.cassname}({spell(subtype)}, {size})", attributes)
 
     @classmethod
     def serial_size(cls) -> int | None:
@@ -343,4 +343,4 @@ class VectorType(_CassandraType):
     def _make_native(cls) -> Codec:
         if cls.subtype is None:
             raise NotImplementedError("VectorType needs parameters to convert values")
-        return _named(vector_codec(cls.subtype.codec(), cls.vector_size), cls)
+        return _set_class(vector_codec(cls.subtype.codec(), cls.vector_size), cls)

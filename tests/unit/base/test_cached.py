@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from cassandra._base.cached import cached_property
+from cassandra._base.delegation import cached_property
 from tests.patience import PATIENCE
 
 

@@ -92,8 +92,8 @@ enter_driver_thread()
 with condition:
     with D:
         condition.wait(0.01)
-        print(len(locks._held()))
-print(len(locks._held()))
+        print(len(locks._held_locks()))
+print(len(locks._held_locks()))
 """
     assert outcome(program) == ["1", "0"]
 

@@ -86,8 +86,8 @@ def test_a_forked_child_does_not_wait_on_events_of_its_parent() -> None:
     event, future, began_in = AutoResetEvent(), Future[int](), process.current
     in_child(lambda: ends(event.wait))
     in_child(lambda: ends(lambda: event.result(future)))
-    in_child(lambda: ends(lambda: process.stay(began_in)))
-    process.stay(began_in)
+    in_child(lambda: ends(lambda: process.check_process(began_in)))
+    process.check_process(began_in)
     assert not event.wait(0.0)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra._bulk import connecting
-from cassandra._bulk.connecting import CqlshFiles, Wanted, columns_of
+from cassandra._bulk.connecting import ConnectionSettings, CqlshFiles, columns_of
 from cassandra._bulk.console import UsageError
 from cassandra._bulk.main import make_parser
 from cassandra._bulk.options import Dialect, Style, dialect_of, read_options, style_of
@@ -69,8 +69,8 @@ def parsed(*arguments: str) -> Any:
     return make_parser().parse_args(["load", "ks.t", "file", *arguments])
 
 
-def wanted(files: CqlshFiles, *arguments: str) -> Wanted:
-    return connecting.wanted(parsed(*arguments), files, {})
+def wanted(files: CqlshFiles, *arguments: str) -> ConnectionSettings:
+    return connecting.settings_of(parsed(*arguments), files, {})
 
 
 def test_cqlshrc(rc: Path) -> None:

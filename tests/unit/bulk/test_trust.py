@@ -88,7 +88,7 @@ def test_the_second_cluster_has_its_own_authority(tmp_path: Path) -> None:
     made = Certificates.generate(tmp_path / "certificates", ["127.0.0.1"])
     Path("rc").write_text(f"[certfiles]\nthere = {made.ca}\n")
     arguments = make_parser().parse_args(["count", "ks.t", "--ssl", "--host", "here"])
-    wanted = connecting.wanted(arguments, CqlshFiles.find("rc", {}), {})
+    wanted = connecting.settings_of(arguments, CqlshFiles.find("rc", {}), {})
     assert wanted.ssl_context is not None and wanted.ssl_context.check_hostname
     other = wanted.to("there:1").ssl_context
     assert other is not None and not other.check_hostname and len(other.get_ca_certs()) == 1
@@ -171,7 +171,7 @@ def test_a_file_with_a_password(capsys: pytest.CaptureFixture[str]) -> None:
     arguments: Any = make_parser().parse_args(["count", "ks.t", "--user", "u", "--password-file", "pw"])
     for mode, warned in ((0o600, 0), (0o644, 1)):
         Path("pw").chmod(mode)
-        found = connecting.wanted(arguments, CqlshFiles.find("none", {}), {})
+        found = connecting.settings_of(arguments, CqlshFiles.find("none", {}), {})
         assert found.auth_provider.password == "s3cret"
         err = capsys.readouterr().err
         assert err.count("warning: pw has a password") == warned and "s3cret" not in err

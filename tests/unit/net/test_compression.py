@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from cassandra._base.errors import DependencyException, ProtocolError
 from cassandra._net import compression
-from cassandra._net.compression import Compression, available, choose, installed
+from cassandra._net.compression import Compression, available, choose, installed_compression
 from cassandra.connection import locally_supported_compressions
 from tests.lz4_libraries import LIBRARIES
 from tests.packages import cramjam, require
@@ -33,7 +33,7 @@ def algorithm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         require("cramjam")
     if request.param in LIBRARIES:
         monkeypatch.setattr(compression, "_lz4", LIBRARIES[request.param])
-    found = installed("snappy" if request.param == "snappy" else "lz4")
+    found = installed_compression("snappy" if request.param == "snappy" else "lz4")
     assert found is not None
     return found
 

@@ -12,11 +12,10 @@ import pytest
 
 from cassandra._base import errors, server_errors
 from cassandra._core.transport import CLOSED, PROTOCOL, TIMED_OUT, Failure, Operation
-from cassandra._net.connection import Connection
+from cassandra._net.connection import Connection, LibevConnection
 from cassandra._net.endpoint import DefaultEndPoint
 from cassandra._net.exchange import failure_error, run_blocking
 from cassandra._net.options import ConnectionOptions
-from cassandra._net.reactors import LibevConnection
 from cassandra._wire.handlers import ProtocolHandler
 from cassandra._wire.messages.requests import OptionsMessage, PrepareMessage, QueryMessage
 from cassandra._wire.messages.responses import EventMessage, ResultMessage, SupportedMessage

@@ -13,7 +13,7 @@ from cassandra._base import errors
 from cassandra._core.transport import Reactor
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint
-from cassandra._net.opening import Awaited
+from cassandra._net.opening import OpeningWaiter
 from cassandra._net.options import UNBOUNDED_CONNECT_TIMEOUT, ConnectionOptions
 from tests.fakes.scripted import ScriptedServer
 from tests.patience import PATIENCE, eventually
@@ -144,7 +144,7 @@ class Late:
 
     _endpoint = "late"
 
-    def __init__(self, awaited: Awaited, result: Any = None) -> None:
+    def __init__(self, awaited: OpeningWaiter, result: Any = None) -> None:
         self.awaited, self.result = awaited, result
         self.cancelled = 0
 
@@ -164,7 +164,7 @@ class Closable:
 
 def test_a_connection_after_the_wait_timed_out_is_closed() -> None:
     """One that comes late is closed."""
-    awaited, connection = Awaited(), Closable()
+    awaited, connection = OpeningWaiter(), Closable()
     with pytest.raises(errors.OperationTimedOut):
         awaited.wait(Late(awaited), 0.001)  # type: ignore[arg-type]
     awaited(connection)  # type: ignore[arg-type]
@@ -172,7 +172,7 @@ def test_a_connection_after_the_wait_timed_out_is_closed() -> None:
 
 
 def test_a_connection_at_the_last_moment() -> None:
-    awaited, connection = Awaited(), Closable()
+    awaited, connection = OpeningWaiter(), Closable()
     opening = Late(awaited, connection)
     assert awaited.wait(opening, 0.001) is connection  # type: ignore[arg-type, comparison-overlap]
     assert opening.cancelled == 1 and not connection.closed
@@ -180,13 +180,13 @@ def test_a_connection_at_the_last_moment() -> None:
 
 def test_a_wait_that_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C while the connection comes: no caller has it, so it is closed."""
-    awaited, connection = Awaited(), Closable()
+    awaited, connection = OpeningWaiter(), Closable()
     opening = Late(awaited, connection)
 
     def interrupted(timeout: float) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(awaited._over, "wait", interrupted)
+    monkeypatch.setattr(awaited._done_event, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         awaited.wait(opening, 30)  # type: ignore[arg-type]
     assert opening.cancelled == 1 and connection.closed

@@ -97,7 +97,7 @@ def test_without_the_port(net: Net, monkeypatch: pytest.MonkeyPatch, how: str) -
         chosen = SimpleNamespace(disable=None, disable_shardaware_port=True)
     else:
         monkeypatch.setattr(pool_module, "OWN_PORTS", (UnixSocketEndPoint,))
-    monkeypatch.setattr(pool_module, "LANES", 1)
+    monkeypatch.setattr(pool_module, "MAX_PARALLEL_ATTEMPTS", 1)
     pool = net.open_all(shards=chosen)
     assert net.server.came == [0, 0, 1, 0, 1, 2, 2, 3]
     eventually(lambda: open_sockets(net) == 4)
@@ -161,13 +161,13 @@ def test_a_shard_that_is_never_given_to_us(net: Net, monkeypatch: pytest.MonkeyP
     net.delays = (NEVER,)
     net.server.announces_port = False
     net.server.choose = iter([0, 1, 2] * 100).__next__
-    monkeypatch.setattr(pool_module, "LANES", 1)
+    monkeypatch.setattr(pool_module, "MAX_PARALLEL_ATTEMPTS", 1)
     pool = net.make()
     pool.max_excess_connections_per_shard_multiplier = 2
     opened = threading.Event()
     pool.open(lambda error: opened.set())
     assert opened.wait(PATIENCE)
-    eventually(lambda: pool._filling._put_off == {3})
+    eventually(lambda: pool._filling._delayed == {3})
     eventually(lambda: open_sockets(net) == 3)
     assert len(net.server.came) == 3 + 2 * 4 + 1
     assert shards(pool) == [0, 1, 2] and pool._slots.missing() == [3]
@@ -179,7 +179,7 @@ def test_a_shard_that_fails_does_not_hold_up_the_others(net: Net) -> None:
     net.delays = (NEVER,)
     net.server.refuses = lambda shard: shard == 2
     pool = net.open()
-    eventually(lambda: pool._filling._put_off == {2} and not pool._openings)
+    eventually(lambda: pool._filling._delayed == {2} and not pool._openings)
     assert shards(pool) == [0, 1, 3]
     assert len({pool.pick(None, 2) for _ in range(12)}) == 3, "the others do its work, in turn"
     assert len(net.lost) == 1, "the host hears of it"

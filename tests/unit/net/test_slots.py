@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cassandra._core.routing import ShardingInfo
-from cassandra._net.pool_slots import ANY, Joined, Slots
+from cassandra._net.pool_slots import ANY, JoinResult, Slots
 
 
 def connection(shard: int = 0, shards: int | None = 4, ignore_msb: int = 12, port: int | None = None) -> Any:
@@ -27,10 +27,10 @@ def test_a_host_without_shards_has_one() -> None:
     slots = Slots()
     one, other = connection(shards=None), connection(shards=None)
     assert slots.wanted() == [ANY]
-    assert slots.join(one) == (Joined.TAKEN, (), ())
+    assert slots.join(one) == (JoinResult.ACCEPTED, (), ())
     assert (slots.sole, slots.picker, slots.taking, slots.sharding) == (one, None, (one,), None)
     assert slots.wanted() == [] == slots.missing()
-    assert slots.join(other) == (Joined.REFUSED, (), ())
+    assert slots.join(other) == (JoinResult.REFUSED, (), ())
     assert slots.lose(one) and not slots.lose(one)
     assert (slots.sole, slots.taking, slots.wanted()) == (None, (), [ANY])
 
@@ -41,29 +41,29 @@ def test_one_place_is_enough(shards: int, shard_aware: bool) -> None:
     one = connection(shards - 1, shards)
     slots.join(one)
     assert (slots.sole, slots.picker, slots.wanted()) == (one, None, [])
-    assert slots.join(connection(0, shards)).joined is Joined.REFUSED
+    assert slots.join(connection(0, shards)).joined is JoinResult.REFUSED
 
 
 def test_shards_are_covered() -> None:
     slots = Slots()
     came = [connection(shard) for shard in (2, 0, 3, 1)]
     for number, one in enumerate(came, 1):
-        assert slots.join(one).joined is Joined.TAKEN
+        assert slots.join(one).joined is JoinResult.ACCEPTED
         assert len(slots.wanted()) == len(slots.missing()) == 4 - number
     assert slots.sole is None and slots.picker is not None
     assert [slots.picker.pick(None, shard) for shard in range(4)] == [came[1], came[3], came[0], came[2]]
     assert slots.taking == (came[1], came[3], came[0], came[2])
-    assert slots.join(connection(1)).joined is Joined.REFUSED, "nothing lacked"
+    assert slots.join(connection(1)).joined is JoinResult.REFUSED, "nothing lacked"
 
 
 def test_excess_is_kept_until_all_are_covered() -> None:
     slots = Slots()
     first, again, once_more = connection(0, 2), connection(0, 2), connection(0, 2)
     slots.join(first)
-    assert slots.join(again).joined is slots.join(once_more).joined is Joined.EXCESS
+    assert slots.join(again).joined is slots.join(once_more).joined is JoinResult.EXCESS
     assert slots.taking == (first,) and set(slots.all) == {first, again, once_more}
     last = slots.join(connection(1, 2))
-    assert last.joined is Joined.TAKEN and set(last.spare) == {again, once_more}
+    assert last.joined is JoinResult.ACCEPTED and set(last.surplus) == {again, once_more}
     assert not slots.excess
 
 
@@ -72,11 +72,11 @@ def test_excess_is_bounded() -> None:
     slots.excess_per_shard = 2
     slots.join(connection(0, 2))
     kept = [connection(0, 2) for _ in range(4)]
-    assert {slots.join(one).joined for one in kept} == {Joined.EXCESS}
+    assert {slots.join(one).joined for one in kept} == {JoinResult.EXCESS}
     crowded = slots.join(connection(0, 2))
-    assert crowded.joined is Joined.CROWDED and set(crowded.spare) == set(kept)
+    assert crowded.joined is JoinResult.TOO_MANY_EXCESS and set(crowded.surplus) == set(kept)
     assert not slots.excess and slots.wanted() == [1]
-    assert slots.join(connection(0, 2)).joined is Joined.EXCESS, "from the beginning"
+    assert slots.join(connection(0, 2)).joined is JoinResult.EXCESS, "from the beginning"
 
 
 def test_worn_ones_are_replaced_by_their_own_shard() -> None:
@@ -86,10 +86,10 @@ def test_worn_ones_are_replaced_by_their_own_shard() -> None:
     slots.join(other)
     assert slots.mark(marked) and not slots.mark(marked) and not slots.mark(connection())
     assert slots.wanted() == [0] and slots.missing() == []
-    assert slots.join(connection(1, 2)).joined is Joined.EXCESS, "another shard's"
+    assert slots.join(connection(1, 2)).joined is JoinResult.EXCESS, "another shard's"
     fresh = connection(0, 2)
     change = slots.join(fresh)
-    assert (change.joined, change.retired, len(change.spare)) == (Joined.TAKEN, (marked,), 1)
+    assert (change.joined, change.retired, len(change.surplus)) == (JoinResult.ACCEPTED, (marked,), 1)
     assert slots.taking == (fresh, other) and slots.retired == {marked} and slots.wanted() == []
     assert not slots.lose(marked), "it took no requests any more"
     assert not slots.retired
@@ -114,10 +114,10 @@ def test_other_shards_than_before(other: Any) -> None:
     for one in old:
         slots.join(one)
     change = slots.join(other)
-    assert (change.joined, set(change.retired)) == (Joined.RESHARDED, set(old[:2]))
+    assert (change.joined, set(change.retired)) == (JoinResult.RESHARDED, set(old[:2]))
     assert slots.taking == (other,) and slots.retired == set(old[:2])
     if other.features.sharding_info is None:
-        assert slots.sole is other and change.spare == (old[2],)
+        assert slots.sole is other and change.surplus == (old[2],)
     else:
         assert len(slots.wanted()) == other.features.sharding_info.shards_count - 1 and slots.excess == {old[2]}
 
@@ -125,7 +125,7 @@ def test_other_shards_than_before(other: Any) -> None:
 def test_another_port_is_no_resharding() -> None:
     slots = Slots()
     slots.join(connection(0, port=1))
-    assert slots.join(connection(1, port=2)).joined is Joined.TAKEN
+    assert slots.join(connection(1, port=2)).joined is JoinResult.ACCEPTED
     assert slots.sharding is not None and slots.sharding.shard_aware_port == 2
 
 
@@ -138,7 +138,7 @@ def test_all_lost_is_all_forgotten() -> None:
     assert slots.wanted() == [0] and slots.picker is not None and slots.picker.pick(None, 0) is None
     slots.lose(other)
     assert (slots.wanted(), slots.picker, slots.sharding, slots.taking) == ([ANY], None, None, ())
-    assert slots.join(connection(2, 3)).joined is Joined.TAKEN, "the host came back with others"
+    assert slots.join(connection(2, 3)).joined is JoinResult.ACCEPTED, "the host came back with others"
 
 
 def test_clear() -> None:

@@ -14,8 +14,7 @@ from cassandra._base.errors import ConnectionException
 from cassandra._core.transport import Channel, Frame
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, SniEndPoint
 from cassandra._net.options import ConnectionOptions
-from cassandra._net.tls import TlsFilter, build_context, make_filter
-from cassandra._net.tls_sessions import SSLSessionCache
+from cassandra._net.tls import SSLSessionCache, TlsFilter, build_context, make_filter
 from tests.servers.certificates import Certificates
 from tests.unit.net.reactors import made_reactor
 

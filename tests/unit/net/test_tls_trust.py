@@ -15,8 +15,7 @@ from cassandra._base.errors import ConnectionException
 from cassandra._net import tls as contexts
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, SniEndPoint
 from cassandra._net.options import ConnectionOptions
-from cassandra._net.tls import TlsFilter, build_context, checks_names, make_filter
-from cassandra._net.tls_sessions import SSLSessionCache
+from cassandra._net.tls import SSLSessionCache, TlsFilter, build_context, checks_names, make_filter
 from cassandra.cluster import Cluster
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedServer

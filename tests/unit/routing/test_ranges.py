@@ -16,7 +16,7 @@ from cassandra import UnsupportedOperation
 from cassandra._net.endpoint import DefaultEndPoint
 from cassandra._routing.host import Host
 from cassandra._routing.metadata import Metadata
-from cassandra._routing.token_ranges import FULL_RING, covers, merge_ranges, unwrapped
+from cassandra._routing.token_ranges import FULL_RING, covers, merge_ranges, split_at_minimum
 from cassandra.metadata import MAX_LONG, MIN_LONG, TokenRange
 from cassandra.policies import SimpleConvictionPolicy
 from cassandra.tablets import Tablet
@@ -72,7 +72,7 @@ def test_merged_ranges_have_the_same_tokens_and_gaps_between(ranges: list[TokenR
 def test_a_range_that_wraps_around_is_cut(ends: tuple[int, int], token: int) -> None:
     first, last = ends
     inside = first < token <= last if first < last else token > first or token <= last
-    parts = unwrapped(first, last)
+    parts = split_at_minimum(first, last)
     assert any(part.contains(token) for part in parts) == (inside and token != MIN_LONG)
 
 

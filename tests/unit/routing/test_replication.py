@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cassandra._routing.host import Host
 from cassandra._routing.replication import ReplicationStrategyTypeType, _ReplicationStrategy
-from cassandra._routing.ring import ReplicaMap
+from cassandra._routing.tokens import ReplicaMap
 from cassandra.metadata import (
     EverywhereStrategy,
     LocalStrategy,

@@ -345,7 +345,7 @@ class FakeMetadata(MetadataFields):
     def __init__(self) -> None:
         self.state = EMPTY
         self.keyspaces: dict[str, Any] = {}
-        self._odd_tablets: set[tuple[str, str]] = set()
+        self._uncached_tablets: set[tuple[str, str]] = set()
 
     def all_hosts(self) -> list[Host]:
         return []

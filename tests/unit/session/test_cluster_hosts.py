@@ -77,7 +77,7 @@ class Scene:
         """Everything posted so far has happened."""
         self.cluster.control_connection.strand.call(lambda: None)
         self.cluster.membership.strand.call(lambda: None)
-        self.cluster.host_listeners.settle(PATIENCE)
+        self.cluster.host_listeners.wait_for_delivery(PATIENCE)
 
     def planned(self) -> set[Any]:
         return set(self.cluster.load_balancing_policy.make_query_plan())
@@ -275,7 +275,7 @@ def test_reconnection_skips_its_schedule_while_no_node_is_up(
 def test_an_outage_that_lasts_is_told_of_again(
     fake: FakeCluster, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cassandra._session.hosts.membership.TELL_AGAIN", 0.05)
+    monkeypatch.setattr("cassandra._session.hosts.membership.OUTAGE_LOG_INTERVAL", 0.05)
     scene = Scene(fake)
     try:
         for node in fake.nodes:

@@ -110,7 +110,7 @@ def test_a_host_that_comes_up_ends_the_search_at_once(fake: FakeCluster) -> None
         for node in fake.nodes:
             node.stop()
         eventually(lambda: all(host.is_up is False for host in hosts), 30)
-        eventually(lambda: control.search.is_under_way and control.search.tries, 30)
+        eventually(lambda: control.search.is_under_way and control.search.failed_rounds, 30)
         settle(cluster)
         assert control.connection is None
         fake.nodes[1].start()

@@ -6,7 +6,7 @@ import pytest
 
 from cassandra import UserFunctionDescriptor
 from cassandra._routing.schema import SchemaTarget
-from cassandra._session.control.events import MANY_IN_KEYSPACE, MANY_KEYSPACES, covers, merged
+from cassandra._session.control.events import MANY_IN_KEYSPACE, MANY_KEYSPACES, covers, reduce_targets
 
 ALL = SchemaTarget.everything()
 KS = SchemaTarget.of_keyspace("ks")
@@ -38,16 +38,16 @@ ELSEWHERE = SchemaTarget.of_table("other", "t")
     ],
 )
 def test_merged(targets: list[SchemaTarget], expected: list[SchemaTarget]) -> None:
-    assert merged(targets) == expected
+    assert reduce_targets(targets) == expected
 
 
 def test_many_changes_are_read_as_a_whole() -> None:
     few = [SchemaTarget.of_table("ks", f"t{number}") for number in range(MANY_IN_KEYSPACE)]
-    assert merged(few) == few
-    assert merged([*few, TABLE]) == [CONTENTS]
+    assert reduce_targets(few) == few
+    assert reduce_targets([*few, TABLE]) == [CONTENTS]
     keyspaces = [SchemaTarget.of_keyspace(f"k{number}") for number in range(MANY_KEYSPACES)]
-    assert merged(keyspaces) == keyspaces
-    assert merged([*keyspaces, KS]) == [ALL]
+    assert reduce_targets(keyspaces) == keyspaces
+    assert reduce_targets([*keyspaces, KS]) == [ALL]
 
 
 @pytest.mark.parametrize(

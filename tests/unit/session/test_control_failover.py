@@ -86,7 +86,7 @@ def test_when_all_known_nodes_are_gone_the_names_lead_to_others(fake: FakeCluste
             for node in fake.nodes:
                 node.stop()
             eventually(lambda: names.asked > asked)
-            eventually(lambda: cluster.control_connection.search.tries)
+            eventually(lambda: cluster.control_connection.search.failed_rounds)
             assert cluster.control_connection.connection is None
             names.answers.set()
             eventually(lambda: node_of(cluster, other) is other.nodes[0])
@@ -99,8 +99,8 @@ def test_names_are_looked_up_once_at_a_time(fake: FakeCluster, names: Names) -> 
         asked = names.asked
         for node in fake.nodes:
             node.stop()
-        tried = cluster.control_connection.search.tries
-        eventually(lambda: cluster.control_connection.search.tries > tried + 10)
+        tried = cluster.control_connection.search.failed_rounds
+        eventually(lambda: cluster.control_connection.search.failed_rounds > tried + 10)
         assert names.asked == asked + 1
         fake.nodes[1].start()
         eventually(lambda: node_of(cluster, fake) is fake.nodes[1])
@@ -113,7 +113,7 @@ def test_names_that_lead_nowhere_are_said_once(
         cluster.connect(wait_for_all_pools=True)
         for node in fake.nodes:
             node.stop()
-        eventually(lambda: cluster.control_connection.search.tries > 5)
+        eventually(lambda: cluster.control_connection.search.failed_rounds > 5)
     said = [record for record in caplog.records if "no.such.name.invalid" in record.getMessage()]
     assert [record.levelno for record in said if record.levelno > logging.DEBUG] == [logging.WARNING]
 
@@ -135,12 +135,12 @@ def test_warnings_while_up_hosts_refuse_the_control_connection(
         search = cluster.control_connection.search
         fake.on_query = refuse
         cluster.control_connection.connection.close()  # type: ignore[union-attr]
-        eventually(lambda: search.tries > 20)
+        eventually(lambda: search.failed_rounds > 20)
         assert len(said()) == 1
         assert "was lost" in said()[0] and "not just now" in said()[0]
-        monkeypatch.setattr("cassandra._session.control.search.SAY_AGAIN", 0.0)
+        monkeypatch.setattr("cassandra._session.control.search.LOG_INTERVAL", 0.0)
         eventually(lambda: len(said()) == 2)
-        monkeypatch.setattr("cassandra._session.control.search.SAY_AGAIN", 3600.0)
+        monkeypatch.setattr("cassandra._session.control.search.LOG_INTERVAL", 3600.0)
         fake.on_query = None
         eventually(lambda: cluster.control_connection.connection)
         eventually(lambda: "is open again" in said()[-1])

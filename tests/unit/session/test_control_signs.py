@@ -100,7 +100,7 @@ def test_a_pool_that_opens_ends_the_wait_for_a_control_connection(fake: FakeClus
         cluster.connect(wait_for_all_pools=True)
         fake.on_query = refuse
         cluster.control_connection.connection.close()  # type: ignore[union-attr]
-        eventually(lambda: cluster.control_connection.search.tries)
+        eventually(lambda: cluster.control_connection.search.failed_rounds)
         fake.on_query = None
         session = cluster.connect()
         eventually(lambda: cluster.control_connection.connection)

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from cassandra._net.endpoint import DefaultEndPoint, DefaultEndPointFactory
-from cassandra._session.control.nodes import Complaints, NodeList, parse_nodes
+from cassandra._session.control.nodes import NodeList, SkippedRowLog, parse_nodes
 
 Row = dict[str, Any]
 LOCAL_ID = UUID(int=1)
@@ -30,10 +30,10 @@ def peer(number: int = 2, **changes: Any) -> Row:
     return {**row, **more, **changes}
 
 
-def parse(*peers: Row, asked: Row | None = None, complaints: Complaints | None = None) -> NodeList:
+def parse(*peers: Row, asked: Row | None = None, complaints: SkippedRowLog | None = None) -> NodeList:
     endpoint = DefaultEndPoint("10.0.0.1")
     asked = local() if asked is None else asked
-    return parse_nodes(asked, peers, endpoint, DefaultEndPointFactory(), complaints or Complaints(), True)
+    return parse_nodes(asked, peers, endpoint, DefaultEndPointFactory(), complaints or SkippedRowLog(), True)
 
 
 @pytest.fixture
@@ -103,8 +103,8 @@ def test_addresses_and_names(address: str) -> None:
 )
 def test_the_asked_node(changes: Row) -> None:
     listing = parse(peer(2), asked=local(**changes))
-    assert listing.asked.host_id == LOCAL_ID
-    for text in (listing.cluster_name, listing.partitioner, listing.asked.datacenter, listing.asked.rack):
+    assert listing.local_node.host_id == LOCAL_ID
+    for text in (listing.cluster_name, listing.partitioner, listing.local_node.datacenter, listing.local_node.rack):
         assert text is None or isinstance(text, str)
 
 
@@ -116,7 +116,7 @@ def test_an_asked_node_without_id() -> None:
 
 
 def test_many_odd_rows_are_a_few_lines(records: pytest.LogCaptureFixture) -> None:
-    complaints = Complaints()
+    complaints = SkippedRowLog()
     rows = [peer(number, data_center=None, rack=EVIL * 1000) for number in range(2, 20_002)]
     for _ in range(2):
         listing = parse(*rows, complaints=complaints)

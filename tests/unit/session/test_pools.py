@@ -66,7 +66,9 @@ class FakeCluster:
         self.failures: list[tuple[Host, BaseException, bool]] = []
         self.reactor = self.type_context = None
         self.membership = SimpleNamespace(
-            new_schedule=lambda: [1.0, 2.0], suspected=lambda host: None, reached=self.opened.append
+            new_schedule=lambda: [1.0, 2.0],
+            probe_control_connection=lambda host: None,
+            on_pool_opened=self.opened.append,
         )
         self.connections = SimpleNamespace(options=lambda keyspace: SimpleNamespace(keyspace=keyspace))
         self.waiting: list[tuple[float, Task]] = []

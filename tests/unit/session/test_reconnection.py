@@ -119,13 +119,13 @@ def test_while_no_host_is_up_attempts_come_every_second() -> None:
     lab.reconnector.start(at_once=False)
     assert [task[0] for task in lab.waiting] == [100.0]
     lab.urgent = True
-    lab.reconnector.hurry()
+    lab.reconnector.shorten_delay()
     for _ in range(10):
         (delay,) = lab.run()
         assert 0.5 < delay < 2.0
         lab.opening.pop()(OSError("refused"))
     lab.urgent = False
-    lab.reconnector.begin_anew()
+    lab.reconnector.restart_schedule()
     (delay,) = lab.run()
     assert delay < 2.0  # it was to come by then
     lab.opening.pop()(OSError("refused"))

@@ -19,9 +19,9 @@ from cassandra._scan.checkpoint import (
     Checkpoint,
     CheckpointError,
     Coverage,
-    Kept,
     Part,
     ProgressRecorder,
+    SavedAccumulator,
     ScanProgress,
 )
 from cassandra._scan.reading import BATCH, DONE, RESTARTED, ScanEvent
@@ -51,7 +51,7 @@ def test_coverage_against_a_set() -> None:
 
 
 def example() -> Checkpoint:
-    parts = [Part([(-(1 << 63), 0), (5, 10)], Kept({"sum": 3})), Part([(20, 30)], None)]
+    parts = [Part([(-(1 << 63), 0), (5, 10)], SavedAccumulator({"sum": 3})), Part([(20, 30)], None)]
     return Checkpoint(WHAT, parts, rows=12)
 
 
@@ -135,15 +135,15 @@ def test_reading_a_file_unpickles_nothing() -> None:
         def __reduce__(self) -> Any:
             return pytest.fail, ("it was unpickled",)
 
-    found = Checkpoint.from_bytes(Checkpoint(WHAT, [Part([(1, 2)], Kept(Trap()))]).to_bytes())
+    found = Checkpoint.from_bytes(Checkpoint(WHAT, [Part([(1, 2)], SavedAccumulator(Trap()))]).to_bytes())
     assert found.parts[0].kept is not None
     assert found.fraction > 0
 
 
 def test_accumulators_that_cannot_be_pickled() -> None:
     with pytest.raises(CheckpointError, match="cannot pickle an accumulator"):
-        Checkpoint(WHAT, [Part([(1, 2)], Kept(lambda: None))]).to_bytes()
-    kept = Kept(pickled=b"\x80\x05nonsense")
+        Checkpoint(WHAT, [Part([(1, 2)], SavedAccumulator(lambda: None))]).to_bytes()
+    kept = SavedAccumulator(pickled=b"\x80\x05nonsense")
     with pytest.raises(CheckpointError, match="cannot be read"):
         kept.fresh()
 

@@ -27,7 +27,7 @@ class Page:
 def after(size: PageSize, *pages: tuple[int, int]) -> int | None:
     for page in pages:
         came: Any = Page(*page)
-        size.received(came)
+        size.record(came)
     return size.rows
 
 
@@ -52,7 +52,7 @@ def test_pages_that_were_asked_for_stay(size: PageSize) -> None:
 def test_pages_that_were_too_much_are_small_from_then_on() -> None:
     size = PageSize(5000, 20_000)
     assert after(size, (5000, 8)) == 20_000
-    size.too_much()
+    size.shrink()
     assert size.rows == 5000 and after(size, (5000, 8)) == 5000
 
 
@@ -63,13 +63,13 @@ def test_batches_are_as_large_as_those_before_or_as_there_is_memory() -> None:
     narrow, wide, empty = (Page(*of) for of in ((5000, 50), (5000, 10_000), (0, 10)))
 
     def likely(page: Any) -> int:
-        return size.likely(page)
+        return size.estimate(page)
 
     assert likely(narrow) == 0, "no batch was measured yet"
-    size.was(20_000)
-    size.was(100)
+    size.record(20_000)
+    size.record(100)
     assert (likely(narrow), likely(wide), likely(empty)) == (21_000, 500, 0)
-    size.was(70_000)
+    size.record(70_000)
     assert (likely(narrow), likely(wide)) == (65_536, 500)
 
 

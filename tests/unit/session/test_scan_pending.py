@@ -35,7 +35,7 @@ def test_every_home_has_as_many_open_as_any_other(count: int) -> None:
         busy = Counter(number_of[one.number] for one in running)
         if min(left.values()) > 0:
             assert set(busy.values()) == {AT_ONCE // HOMES}
-        pending.ended(running.pop(chance.randrange(len(running))))
+        pending.mark_ended(running.pop(chance.randrange(len(running))))
     assert seen == count and len(pending) == 0
 
 
@@ -45,7 +45,7 @@ def test_room_of_a_home_without_ranges_left_goes_to_other_homes() -> None:
     first = {pending.next(), pending.next()}
     assert wanted[3] in first
     for one in first:
-        pending.ended(one)
+        pending.mark_ended(one)
     assert len({pending.next() for _ in range(8)} | first) == 10 and not pending
 
 
@@ -54,7 +54,7 @@ def test_an_order_is_kept_and_halves_are_next() -> None:
     pending = Pending(wanted, None)
     first = pending.next()
     halves = [Range(number, half) for number, half in enumerate(first.token_range.split(2), 3)]
-    pending.ended(first)
+    pending.mark_ended(first)
     pending.push(halves)
     assert len(pending) == 4 and [pending.next(), pending.next()] == halves
     assert [pending.next(), pending.next()] == wanted[1:]

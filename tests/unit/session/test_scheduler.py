@@ -155,8 +155,8 @@ def test_strand_call_gives_result_and_exception(scheduler: Scheduler) -> None:
     assert strand.call(lambda a: a + 1, 1) == 2
     with pytest.raises(KeyError):
         strand.call({}.__getitem__, "x")
-    assert strand.call(lambda: strand.call(lambda: strand.held())) is True
-    assert not strand.held()
+    assert strand.call(lambda: strand.call(lambda: strand.is_held())) is True
+    assert not strand.is_held()
 
 
 def test_strand_call_gives_up_when_its_turn_does_not_come(scheduler: Scheduler) -> None:

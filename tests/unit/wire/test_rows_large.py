@@ -115,9 +115,9 @@ def test_access_from_the_back_costs_no_more_than_from_the_front() -> None:
 
 def one_column(count: int) -> tuple[RowsPage, RowPlan]:
     page = page_of([("k", INT)], [(i,) for i in range(count)])
-    how = row_plan(page.plan, tuple_factory)
-    assert how is not None
-    return page, how
+    conversion = row_plan(page.plan, tuple_factory)
+    assert conversion is not None
+    return page, conversion
 
 
 @given(st.lists(st.integers(0, 999), min_size=1), st.integers(0, 999))
@@ -128,9 +128,9 @@ def test_any_order_of_access_even_where_a_row_is_broken(order: list[int], broken
     body += cells(cell_rows[:broken]) + int_(2**31 - 1) + cells(cell_rows[broken:])[4:]
     page = decode(body).page
     assert page is not None
-    how = row_plan(page.plan, tuple_factory)
-    assert how is not None
-    rows = PageRows(page, how)
+    conversion = row_plan(page.plan, tuple_factory)
+    assert conversion is not None
+    rows = PageRows(page, conversion)
     for at in order:
         if at < broken:
             assert rows[at] == (at, "x" * (at % 7))
@@ -161,7 +161,7 @@ def test_slices_are_lists(rows: PageRows, chosen: slice) -> None:
 
 def test_as_a_sequence(rows: PageRows, page: RowsPage) -> None:
     assert isinstance(rows, Sequence) and bool(rows)
-    assert not PageRows(page_of(COLUMNS, []), rows._how)
+    assert not PageRows(page_of(COLUMNS, []), rows._conversion)
     assert VALUES[70] in rows and (1, "no") not in rows
     assert rows.index(VALUES[70]) == 70 and rows.count(VALUES[70]) == 1
     assert list(reversed(rows)) == VALUES[::-1]
@@ -268,16 +268,16 @@ def test_rows_that_are_dropped_take_no_memory() -> None:
 
 
 def test_batches_are_bounded_by_bytes_and_rows(page: RowsPage) -> None:
-    how = row_plan(page.plan, tuple_factory)
-    assert how is not None
-    batches = list(page.batches(how))
+    conversion = row_plan(page.plan, tuple_factory)
+    assert conversion is not None
+    batches = list(page.batches(conversion))
     assert list(itertools.chain(*batches)) == VALUES
     sizes = [sum(12 + len(text) for _, text in batch) for batch in batches]
     assert sum(sizes) == page.nbytes and len(sizes) >= 4
     assert all((1 << 18) <= size < (1 << 18) + 300 for size in sizes[:-1])
-    assert [len(batch) for batch in page.batches(how, 4000)] != [4000, 2000], "bytes count too"
-    assert [len(batch) for batch in page.batches(how, 4000, 1 << 30)] == [4000, 2000]
-    assert {len(batch) for batch in page.batches(how, 5, 1)} == {1}, "one row at least"
+    assert [len(batch) for batch in page.batches(conversion, 4000)] != [4000, 2000], "bytes count too"
+    assert [len(batch) for batch in page.batches(conversion, 4000, 1 << 30)] == [4000, 2000]
+    assert {len(batch) for batch in page.batches(conversion, 5, 1)} == {1}, "one row at least"
     small = page_of([("a", INT)], [(None,)] * 20000)
     assert [len(batch) for batch in small.batches(row_plan(small.plan, None))] == [8192, 8192, 3616]  # type: ignore[arg-type]
 
