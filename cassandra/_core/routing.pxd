@@ -18,9 +18,9 @@ cdef class SessionFields:
     cdef object _kept_in  # the settings epoch at keep()
     cdef public object _reactor  # of its cluster
     cdef public object _on_io_thread  # returns True on the I/O thread of that
-    cdef object kept_so_far(self)
+    cdef object kept_or_none(self)
     cdef void keep_until_changed(self, found) noexcept
-    cdef bint is_at(self, epoch) noexcept
+    cdef bint has_epoch(self, epoch) noexcept
     cpdef object _resolve_profile(self, key)
     cpdef object execute_async(self, query, parameters=*)
 
@@ -42,7 +42,7 @@ cdef object picks_of(PoolFields pool)
 
 cdef class MetadataFields:
     cdef object _now  # .state
-    cdef bint is_in(self, state) noexcept
+    cdef bint has_state(self, state) noexcept
 
 
 cdef class ProfileFields:

@@ -348,7 +348,7 @@ class Writing(ManyRequests, Writes):
             except NOT_SENT as busy:
                 errors[host] = busy
                 continue
-            if not self.again_by(number, host, pool, connection):
+            if not self.resend_by(number, host, pool, connection):
                 self._go_on_alone(number, self._known(number)[1])  # the connection needs other bytes
             return
         error = NoHostAvailable("Unable to complete the operation against any hosts", errors)

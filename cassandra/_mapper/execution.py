@@ -38,7 +38,7 @@ from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import DriverException, InvalidRequest
 from cassandra._base.objects import public
 from cassandra._base.server_errors import SyntaxException
-from cassandra._core.models import ReadyStatements, Statements, Untouched
+from cassandra._core.models import ReadyStatements, Statements, UnmodifiedMethods
 from cassandra._session.session import Session
 from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.statements.statement import FETCH_SIZE_UNSET, NOT_SET, BatchType, Sentinel, SimpleStatement
@@ -58,7 +58,7 @@ T = TypeVar("T")
 Steps = Generator[Any, Any, T]
 
 #: Check for sessions of the driver whose ``execute`` and ``execute_async`` are not replaced.
-PLAIN = Untouched(Session, ("execute", "execute_async"))
+PLAIN = UnmodifiedMethods(Session, ("execute", "execute_async"))
 
 #: True if statements are prepared; the variable is read once per process.
 PREPARING = os.environ.get("CQLENG_PREPARE", "1") != "0"

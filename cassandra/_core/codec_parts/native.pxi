@@ -44,9 +44,9 @@ from cassandra._core.cpython.interpreter cimport (
     set_slot,
     slot_offset,
     tuple_items,
-    value_place,
-    values_kept,
-    values_room,
+    inline_value_index,
+    inline_values_count,
+    inline_values_capacity,
 )
 
 cdef extern from "base/threads.h" namespace "fastcql" nogil:

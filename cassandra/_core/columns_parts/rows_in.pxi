@@ -201,7 +201,7 @@ cdef cbool seal_value(
     except BaseException as error:
         text = b"its cipher failed: " + text_of_error(error)
         why = text
-        raise_again(error)
+        raise_stored(error)
         return False
 
 

@@ -20,27 +20,27 @@ cdef extern from "Python.h":
 # its coroutine gets it from the object that it yielded. So tasks are woken with a future that is done.
 cdef extern from *:
     """
-    static PyObject* fastcql_woken_future = Py_None;
+    static PyObject* fastcql_done_future = Py_None;
     """
-    PyObject* woken_future "fastcql_woken_future"
+    PyObject* done_future "fastcql_done_future"
 
 
 ctypedef const void* Method
 
-cdef atomic[Method] wakes_task  # the wake-up method of C tasks, once one was seen; the future is set before, and once
+cdef atomic[Method] task_wakeup_method  # of C tasks, once one was seen; the future is set before, and once
 
 
-cdef object woken_with(callback, _Awaiting awaiting):
+cdef object wakeup_argument(callback, _Awaiting awaiting):
     """Return the argument for *callback*."""
     cdef const void* method = method_of(callback)
     if method == NULL:
         return awaiting
-    if wakes_task.load() == NULL:
-        learn_what_wakes(method, callback)
-    return load_once(&woken_future) if method == wakes_task.load() else awaiting
+    if task_wakeup_method.load() == NULL:
+        learn_task_wakeup(method, callback)
+    return load_once(&done_future) if method == task_wakeup_method.load() else awaiting
 
 
-cdef void learn_what_wakes(const void* method, callback) noexcept:
+cdef void learn_task_wakeup(const void* method, callback) noexcept:
     if not is_task_wakeup(method):
         return
     try:
@@ -52,8 +52,8 @@ cdef void learn_what_wakes(const void* method, callback) noexcept:
         future.set_result(None)
     except Exception:  # another asyncio implementation: its tasks are called with the awaited object
         return
-    put_once(&woken_future, future)
-    wakes_task.store(method)
+    put_once(&done_future, future)
+    task_wakeup_method.store(method)
 
 
 class _NoLoop:
@@ -153,17 +153,17 @@ cdef class _Awaiting:
 
     def set_result(self, outcome):
         """Set the outcome, on the loop's thread."""
-        self.keep(outcome)
-        self.settle()
+        self.store_outcome(outcome)
+        self.become_done()
         self.call_soon()
 
-    cdef void keep(self, outcome) noexcept:
+    cdef void store_outcome(self, outcome) noexcept:
         """Store the outcome; only the first one counts. Any thread."""
         if not self.has_outcome:
             self.has_outcome = True
             self.outcome = outcome
 
-    cdef bint settle(self) noexcept:
+    cdef bint become_done(self) noexcept:
         """Become done if pending. Return True if callbacks have to be called now."""
         if self.state == AWAITING_PENDING:
             self.state = AWAITING_DONE
@@ -203,7 +203,7 @@ cdef class _Awaiting:
             self.callback = self.context = None
         PyContext_Enter(context)
         try:
-            callback(self if self.state == AWAITING_CANCELLED else woken_with(callback, self))
+            callback(self if self.state == AWAITING_CANCELLED else wakeup_argument(callback, self))
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:  # a task handles its own exceptions, but other callbacks may be added too
@@ -233,30 +233,30 @@ cdef class _Waiter:
     cdef bint was_interrupted
 
 
-cdef int go_on(CompletionQueue queue) except -1:
+cdef int resume_waiters(CompletionQueue queue) except -1:
     """Call the waiters that were notified, on the loop's thread. A call that a signal handler interrupts is repeated if
     the waiter is not a task."""
-    cdef list going = queue.going
-    cdef Py_ssize_t count = len(going)
+    cdef list resuming = queue.resuming
+    cdef Py_ssize_t count = len(resuming)
     cdef _Awaiting awaiting
     cdef _Waiter other
     cdef object debugged = None  # in debug mode the loop measures each callback
-    while count > 0 and going:
+    while count > 0 and resuming:
         count -= 1
-        waiter = going[len(going) - 1]
+        waiter = resuming[len(resuming) - 1]
         if type(waiter) is _Awaiting:  # removed in the native step that removes its callback
             awaiting = <_Awaiting> waiter
-            if awaiting.settle():
+            if awaiting.become_done():
                 if debugged is None:
                     debugged = bool(awaiting.loop.get_debug())
                 if not debugged and awaiting.more is None:
-                    going.pop()
+                    resuming.pop()
                     awaiting.call_next()
                     continue
                 awaiting.call_soon()
-            going.pop()
+            resuming.pop()
             continue
-        going.pop()
+        resuming.pop()
         other = <_Waiter> waiter
         try:
             if not other.waiter.done():
@@ -264,7 +264,7 @@ cdef int go_on(CompletionQueue queue) except -1:
         except BaseException:
             if not other.was_interrupted:
                 other.was_interrupted = True
-                going.append(other)
+                resuming.append(other)
             raise
     return 0
 
@@ -274,8 +274,8 @@ cdef int go_on(CompletionQueue queue) except -1:
 # It has two kinds of entries: operations whose outcomes the loop's thread may take itself, and *completed* waiters,
 # whose request ended on any thread. Any thread notifies by one append to ``completed`` and a write to the descriptor,
 # both native, so that no signal handler runs between them. The loop's thread moves entries from ``completed`` to
-# ``going``, in reverse order, so that removing the next one is cheap; an entry is removed when its waiter goes on. An
-# exception of a signal handler leaves the other entries there, and the descriptor readable. ``completed`` is changed in
+# ``resuming``, in reverse order, so that removing the next one is cheap; an entry is removed when its waiter resumes.
+# An exception of a signal handler leaves the other entries there, and the descriptor readable. ``completed`` is changed in
 # critical sections of the queue, all else by the loop's thread.
 
 # A turn of the loop is not delayed for longer than this plus one response.
@@ -288,13 +288,13 @@ cdef class CompletionQueue:
     cdef CCompletionQueue* core
     cdef uint32_t process  # the fork generation of the process that the loop belongs to
     cdef list completed  # waiters, _Awaiting or _Waiter, that have their outcome
-    cdef list going  # the same, used by the loop's thread; the oldest one last
+    cdef list resuming  # the same, used by the loop's thread; the oldest one last
     cdef object interruption  # exception of a signal handler during drain()
 
     def __cinit__(self):
         self.process = fork_generation()
         self.completed = []
-        self.going = []
+        self.resuming = []
         self.core = new CCompletionQueue()
         if not self.core.open():
             raise OSError(_errno.EMFILE, "cannot create a descriptor for the completions of an event loop")
@@ -314,22 +314,22 @@ cdef class CompletionQueue:
         """On any thread: let *waiter* go on with *outcome* on the loop's thread. *here*: this queue, if this thread is
         draining it. No effect if the loop was closed."""
         if type(waiter) is _Awaiting:
-            (<_Awaiting> waiter).keep(outcome)
+            (<_Awaiting> waiter).store_outcome(outcome)
         else:
             (<_Waiter> waiter).outcome = outcome
         with cython.critical_section(self):
             self.completed.append(waiter)
         if here is not self:
-            self.core.alert()
+            self.core.wake_loop()
         return 0
 
     cdef bint next_completed(self) noexcept:
-        """Move entries to ``going`` if it is empty. Return True if there is one then."""
-        if not self.going:
+        """Move entries to ``resuming`` if it is empty. Return True if there is one then."""
+        if not self.resuming:
             with cython.critical_section(self):
-                self.going, self.completed = self.completed, self.going
-            self.going.reverse()
-        return len(self.going) > 0
+                self.resuming, self.completed = self.completed, self.resuming
+            self.resuming.reverse()
+        return len(self.resuming) > 0
 
     cdef bint has_completed(self) noexcept:
         with cython.critical_section(self):
@@ -340,7 +340,7 @@ cdef class CompletionQueue:
         cdef list completed, none = []
         with cython.critical_section(self):
             completed, self.completed = self.completed, none
-        self.going.clear()
+        self.resuming.clear()
 
     def drain(self):
         if self.is_of_parent():  # a child may run the loop of its parent, a thread of which may have had the lock
@@ -366,12 +366,12 @@ cdef class CompletionQueue:
         interruption, self.interruption = self.interruption, None
         try:
             if self.next_completed():
-                go_on(self)
+                resume_waiters(self)
             if interruption is not None:
                 raise interruption
         finally:
-            if self.going or self.has_completed():
-                self.core.alert()
+            if self.resuming or self.has_completed():
+                self.core.wake_loop()
             turn.end()
 
     def close(self):
@@ -428,7 +428,7 @@ cdef bint waits_in_turn(reactor) except -1:
     cdef LoopAdapter adapter
     if not _adapters:
         return False
-    loop = loop_here()
+    loop = current_loop()
     if loop is None:
         return False
     adapter = adapter_of(loop)
@@ -449,7 +449,7 @@ cpdef object send_waiting():
     cdef LoopAdapter adapter
     if not _adapters:
         return None
-    adapter = adapter_of(loop_here())
+    adapter = adapter_of(current_loop())
     if adapter is not None and adapter.to_flush:
         _flush(adapter.to_flush)
 
@@ -506,7 +506,7 @@ def resolve(waiter, value):
         if queue is not None and not queue.is_of_parent():  # one native step; drain() handles new entries
             queue.complete(waiter, value, queue if fastcql_turn.loop == <PyObject*> (<_Awaiting> waiter).loop else None)
             if (<_Awaiting> waiter).loop.is_closed():  # tested last: entries of the queue would keep the loop alive
-                close_the_closed()
+                clean_up_closed_loops()
             return
     complete(waiter, value)
 
@@ -516,7 +516,7 @@ cdef int complete(waiter, value) except -1:
     if type(waiter) is _Waiter:
         waiter = (<_Waiter> waiter).waiter
     loop = (<_Awaiting> waiter).loop if type(waiter) is _Awaiting else waiter.get_loop()
-    if loop is loop_here():
+    if loop is current_loop():
         if not waiter.done():
             waiter.set_result(value)
     elif not loop.is_closed():
@@ -575,11 +575,11 @@ cdef LoopAdapter open_adapter(loop):
 
     adapter = LoopAdapter(weakref.ref(loop, forget), queue)
     _adapters[key] = adapter
-    close_the_closed()
+    clean_up_closed_loops()
     return adapter
 
 
-cdef int close_the_closed() except -1:
+cdef int clean_up_closed_loops() except -1:
     """Process the operations in the queues of closed loops here: they may have waiters elsewhere."""
     cdef LoopAdapter adapter
     for key, found in _adapters.copy().items():  # list() of items may collect garbage, which forgets loops
@@ -591,13 +591,13 @@ cdef int close_the_closed() except -1:
     return 0
 
 
-def _close_the_closed():
+def _clean_up_closed_loops():
     """On the I/O thread, after another thread notified waiters of a loop: the queue's entries keep a closed loop
     alive."""
-    close_the_closed()
+    clean_up_closed_loops()
 
 
-cdef void look_at_loops(Reactor reactor) noexcept:
-    Py_INCREF(_close_the_closed)
-    if reactor.core.foreign() or not reactor.core.call_soon(<void*> _close_the_closed):
-        Py_DECREF(_close_the_closed)
+cdef void schedule_loop_cleanup(Reactor reactor) noexcept:
+    Py_INCREF(_clean_up_closed_loops)
+    if reactor.core.foreign() or not reactor.core.call_soon(<void*> _clean_up_closed_loops):
+        Py_DECREF(_clean_up_closed_loops)

@@ -30,7 +30,7 @@ cdef class _Awaitable:
         return self
 
     def __next__(self):
-        waiter = self.go_on()
+        waiter = self.advance()
         if waiter is not self:
             return waiter
         stop_with(self.result)
@@ -50,7 +50,7 @@ cdef class _Awaitable:
         if waits:  # cancelled, or the loop ended and the coroutine with it
             self.request._leave(self.waiter)
 
-    cdef object go_on(self):
+    cdef object advance(self):
         """Return the object that the task has to wait for; this object itself at the end, with the result."""
         cdef Request request = self.request
         cdef AwaitState state = self.state
@@ -79,7 +79,7 @@ cdef class _Awaitable:
 
     cdef object end(self, outcome):
         self.state = AWAIT_ENDED
-        self.result = self.request.awaited(outcome) if self.as_result else outcome
+        self.result = self.request.task_result(outcome) if self.as_result else outcome
         return self
 
 

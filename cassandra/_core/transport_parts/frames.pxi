@@ -60,7 +60,7 @@ cdef class Frame:
         )
 
 
-cdef inline tuple plain_of(const CFrame* frame, owner, decoder, plan, factory):
+cdef inline tuple plain_result(const CFrame* frame, owner, decoder, plan, factory):
     """See ``plain_rows``."""
     cdef int header = <int> frame.version << 16 | <int> frame.flags << 8 | <int> frame.opcode
     return plain_rows(decoder, owner, frame.body, <Py_ssize_t> frame.length, header, plan, factory)
@@ -137,10 +137,10 @@ cdef class Attempt:
         self.plan = plan
         self.stream = -1
 
-    cdef object reader(self):
+    cdef object decoder(self):
         return self.connection.results
 
-    cdef void sent(self, int64_t stream, double started) noexcept:
+    cdef void note_stream(self, int64_t stream, double started) noexcept:
         """Note the stream: its response may be there already, and other threads may give up the attempt."""
         with cython.critical_section(self):
             self.stream = stream

@@ -84,7 +84,7 @@ cdef class AdmissionQueue:
     cdef Py_ssize_t taken
     cdef readonly Py_ssize_t held_up
     cdef int64_t next_number
-    cdef bint told
+    cdef bint notified
 
     def __init__(self, on_change):
         self.on_change = on_change
@@ -95,14 +95,14 @@ cdef class AdmissionQueue:
 
     cdef bint notify(self) noexcept:
         """Have the I/O thread call *on_change*. Return False if it was stopped, or is the parent's."""
-        if not self.told:
+        if not self.notified:
             if self.reactor is None or self.reactor.core.foreign():
                 return False
             Py_INCREF(self.on_change)
             if not self.reactor.core.call_soon(<void*> self.on_change):
                 Py_DECREF(self.on_change)
                 return False
-            self.told = True
+            self.notified = True
         return True
 
     def enter(self, AdmissionEntry entry not None, Py_ssize_t most, bint may_be_held_up, Reactor reactor not None):
@@ -154,6 +154,6 @@ cdef class AdmissionQueue:
     def take_changes(self):
         cdef list changes, none = []
         with cython.critical_section(self):
-            self.told = False
+            self.notified = False
             changes, self.changes = self.changes, none
         return changes

@@ -10,7 +10,7 @@ cdef extern from *:
     """
     struct FastcqlTurn {
         PyObject* loop;  // NULL: not known
-        PyObject* noted;
+        PyObject* note;
         PyObject* adapter;
         uint32_t process;
     };
@@ -18,7 +18,7 @@ cdef extern from *:
     """
     ctypedef struct FastcqlTurn:
         PyObject* loop
-        PyObject* noted
+        PyObject* note
         PyObject* adapter
         uint32_t process
     FastcqlTurn fastcql_turn
@@ -32,10 +32,10 @@ cdef extern from *:
     """
     PyObject* loop_or_none "fastcql_loop_or_none"  # a function of asyncio, loaded when it is needed
 
-cdef str NOTED = PyUnicode_InternFromString(RUNNING_LOOP_KEY)
+cdef str NOTE_KEY = PyUnicode_InternFromString(RUNNING_LOOP_KEY)
 
 
-cdef object found_loop():
+cdef object asyncio_loop():
     find = load_once(&loop_or_none)
     if find is None:
         import asyncio
@@ -44,16 +44,16 @@ cdef object found_loop():
     return find()
 
 
-cdef object loop_here():
+cdef object current_loop():
     """Return the loop that runs on this thread; None if none does."""
     if fastcql_turn.loop != NULL and fastcql_turn.process == fork_generation():
-        if running_loop_note(NOTED) == fastcql_turn.noted:
+        if running_loop_note(NOTE_KEY) == fastcql_turn.note:
             return <object> fastcql_turn.loop
-    return found_loop()
+    return asyncio_loop()
 
 
 cdef object running_loop():
-    loop = loop_here()
+    loop = current_loop()
     if loop is None:
         raise RuntimeError("no running event loop")
     return loop
@@ -64,21 +64,21 @@ cdef class _Turn:
     """A callback of a loop, on its thread, from :meth:`begin` to :meth:`end`."""
 
     cdef object loop
-    cdef object noted
+    cdef object note
     cdef object adapter
     cdef FastcqlTurn before
 
     cdef int begin(self) except -1:
         self.before = fastcql_turn
-        self.loop = found_loop()
-        cdef PyObject* noted = running_loop_note(NOTED)
-        if self.loop is None or noted == NULL:
+        self.loop = asyncio_loop()
+        cdef PyObject* note = running_loop_note(NOTE_KEY)
+        if self.loop is None or note == NULL:
             fastcql_turn.loop = NULL
             return 0
-        self.noted = <object> noted
+        self.note = <object> note
         self.adapter = find_adapter(self.loop)
         fastcql_turn.loop = <PyObject*> self.loop
-        fastcql_turn.noted = noted
+        fastcql_turn.note = note
         fastcql_turn.adapter = <PyObject*> self.adapter
         if self.adapter is None:
             fastcql_turn.adapter = NULL

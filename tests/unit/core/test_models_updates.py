@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra._core.models import (
-    ByNames,
+    KeywordCache,
     ConnectionFields,
     FastRequest,
     Instance,
@@ -21,7 +21,7 @@ from cassandra._core.models import (
     RowUpdate,
     RowUpdates,
     Statements,
-    Untouched,
+    UnmodifiedMethods,
     new_loaded,
 )
 from cassandra._core.routing import PlanCache, SessionFields
@@ -65,7 +65,7 @@ class Session(SessionFields):
         return Sent(statement, values)
 
 
-SESSIONS = Untouched(Session, ["execute_async"])
+SESSIONS = UnmodifiedMethods(Session, ["execute_async"])
 
 
 def nowhere() -> ReadyStatements:
@@ -210,7 +210,7 @@ def test_unsent_update_leaves_the_instance_unchanged() -> None:
     one = loaded()
     assert rewrite().send(one, {"b": "x", "a": 7}) is None
     updates = RowUpdates("kind", {"DEFAULT_KEYSPACE": "ks"}, lambda model, given: rewrite())
-    known = ByNames(8)
+    known = KeywordCache(8)
     Row._shapes = {"kind": known}  # type: ignore[attr-defined]
     updates.keep(known, {"b": "x", "a": 7}, rewrite())
     assert updates.write(one, {"b": "x", "a": 7}) is False
@@ -248,7 +248,7 @@ def test_values_that_cannot_be_bound(error: type[Exception], monkeypatch: pytest
 
     monkeypatch.setattr(Session, "execute_async", refuse)
     statements, connection, _, settings = ready()
-    unmodified = Untouched(Session, ["execute_async"])
+    unmodified = UnmodifiedMethods(Session, ["execute_async"])
     statements = ReadyStatements(unmodified, "prepared", {"default": connection}, "default", settings)
     assert statements.send(None, "shape", (1,)) is None
 
@@ -292,7 +292,7 @@ def test_it_is_worked_out_once() -> None:
 
     def compute(of: Any, given: dict[str, Any]) -> Any:
         asked.append(tuple(given))
-        known = model._shapes.setdefault("kind", ByNames(8))
+        known = model._shapes.setdefault("kind", KeywordCache(8))
         found = None if nothing else FastRequest(of, "shape", settings["DEFAULT_KEYSPACE"], nowhere())
         return worked.keep(known, given, found)
 

@@ -77,9 +77,9 @@ size_t words_at(const Input& input, int64_t i, uint64_t (&words)[4]) {
 }
 
 int64_t integer_at(const Input& input, int64_t i, bool& too_large) {
-    const bool is_signed = input.how->source->is_signed;
+    const bool is_signed = input.conversion->source->is_signed;
     too_large = false;
-    if (input.how->source->shape == Shape::Decimal) {
+    if (input.conversion->source->shape == Shape::Decimal) {
         uint64_t words[4];
         const size_t count = words_at(input, i, words);
         const auto v = static_cast<int64_t>(words[0]);
@@ -132,7 +132,7 @@ bool Encoder::cell(const Input& input, int64_t i, uint32_t null) {
     out_.put32(0);
     if (!value(input, i) || !done()) return false;
     const size_t size = out_.size() - at - 4;
-    if (size > INT32_MAX) return trouble_.no("a value of " + std::to_string(size) + " bytes is too large");
+    if (size > INT32_MAX) return failure_.no("a value of " + std::to_string(size) + " bytes is too large");
     out_.patch32(at, static_cast<uint32_t>(size));
     return true;
 }
@@ -197,7 +197,7 @@ bool Encoder::bytes_of(const Input& input, int64_t i, const uint8_t*& p, size_t&
     }
     const int64_t start = input.offset_at(i), end = input.offset_at(i + 1);
     if (start < 0 || end < start || end > input.limit) return broken("its offsets descend");
-    if (end - start > INT32_MAX) return trouble_.no("a value of " + std::to_string(end - start) + " bytes is too large");
+    if (end - start > INT32_MAX) return failure_.no("a value of " + std::to_string(end - start) + " bytes is too large");
     p = input.data + start;
     n = static_cast<size_t>(end - start);
     return true;
@@ -242,7 +242,7 @@ bool Encoder::text(const Input& input, int64_t i) {
 bool Encoder::integer(const Input& input, int64_t i) {
     bool too_large = false;
     const int64_t v = integer_at(input, i, too_large);
-    const auto bytes = input.how->target->cql;
+    const auto bytes = input.conversion->target->cql;
     const int bits = bytes == Cql::Tinyint ? 8 : bytes == Cql::Smallint ? 16 : bytes == Cql::Int ? 32 : 64;
     const int64_t high = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
     if (too_large || v > high || v < -high - 1) {
@@ -263,7 +263,7 @@ bool Encoder::floating(const Input& input, int64_t i) {
     float narrow = 0;
     double wide = 0;
     bool fits = true;
-    if (input.how->source->shape == Shape::Integer) {
+    if (input.conversion->source->shape == Shape::Integer) {
         bool too_large = false;
         const int64_t v = integer_at(input, i, too_large);
         fits = is_float ? holds(v, too_large, narrow) : holds(v, too_large, wide);
@@ -315,7 +315,7 @@ bool Encoder::inet(const Input& input, int64_t i) {
 }
 
 bool Encoder::timestamp(const Input& input, int64_t i) {
-    const Source& source = *input.how->source;
+    const Source& source = *input.conversion->source;
     int64_t v = input.width == 4 ? input.at<int32_t>(i) : input.at<int64_t>(i);
     if (source.shape == Shape::Date) {
         if (input.width == 4) {
@@ -336,7 +336,7 @@ bool Encoder::timestamp(const Input& input, int64_t i) {
 
 // Appends the date of milliseconds or timestamps that are whole days.
 bool Encoder::date(const Input& input, int64_t i) {
-    const Source& source = *input.how->source;
+    const Source& source = *input.conversion->source;
     const int64_t per_day = 86400 * (source.shape == Shape::Date ? 1000 : source.unit);
     const auto v = input.at<int64_t>(i);
     if (v % per_day) return no(input, i, "is not a whole day");
@@ -347,7 +347,7 @@ bool Encoder::date(const Input& input, int64_t i) {
 }
 
 bool Encoder::time(const Input& input, int64_t i) {
-    const int64_t unit = input.how->source->unit;
+    const int64_t unit = input.conversion->source->unit;
     int64_t v = input.width == 4 ? input.at<int32_t>(i) : input.at<int64_t>(i);
     if (__builtin_mul_overflow(v, 1000000000 / unit, &v) || v < 0 || v >= kDayNanos) return no(input, i, "is not within a day");
     out_.put64(static_cast<uint64_t>(v));
@@ -355,7 +355,7 @@ bool Encoder::time(const Input& input, int64_t i) {
 }
 
 bool Encoder::duration(const Input& input, int64_t i) {
-    const Source& source = *input.how->source;
+    const Source& source = *input.conversion->source;
     int64_t months = 0, days = 0, nanos = 0;
     const uint8_t* p = input.values + (input.offset + i) * input.width;
     switch (source.shape) {
@@ -385,7 +385,7 @@ bool Encoder::duration(const Input& input, int64_t i) {
 
 // Appends varint and decimal, from integers, decimals and text.
 bool Encoder::number(const Input& input, int64_t i) {
-    const Source& source = *input.how->source;
+    const Source& source = *input.conversion->source;
     const bool is_decimal = input.method == Method::Decimal;
     if (source.shape == Shape::Text) {
         const uint8_t* p = nullptr;
@@ -447,7 +447,7 @@ bool Encoder::items_of(const Input& input, int64_t i, int64_t& first, int64_t& c
             if (__builtin_sub_overflow(count, first, &count)) return broken("its offsets descend");
     }
     if (first < 0 || count < 0 || first > input.limit || count > input.limit - first) return broken("its offsets descend");
-    return count <= INT32_MAX || trouble_.no("a collection of " + std::to_string(count) + " items is too large");
+    return count <= INT32_MAX || failure_.no("a collection of " + std::to_string(count) + " items is too large");
 }
 
 bool Encoder::list(const Input& input, int64_t i) {
@@ -455,7 +455,7 @@ bool Encoder::list(const Input& input, int64_t i) {
     if (!items_of(input, i, first, count)) return false;
     out_.put32(static_cast<uint32_t>(count));
     for (int64_t k = 0; k < count; ++k) {
-        if (!cell(input.children[0], first + k, kNull)) return trouble_.in(item(k));
+        if (!cell(input.children[0], first + k, kNull)) return failure_.in(item(k));
     }
     return done();
 }
@@ -466,10 +466,10 @@ bool Encoder::map(const Input& input, int64_t i) {
     const Input& pairs = input.children[0];
     out_.put32(static_cast<uint32_t>(count));
     for (int64_t k = 0; k < count; ++k) {
-        if (pairs.is_null(first + k)) return trouble_.no("pair " + std::to_string(k) + " is null");
+        if (pairs.is_null(first + k)) return failure_.no("pair " + std::to_string(k) + " is null");
         const int64_t at = pairs.offset + first + k;
-        if (!cell(pairs.children[0], at, kNull)) return trouble_.in("key " + std::to_string(k));
-        if (!cell(pairs.children[1], at, kNull)) return trouble_.in("value " + std::to_string(k));
+        if (!cell(pairs.children[0], at, kNull)) return failure_.in("key " + std::to_string(k));
+        if (!cell(pairs.children[1], at, kNull)) return failure_.in("value " + std::to_string(k));
     }
     return done();
 }
@@ -478,8 +478,8 @@ bool Encoder::fields(const Input& input, int64_t i) {
     for (size_t k = 0; k < input.children.size(); ++k) {
         const Input& field = input.children[k];
         if (!cell(field, input.offset + i, kNull)) {
-            const std::string& name = field.how->target->name;
-            return trouble_.in("field " + (name.empty() ? std::to_string(k) : "'" + name + "'"));
+            const std::string& name = field.conversion->target->name;
+            return failure_.in("field " + (name.empty() ? std::to_string(k) : "'" + name + "'"));
         }
     }
     return done();
@@ -502,24 +502,24 @@ bool Encoder::packed(const Input& items, int64_t first, int64_t count) {
 }
 
 bool Encoder::vector(const Input& input, int64_t i) {
-    const Target& target = *input.how->target;
+    const Target& target = *input.conversion->target;
     int64_t first = 0, count = 0;
     if (!items_of(input, i, first, count)) return false;
     if (count != target.dimensions) {
-        return trouble_.no(std::to_string(count) + " elements, expected " + std::to_string(target.dimensions));
+        return failure_.no(std::to_string(count) + " elements, expected " + std::to_string(target.dimensions));
     }
     const Input& items = input.children[0];
     const bool with_length = target.children[0].element < 0;
     if (!with_length && packed(items, first, count)) return true;
     for (int64_t k = 0; k < count; ++k) {
-        if (!element(items, first + k, with_length)) return trouble_.in(item(k));
+        if (!element(items, first + k, with_length)) return failure_.in(item(k));
     }
     return done();
 }
 
 // Append an element: without a prefix if its type has one size, else behind its length.
 bool Encoder::element(const Input& input, int64_t i, bool with_length) {
-    if (input.is_null(i)) return trouble_.no("the elements of a vector cannot be null");
+    if (input.is_null(i)) return failure_.no("the elements of a vector cannot be null");
     if (input.method == Method::Runs) return element(input.children[0], run_of(input, i), with_length);
     if (input.method == Method::Dictionary) {
         int64_t index = 0;
@@ -527,7 +527,7 @@ bool Encoder::element(const Input& input, int64_t i, bool with_length) {
     }
     if (!with_length) return value(input, i);
     ByteBuffer bytes;
-    if (!Encoder(bytes, trouble_).value(input, i)) return false;
+    if (!Encoder(bytes, failure_).value(input, i)) return false;
     put_unsigned_vint(out_, bytes.size());
     out_.put(bytes.data(), bytes.size());
     return done();
@@ -580,18 +580,18 @@ std::string decimal(const Input& input, int64_t i) {
     uint8_t bytes[32];
     for (size_t k = 0; k < count; ++k) store64(bytes + 8 * k, words[count - 1 - k]);
     std::string text(columns::text_room(sizeof bytes), '\0');
-    text.resize(columns::decimal_text(bytes, 8 * count, input.how->source->scale, text.data()));
+    text.resize(columns::decimal_text(bytes, 8 * count, input.conversion->source->scale, text.data()));
     return text;
 }
 
 std::string interval(const Input& input, int64_t i) {
     const uint8_t* p = input.values + (input.offset + i) * input.width;
     const auto part = [p](int64_t which) { return std::to_string(load<int32_t>(p, which)); };
-    switch (input.how->source->shape) {
+    switch (input.conversion->source->shape) {
         case Shape::Months: return part(0) + " months";
         case Shape::DayTime: return part(0) + " days, " + part(1) + " ms";
         case Shape::MonthDayNano: return part(0) + " months, " + part(1) + " days, " + std::to_string(load<int64_t>(p, 1)) + " ns";
-        default: return std::to_string(load<int64_t>(p, 0)) + name_of(input.how->source->unit);
+        default: return std::to_string(load<int64_t>(p, 0)) + name_of(input.conversion->source->unit);
     }
 }
 
@@ -612,7 +612,7 @@ std::string shown_text(const uint8_t* p, size_t n) {
 }
 
 std::string shown(const Input& input, int64_t i) {
-    const Source& source = *input.how->source;
+    const Source& source = *input.conversion->source;
     bool too_large = false;
     switch (source.shape) {
         case Shape::Integer: {

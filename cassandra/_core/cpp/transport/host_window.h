@@ -15,9 +15,9 @@ namespace fastcql {
 
 class HostWindow {
 public:
-    static constexpr uint32_t kLeast = 1;
+    static constexpr uint32_t kMin = 1;
 
-    HostWindow(uint32_t first, uint32_t most) : size_(std::min(first, most)), most_(most) {}
+    HostWindow(uint32_t first, uint32_t max) : size_(std::min(first, max)), max_(max) {}
 
     uint32_t size() const noexcept { return size_; }
     uint32_t in_flight() const noexcept { return in_flight_; }
@@ -29,8 +29,8 @@ public:
     // A request ended with a result. A window that is not used does not grow.
     void answered() noexcept {
         --in_flight_;
-        if (size_ >= most_ || 2 * (in_flight_ + 1) < size_) return;
-        if (quick_ || ++credit_ >= size_) {
+        if (size_ >= max_ || 2 * (in_flight_ + 1) < size_) return;
+        if (slow_start_ || ++credit_ >= size_) {
             ++size_;
             credit_ = 0;
         }
@@ -39,9 +39,9 @@ public:
     // halve the window once.
     void congested(Nanos sent, Nanos now) noexcept {
         if (sent < cut_at_) return;
-        size_ = std::max(kLeast, size_ / 2);
+        size_ = std::max(kMin, size_ / 2);
         credit_ = 0;
-        quick_ = false;
+        slow_start_ = false;
         cut_at_ = now;
     }
 
@@ -49,8 +49,8 @@ private:
     uint32_t size_;
     uint32_t in_flight_ = 0;
     uint32_t credit_ = 0;
-    const uint32_t most_;
-    bool quick_ = true;
+    const uint32_t max_;
+    bool slow_start_ = true;
     Nanos cut_at_ = 0;
 };
 

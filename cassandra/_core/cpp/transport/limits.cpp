@@ -6,10 +6,10 @@ namespace fastcql {
 
 using Guard = std::lock_guard<SmallLock>;
 
-bool Limit::take(Right right) {
+bool Limit::take(Priority priority) {
     Guard guard(lock_);
-    if (in_flight() >= maximum_ || (admission_.formed && right != Right::First)) return false;
-    if (parent_ && !parent_->take(right)) return false;
+    if (in_flight() >= maximum_ || (admission_.has_queue && priority != Priority::First)) return false;
+    if (parent_ && !parent_->take(priority)) return false;
     taken_.store(in_flight() + 1, std::memory_order_relaxed);
     return true;
 }
@@ -26,15 +26,15 @@ bool Limit::has_waiter() {
     return admission_.waiter || (parent_ && parent_->has_waiter());
 }
 
-void Limit::tell(std::vector<Operation*>& waiters) {
-    if (parent_) parent_->tell(waiters);
+void Limit::collect_waiters(std::vector<Operation*>& waiters) {
+    if (parent_) parent_->collect_waiters(waiters);
     Guard guard(lock_);
     if (admission_.waiter) waiters.push_back(std::exchange(admission_.waiter, nullptr));
 }
 
 Wait Limit::wait(Operation* waiter) noexcept {
     Guard guard(lock_);
-    admission_.formed = true;
+    admission_.has_queue = true;
     if (in_flight() < maximum_) return Wait::Room;
     if (admission_.waiter) return Wait::Known;
     admission_.waiter = waiter;
@@ -43,7 +43,7 @@ Wait Limit::wait(Operation* waiter) noexcept {
 
 void Limit::end_queue() noexcept {
     Guard guard(lock_);
-    admission_.formed = admission_.waiter != nullptr;
+    admission_.has_queue = admission_.waiter != nullptr;
 }
 
 }  // namespace fastcql

@@ -23,7 +23,7 @@ namespace fastcql {
 // before the first in the queue wakes up.
 struct Admission {
     Operation* waiter = nullptr;  // notified once; holds a reference of its runtime object
-    bool formed = false;
+    bool has_queue = false;
 };
 
 enum class Wait : uint8_t {
@@ -39,12 +39,12 @@ public:
     int maximum() const noexcept { return maximum_; }
     int in_flight() const noexcept { return taken_.load(std::memory_order_relaxed); }
 
-    bool take(Right right);
-    // True if there is a waiter here or above: tell() must follow.
+    bool take(Priority priority);
+    // True if there is a waiter here or above: collect_waiters() must follow.
     bool give();
     bool has_waiter();
     // Appends the waiters here and above, with their references.
-    void tell(std::vector<Operation*>& waiters);
+    void collect_waiters(std::vector<Operation*>& waiters);
 
     // For queued requests; a queue exists from here on: notify *waiter* when the state changes, unless there is room
     // here. The limits above are checked separately.
