@@ -140,10 +140,19 @@ class ExactKinds:
     def bind_with(self, given: dict[str, Any], last: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         """Return the bound values with *last* after them; and without that."""
 
+class PreparedEntry:
+    """A prepared statement and the cache of its execute plans, a :class:`~cassandra._core.routing.PlanCache`."""
+
+    statement: Final[Any]
+    plans: Any  # while it is empty, is_ready() is called before each request
+    def __init__(self, statement: Any, plans: Any) -> None: ...
+    def is_ready(self) -> bool:
+        """Override: set *plans* to the statement's present cache; return False if the statement is outdated."""
+
 class Statements:
     """Prepared statements of one session, by shape."""
 
-    statements: dict[Any, Any]
+    statements: dict[Any, PreparedEntry]
 
 class ConnectionFields:
     """Base of connections: the fields that every request reads."""

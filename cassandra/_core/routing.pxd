@@ -1,5 +1,7 @@
 # C fields and functions that other extensions use for every request.
 from libc.stdint cimport int64_t
+from libcpp cimport bool as cbool
+from libcpp.atomic cimport atomic
 
 
 cdef class Target:
@@ -53,6 +55,7 @@ cdef class PlanCache:
     cdef public object place
     cdef object _last  # .last
     cdef public dict others
+    cdef atomic[cbool] is_discarded  # no plan is kept any more
 
 
 cdef object last_plan_of(PlanCache cache)

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from cassandra._base.conditions import NativeWith
 from cassandra._base.locks import caller_lock
 from cassandra._base.real import green, threading
-from cassandra._core.models import KeywordCache, Instance, InstanceLayout, Precomputed, load_instances, new_loaded
+from cassandra._core.models import Instance, InstanceLayout, KeywordCache, Precomputed, load_instances, new_loaded
 from cassandra._session.request.result import ResultSet
 
 from . import connections

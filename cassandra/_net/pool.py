@@ -63,7 +63,7 @@ from cassandra._base.objects import public
 from cassandra._base.randomness import shuffle, uniform
 from cassandra._core.codec import TypeContext
 from cassandra._core.routing import PoolFields, murmur3_token
-from cassandra._core.transport import ChannelGroup, Limit, ConnectionSelector, Reactor, Timer
+from cassandra._core.transport import ChannelGroup, ConnectionSelector, Limit, Reactor, Timer
 
 from .backoff import Delays, Repeated
 from .client_routes import ClientRoutesEndPoint

@@ -217,9 +217,9 @@ inline bool replace_slot(PyObject* self, Py_ssize_t offset, PyObject* before, Py
 // ---- inline values
 
 // The storage of the attributes of an instance that has no dict yet: an array of values, ordered as the keys that all
-// instances of the class share; in front of it their count (inline_values_count), their limit (inline_values_capacity) and the order in
-// which they were set (inline_value_index). Borrowed; null if the instance has none. Callers verify all of it with trial
-// instances of each class (InstanceMaker._find_values).
+// instances of the class share; in front of it their count (inline_values_count), their limit
+// (inline_values_capacity) and the order in which they were set (inline_value_index). Borrowed; null if the instance has
+// none. Callers verify all of it with trial instances of each class (InstanceMaker._find_values).
 // Relies on: the layout of PyDictValues, and its pointer four words before the object.
 // Versions: 3.11 only; other versions store the values elsewhere.
 // Otherwise: null, and callers set attributes by name.

@@ -57,11 +57,13 @@ cdef extern from *:
     #define fastcql_last_known_of(one) FASTCQL_FIELD(one, _last)
     #define fastcql_last_class_of(one) FASTCQL_FIELD(one, _last)
     #define fastcql_connection_of(one) FASTCQL_FIELD(one, _connection)
+    #define fastcql_plans_of(one) FASTCQL_FIELD(one, _plans)
     #define fastcql_columns_of(one) FASTCQL_FIELD(one, _columns)
     """
     PyObject** last_known_of "fastcql_last_known_of"(KeywordCache one)
     PyObject** last_class_of "fastcql_last_class_of"(Precomputed one)
     PyObject** connection_name_of "fastcql_connection_of"(FastRequest one)
+    PyObject** plans_of "fastcql_plans_of"(PreparedEntry one)
     PyObject** columns_of "fastcql_columns_of"(RowRead one)
 
 
@@ -229,8 +231,31 @@ cdef class ExactKinds:
 # ---- from a shape of a statement to its request and the outcome
 
 
+cdef class PreparedEntry:
+    """A prepared statement and the cache of its execute plans."""
+
+    cdef readonly object statement
+    cdef PlanCache _plans
+
+    def __init__(self, statement, PlanCache plans not None):
+        self.statement = statement
+        store_reference(plans_of(self), plans)
+
+    @property
+    def plans(self):
+        return load_reference(plans_of(self))
+
+    @plans.setter
+    def plans(self, PlanCache plans not None):
+        store_reference(plans_of(self), plans)
+
+    cpdef bint is_ready(self) except -1:
+        """Override. Set *plans* to the statement's present cache. Return False if the statement is outdated."""
+        raise NotImplementedError
+
+
 cdef class Statements:
-    """Prepared statements of one session, by shape."""
+    """Prepared statements of one session, PreparedEntry by shape."""
 
     cdef readonly dict statements
 
@@ -275,6 +300,7 @@ cdef class ReadyStatements:
         is not connected, its session is not an unmodified one, no statement is prepared, or only for a table that has
         been replaced since, or the values cannot be bound."""
         cdef Statements prepared
+        cdef PreparedEntry entry
         cdef bint has_factory = True
         if self._settings["executed_by"] is not self._execute or not self._settings["PREPARING"]:
             return None
@@ -283,16 +309,17 @@ cdef class ReadyStatements:
             return None
         session = (<ConnectionFields>connection)._ready
         prepared = self.statements_of(session)
-        statement = None if prepared is None else prepared.statements.get(shape)
-        if statement is None:
+        found = None if prepared is None else prepared.statements.get(shape)
+        if found is None:
             return None
-        plan = last_plan_of(<PlanCache?>statement._plans)
+        entry = <PreparedEntry?>found
+        plan = last_plan_of(<PlanCache>load_reference(plans_of(entry)))
         try:
-            future = None if plan is None else request_of(plan, session, statement, values, row_factory)
+            future = None if plan is None else request_of(plan, session, entry.statement, values, row_factory)
             if future is None:
-                if statement._outdated is not None:
+                if not entry.is_ready():
                     return None
-                future = (<SessionFields?> session).execute_async(statement, values)
+                future = (<SessionFields?> session).execute_async(entry.statement, values)
                 has_factory = row_factory is None
         except (TypeError, ValueError, OverflowError):
             return None

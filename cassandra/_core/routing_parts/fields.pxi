@@ -119,6 +119,12 @@ cdef class PlanCache:
     @last.setter
     def last(self, plan):
         store_reference(last_plan_field(self), plan)
+        if self.is_discarded.load():  # tested last: discard() sets this first
+            store_reference(last_plan_field(self), None)
+
+    def discard(self):
+        self.is_discarded.store(True)
+        store_reference(last_plan_field(self), None)
 
     def __reduce__(self):
         return PlanCache, ()

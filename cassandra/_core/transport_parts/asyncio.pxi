@@ -1,5 +1,99 @@
 # Requests on asyncio: awaiting them, completion queues, and the adapter of a loop.
 
+# ---- the loop that runs on this thread
+#
+# asyncio has it, but up to Python 3.11 it makes a system call for the process id
+# each time, which costs as much as a tenth of an awaited request, three times per request.
+#
+# While a loop's queue is drained that loop runs here, by construction, unless another loop is run inside of it. asyncio
+# stores an object for the running loop (``running_loop_note``): while it is the same object, kept alive here so that no
+# other can have its address, the loop is the same. Without such an object asyncio is called. The adapter of the loop
+# (``LoopAdapter``) is cached in the same way.
+
+cdef extern from *:
+    """
+    struct FastcqlTurn {
+        PyObject* loop;  // NULL: not known
+        PyObject* note;
+        PyObject* adapter;
+        uint32_t process;
+    };
+    static thread_local FastcqlTurn fastcql_turn = {nullptr, nullptr, nullptr, 0};
+    """
+    ctypedef struct FastcqlTurn:
+        PyObject* loop
+        PyObject* note
+        PyObject* adapter
+        uint32_t process
+    FastcqlTurn fastcql_turn
+
+cdef extern from "Python.h":
+    object PyUnicode_InternFromString(const char* text)
+
+cdef extern from *:
+    """
+    static PyObject* fastcql_loop_or_none = Py_None;
+    """
+    PyObject* loop_or_none "fastcql_loop_or_none"  # a function of asyncio, loaded when it is needed
+
+cdef str NOTE_KEY = PyUnicode_InternFromString(RUNNING_LOOP_KEY)
+
+
+cdef object asyncio_loop():
+    find = load_once(&loop_or_none)
+    if find is None:
+        import asyncio
+
+        find = put_once(&loop_or_none, asyncio._get_running_loop)
+    return find()
+
+
+cdef object current_loop():
+    """Return the loop that runs on this thread; None if none does."""
+    if fastcql_turn.loop != NULL and fastcql_turn.process == fork_generation():
+        if running_loop_note(NOTE_KEY) == fastcql_turn.note:
+            return <object> fastcql_turn.loop
+    return asyncio_loop()
+
+
+cdef object running_loop():
+    loop = current_loop()
+    if loop is None:
+        raise RuntimeError("no running event loop")
+    return loop
+
+
+@cython.final
+cdef class _Turn:
+    """A callback of a loop, on its thread, from :meth:`begin` to :meth:`end`."""
+
+    cdef object loop
+    cdef object note
+    cdef object adapter
+    cdef FastcqlTurn before
+
+    cdef int begin(self) except -1:
+        self.before = fastcql_turn
+        self.loop = asyncio_loop()
+        cdef PyObject* note = running_loop_note(NOTE_KEY)
+        if self.loop is None or note == NULL:
+            fastcql_turn.loop = NULL
+            return 0
+        self.note = <object> note
+        self.adapter = find_adapter(self.loop)
+        fastcql_turn.loop = <PyObject*> self.loop
+        fastcql_turn.note = note
+        fastcql_turn.adapter = <PyObject*> self.adapter
+        if self.adapter is None:
+            fastcql_turn.adapter = NULL
+        fastcql_turn.process = fork_generation()
+        return 0
+
+    cdef void end(self) noexcept:
+        global fastcql_turn
+        fastcql_turn = self.before
+
+
 # ---- Awaiting: the object that a task yields and waits for while it awaits a request
 #
 # It has the methods of an asyncio future that tasks use, also tasks of other kinds of loops. It differs in how the task
@@ -601,3 +695,96 @@ cdef void schedule_loop_cleanup(Reactor reactor) noexcept:
     Py_INCREF(_clean_up_closed_loops)
     if reactor.core.foreign() or not reactor.core.call_soon(<void*> _clean_up_closed_loops):
         Py_DECREF(_clean_up_closed_loops)
+
+
+# ---- ``await`` of a request, and of its application's result
+
+
+cdef enum AwaitState:
+    AWAIT_BEGINS
+    AWAIT_PASSES  # yields to the loop once
+    AWAIT_WAITS
+    AWAIT_ENDED
+
+
+@cython.final
+@cython.freelist(128)
+cdef class _Awaitable:
+    """One ``await`` of a request. A task that is cancelled meanwhile gives the page up, unless it has other waiters. It
+    ends with the outcome, or, *as_result*, with the application's result.
+
+    An object and not a generator: one that is closed by the garbage collector would read the exception that was handled
+    when it was resumed, which may be gone."""
+
+    cdef Request request
+    cdef _Awaiting waiter
+    cdef bint as_result
+    cdef AwaitState state
+    cdef object result
+
+    def __iter__(self):
+        return self
+
+    def __await__(self):
+        return self
+
+    def __next__(self):
+        waiter = self.advance()
+        if waiter is not self:
+            return waiter
+        stop_with(self.result)
+        raise StopIteration  # set above; without a traceback, which would cost a tenth of the await
+
+    def send(self, value):
+        return self.__next__()
+
+    def throw(self, kind, value=None, trace=None):
+        error = kind() if value is None and isinstance(kind, type) else kind if value is None else value
+        self.close()
+        raise error
+
+    def close(self):
+        cdef bint waits = self.state == AWAIT_WAITS
+        self.state = AWAIT_ENDED
+        if waits:  # cancelled, or the loop ended and the coroutine with it
+            self.request._leave(self.waiter)
+
+    cdef object advance(self):
+        """Return the object that the task has to wait for; this object itself at the end, with the result."""
+        cdef Request request = self.request
+        cdef AwaitState state = self.state
+        cdef _Awaiting waiter
+        if state == AWAIT_ENDED:
+            self.result = None
+            return self
+        if state == AWAIT_WAITS:
+            return self.end(self.waiter.result())
+        if state == AWAIT_BEGINS and request.is_attached() and not (self.as_result and request.is_concluded()):
+            request.take_plain(None)  # the loop that it was queued for may have ended
+            if request.is_concluded():
+                self.state = AWAIT_PASSES  # the loop runs other callbacks, also if pages arrive fast
+                return None
+        if not request.is_concluded():
+            waiter = _Awaiting.__new__(_Awaiting)
+            waiter.loop = running_loop()
+            with cython.critical_section(request):
+                request.attached = True
+            if request.join(waiter.loop, waiter) is None:
+                waiter._asyncio_future_blocking = True
+                self.waiter = waiter
+                self.state = AWAIT_WAITS
+                return waiter
+        return self.end(request.outcome())
+
+    cdef object end(self, outcome):
+        self.state = AWAIT_ENDED
+        self.result = self.request.task_result(outcome) if self.as_result else outcome
+        return self
+
+
+cdef _Awaitable awaitable(Request request, bint as_result):
+    cdef _Awaitable made = _Awaitable.__new__(_Awaitable)
+    made.request = request
+    made.as_result = as_result
+    made.state = AWAIT_BEGINS
+    return made

@@ -231,8 +231,9 @@ cdef class Decompressor:
 #   READING   The rest of a record: bytes of it that are not pending any more were read.
 #   WRITING   All or nothing: there is more output than before, or not.
 #
-# A handler may also use the driver. Then it completes the interrupted call (complete_interrupted), and changes *turns*: the call sees
-# this and returns without touching any state. On other threads there are no handlers, and a record is read at once.
+# A handler may also use the driver. Then it completes the interrupted call (complete_interrupted), and changes *turns*:
+# the call sees this and returns without touching any state. On other threads there are no handlers, and a record is
+# read at once.
 
 cdef size_t RECORD_HEADER = 5
 cdef size_t MAX_RECORD = (1 << 14) + 2048  # RFC 5246, 6.2.3

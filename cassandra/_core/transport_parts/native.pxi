@@ -373,7 +373,7 @@ cdef extern from "transport/writes.h" namespace "fastcql" nogil:
         size_t max_rows
         size_t max_bytes
         size_t overhead
-    cdef enum class FrameResult "fastcql::WriteFrames::Made":
+    cdef enum class FrameResult "fastcql::WriteFrames::FrameResult":
         Request
         End
         Failed

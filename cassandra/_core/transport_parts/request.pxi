@@ -24,8 +24,8 @@
 #
 # Why that holds when a signal handler raises in a caller: Python runs handlers between bytecodes, and where native code
 # requests it. State changes in *critical sections*, code without a call into Python, in which the GIL cannot change
-# hands either. Each of the changes above is one section, followed by native calls alone (finish, complete_all, post): an
-# exception comes before, when nothing has changed, or after, when nothing is left to do. An allocation may run the
+# hands either. Each of the changes above is one section, followed by native calls alone (finish, complete_all, post):
+# an exception comes before, when nothing has changed, or after, when nothing is left to do. An allocation may run the
 # garbage collector, and with it a ``__del__``, whose exceptions do not propagate: so a section allocates before it
 # reads state, and only assigns from there on. On the I/O thread no handler runs.
 #

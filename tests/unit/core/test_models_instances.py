@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._core.models import KeywordCache, ColumnAccess, Instance, InstanceLayout, load_instances, new_loaded
+from cassandra._core.models import ColumnAccess, Instance, InstanceLayout, KeywordCache, load_instances, new_loaded
 
 
 def nothing() -> None:

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from cassandra._core.models import (
-    KeywordCache,
     ConnectionFields,
     FastRequest,
     Instance,
     InstanceLayout,
+    KeywordCache,
     Kind,
     Precomputed,
+    PreparedEntry,
     ReadyStatements,
     RowUpdate,
     RowUpdates,
@@ -39,9 +40,13 @@ class Connection(ConnectionFields):
     pass
 
 
-class Statement:
-    _outdated: str | None = None
-    _plans: PlanCache
+class Statement(PreparedEntry):
+    """Its own entry."""
+
+    is_outdated = False
+
+    def is_ready(self) -> bool:
+        return not self.is_outdated
 
 
 def never(value: Any) -> bool:
@@ -222,8 +227,7 @@ def test_unsent_update_leaves_the_instance_unchanged() -> None:
 
 def ready() -> tuple[ReadyStatements, Any, Any, dict[str, Any]]:
     """And a connection, a statement that is ready, and settings."""
-    statement = Statement()
-    statement._plans = PlanCache()
+    statement = Statement("statement", PlanCache())
     connection = Connection()
     connection._ready = Session()
     connection._ready.prepared = Statements()
@@ -234,10 +238,10 @@ def ready() -> tuple[ReadyStatements, Any, Any, dict[str, Any]]:
 
 
 def test_send_executes_the_prepared_statement() -> None:
-    statements, _, statement, _ = ready()
+    statements, _, _, _ = ready()
     for name in "one", None, "default":
         future = statements.send(name, "shape", (1,))
-        assert future.sent == (statement, (1,)) and future.row_factory is None
+        assert future.sent == ("statement", (1,)) and future.row_factory is None
         assert statements.send(name, "shape", (1,), tuple).row_factory is tuple
 
 
@@ -273,7 +277,7 @@ def test_send_returns_none_when_statement_or_session_is_not_ready(what: str, aga
         del connection._ready.__dict__["prepared"]
         connection._ready.keep(None)
     elif what == "outdated":
-        statement._outdated = "altered"
+        statement.is_outdated = True
     elif what == "seen":
         settings["executed_by"] = print
     elif what == "by text":

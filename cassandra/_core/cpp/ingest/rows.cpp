@@ -325,7 +325,8 @@ bool Rows::hash(int64_t row, ByteBuffer& out, int64_t& token) {
         const uint8_t* cell = out.data() + starts_[static_cast<size_t>(part)];
         const int32_t size = load_i32(cell);
         if (size > kMaxKeyPart) {
-            failure_.no("a part of the partition key has " + std::to_string(size) + " bytes, the limit is " + std::to_string(kMaxKeyPart));
+            failure_.no("a part of the partition key has " + std::to_string(size) + " bytes, the limit is " +
+                        std::to_string(kMaxKeyPart));
             return no(static_cast<size_t>(part), row);
         }
         if (!is_composite) {

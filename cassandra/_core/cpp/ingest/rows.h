@@ -13,7 +13,6 @@
 #include "columns/plan.h"
 #include "ingest/encode.h"
 #include "ingest/source.h"
-#include "ingest/target.h"
 
 namespace fastcql::ingest {
 

@@ -33,7 +33,6 @@
 #include <mutex>
 #include <vector>
 
-#include "transport/counters.h"
 #include "transport/runtime.h"
 #include "transport/limits.h"
 #include "transport/reason.h"

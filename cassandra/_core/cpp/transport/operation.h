@@ -23,7 +23,7 @@
 #include <memory>
 #include <vector>
 
-#include "transport/counters.h"
+#include "transport/refs.h"
 #include "transport/envelope.h"
 #include "transport/reason.h"
 #include "transport/sys.h"

@@ -13,7 +13,6 @@
 
 #include "base/system.h"
 #include "transport/channel.h"
-#include "transport/counters.h"
 #include "transport/inbound.h"
 #include "transport/lead.h"
 #include "transport/outbound.h"

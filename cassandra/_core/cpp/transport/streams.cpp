@@ -4,8 +4,8 @@
 // out the cause.
 //
 // A request with a late response does not mean a silent peer, but both look the same. So the notified runtime sends a
-// request that is answered at once; its response is a sign of life for every request sent before (*quiet_reported_at_*), and
-// those are checked again only after the longer kLongPatience.
+// request that is answered at once; its response is a sign of life for every request sent before
+// (*quiet_reported_at_*), and those are checked again only after the longer kLongPatience.
 //
 // Requests do not pay for this: the first one of a busy time arms the channel's scan a little sooner than its deadline
 // would, and the scan reads times that are recorded anyway.
@@ -342,6 +342,48 @@ void Channel::runtime_closed(ChannelClosing& closing) {
         reactor_->deliver(request.operation, std::move(outcome));
     }
     notify_waiters(closing.waiters);
+}
+
+// ---- limits on requests in flight that several channels share, see limits.h
+
+bool Limit::take(Priority priority) {
+    std::lock_guard<SmallLock> guard(lock_);
+    if (in_flight() >= maximum_ || (admission_.has_queue && priority != Priority::First)) return false;
+    if (parent_ && !parent_->take(priority)) return false;
+    taken_.store(in_flight() + 1, std::memory_order_relaxed);
+    return true;
+}
+
+bool Limit::give() {
+    const bool above = parent_ && parent_->give();
+    std::lock_guard<SmallLock> guard(lock_);
+    taken_.store(in_flight() - 1, std::memory_order_relaxed);
+    return above || admission_.waiter;
+}
+
+bool Limit::has_waiter() {
+    std::lock_guard<SmallLock> guard(lock_);
+    return admission_.waiter || (parent_ && parent_->has_waiter());
+}
+
+void Limit::collect_waiters(std::vector<Operation*>& waiters) {
+    if (parent_) parent_->collect_waiters(waiters);
+    std::lock_guard<SmallLock> guard(lock_);
+    if (admission_.waiter) waiters.push_back(std::exchange(admission_.waiter, nullptr));
+}
+
+Wait Limit::wait(Operation* waiter) noexcept {
+    std::lock_guard<SmallLock> guard(lock_);
+    admission_.has_queue = true;
+    if (in_flight() < maximum_) return Wait::Room;
+    if (admission_.waiter) return Wait::Known;
+    admission_.waiter = waiter;
+    return Wait::Armed;
+}
+
+void Limit::end_queue() noexcept {
+    std::lock_guard<SmallLock> guard(lock_);
+    admission_.has_queue = admission_.waiter != nullptr;
 }
 
 }  // namespace fastcql
