@@ -9,7 +9,7 @@
 
 #include "lz4.h"
 #include "recording.h"
-#include "transport/segments.h"  // the driver's
+#include "transport/crc.h"  // the driver's
 
 class Segments {
 public:

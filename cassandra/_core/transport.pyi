@@ -535,7 +535,7 @@ class Writes(Operation):
         """Set the Rows that come next. All earlier rows have to be launched."""
     def launch(self, count: int) -> int:
         """Queue the next *count* writes, or fewer if there are not enough rows or not enough room."""
-    def again(self, number: int) -> int:
+    def resend(self, number: int) -> int:
         """Queue a held write again, unmodified, to the host that the router selects."""
     def resend_by(self, number: int, host: Any, pool: Any, connection: Any) -> bool:
         """Queue a held write again by this connection. Return False if its dialect is another one."""

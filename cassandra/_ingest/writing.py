@@ -256,7 +256,7 @@ class Writing(ManyRequests, Writes):
         for _ in range(len(self._ready)):
             number = self._ready.popleft()
             self.retries += 1
-            if self.again(number) == FULL:
+            if self.resend(number) == FULL:
                 self.retries -= 1
                 self._ready.appendleft(number)
                 return

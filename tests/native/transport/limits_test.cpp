@@ -39,7 +39,7 @@ struct Waiter {
 // Takes the waiters to notify, as a channel does, and drops the references.
 size_t told(Limit& limit) {
     std::vector<Operation*> waiters;
-    limit.tell(waiters);
+    limit.collect_waiters(waiters);
     RuntimeLock lock(runtime_mutex);
     for (Operation* waiter : waiters) static_cast<Request*>(waiter->self)->release();
     return waiters.size();

@@ -37,7 +37,7 @@ struct Listed final : RowSource {
         token = all[row].partition[0];
         return true;
     }
-    bool same_partition(size_t left, size_t priority) noexcept override {
+    bool same_partition(size_t left, size_t right) noexcept override {
         return all[left].partition == all[right].partition;
     }
     bool clustering_hash(const uint8_t* values, size_t, uint64_t& hash) const noexcept override {
