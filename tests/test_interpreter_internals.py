@@ -47,7 +47,10 @@ INTERNALS = {
 
 #: Attributes of modules of the standard library that have no documented equivalent; they are looked up by name.
 ALLOWED = {
-    ("transport_parts/turn.pxi", "asyncio._get_running_loop"),  # get_running_loop() raises an exception without a loop
+    (
+        "transport_parts/asyncio.pxi",
+        "asyncio._get_running_loop",
+    ),  # get_running_loop() raises an exception without a loop
     ("transport_parts/runtime.pxi", "_threading._active"),  # entries of threads that Python did not start
     ("transport_parts/runtime.pxi", "_threading._DummyThread"),
 }

@@ -219,16 +219,16 @@ class Merge:
     def __init__(
         self, plan: ColumnPlan, order: Iterable[tuple[int, bool]], sources: int, slice_rows: int = 64
     ) -> None: ...
-    def hungry(self) -> list[int]:
+    def sources_without_rows(self) -> list[int]:
         """Return the sources that have to be fed, or ended, before :meth:`advance` can merge more."""
     def feed(self, source: int, batch: RecordBatch) -> None:
-        """Add the next rows of a hungry source. ValueError for another schema, and for rows that are out of order,
-        within the batch or after the source's last row; nothing is done then."""
+        """Add the next rows of a source without rows. ValueError for another schema, and for rows that are out of
+        order, within the batch or after the source's last row; nothing is done then."""
     def end(self, source: int) -> None:
         """Report that the source has no more rows."""
     def advance(self, rows: int) -> int:
-        """Merge until *rows* rows are pending, as far as rows of hungry sources cannot come before them. Return the
-        number of pending rows."""
+        """Merge until *rows* rows are pending, as far as rows of sources without rows cannot come before them. Return
+        the number of pending rows."""
     def take(self) -> RecordBatch | None:
         """Return the next pending rows, in one piece; None if there are none."""
     origins: Final[list[tuple[int, int]]]

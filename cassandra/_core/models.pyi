@@ -65,11 +65,11 @@ class Instance:
         """True if the value of the column *name* was loaded or written."""
     def save(self) -> Self:
         """Insert the row, or write its changes. Return the instance. Raise the error of the request."""
-    def _save_otherwise(self) -> None:
+    def _save_by_slow_path(self) -> None:
         """Override. As :meth:`save`, if more has to be done than to bind the values."""
     def update(self, **values: Any) -> Self:
         """Set these values, and write the changed ones. Return the instance. Raise the error of the request."""
-    def _update_otherwise(self, values: dict[str, Any]) -> None:
+    def _update_by_slow_path(self, values: dict[str, Any]) -> None:
         """Override. As :meth:`update`, if more has to be done than to bind the values."""
     def _set_all(self, values: dict[str, Any]) -> None:
         """Set the values as attribute assignments do."""
@@ -97,7 +97,7 @@ def load_instances(
     """Return one instance of *cls*, a subclass of Instance, per row; ``__init__`` is not called. *shared* has the
     values of the last columns of *layout*, the same for all. If *rows* is a list the instances replace its rows."""
 
-class Untouched:
+class UnmodifiedMethods:
     """Checks that these methods of a class and of its objects have not been replaced since this was made. Any
     thread."""
 
@@ -107,7 +107,7 @@ class Untouched:
     def of(self, one: object) -> bool:
         """True if *one* is of exactly this class, and it and the class still have these methods."""
 
-class ByNames:
+class KeywordCache:
     """Precomputed objects for calls, by the names of the keywords in their order. Any thread.
 
     It keeps *most* of them, and drops all if there are more."""
@@ -125,7 +125,7 @@ class Precomputed:
         """*settings* has the ``DEFAULT_KEYSPACE``; after a change of it objects are computed anew."""
     def find(self, model: Any, given: dict[str, Any]) -> Any:
         """Return the kept object, or the result of *compute*."""
-    def keep(self, known: ByNames, given: dict[str, Any], found: Any) -> Any:
+    def keep(self, known: KeywordCache, given: dict[str, Any], found: Any) -> Any:
         """Have *known* keep *found*, also None, for these keywords. Return it."""
 
 class ExactKinds:
@@ -137,13 +137,22 @@ class ExactKinds:
     def bound(self, given: dict[str, Any]) -> list[Any] | None:
         """Return a list of *count* bound values, None where no value was given. Return None if the kind of a value is
         not the one at its position in *given*."""
-    def bound_with(self, given: dict[str, Any], last: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+    def bind_with(self, given: dict[str, Any], last: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         """Return the bound values with *last* after them; and without that."""
+
+class PreparedEntry:
+    """A prepared statement and the cache of its execute plans, a :class:`~cassandra._core.routing.PlanCache`."""
+
+    statement: Final[Any]
+    plans: Any  # while it is empty, is_ready() is called before each request
+    def __init__(self, statement: Any, plans: Any) -> None: ...
+    def is_ready(self) -> bool:
+        """Override: set *plans* to the statement's present cache; return False if the statement is outdated."""
 
 class Statements:
     """Prepared statements of one session, by shape."""
 
-    statements: dict[Any, Any]
+    statements: dict[Any, PreparedEntry]
 
 class ConnectionFields:
     """Base of connections: the fields that every request reads."""
@@ -154,7 +163,12 @@ class ReadyStatements:
     """Sends statements that are prepared in their session, by shape. Any thread."""
 
     def __init__(
-        self, unmodified: Untouched, key: str, connections: dict[Any, Any], default: Any, settings: dict[str, Any]
+        self,
+        unmodified: UnmodifiedMethods,
+        key: str,
+        connections: dict[Any, Any],
+        default: Any,
+        settings: dict[str, Any],
     ) -> None:
         """*unmodified*: the class of sessions and its methods; *key*: name of a session's attribute with its
         ``Statements``.
@@ -176,7 +190,7 @@ class FastRequest:
     shape: Final[Any]
     keyspace: Final[Any]
     def __init__(self, model: Any, shape: Any, keyspace: Any, ready: ReadyStatements) -> None: ...
-    def _is_done_anew(self, error: Exception, future: Any) -> bool:
+    def _must_be_repeated(self, error: Exception, future: Any) -> bool:
         """Override. Return True if a request that ended with *error* has to be repeated."""
 
 class RowUpdate(FastRequest):
@@ -194,7 +208,7 @@ class RowUpdate(FastRequest):
         shape: Any,
         keyspace: Any,
         ready: ReadyStatements,
-        unmodified: Untouched,
+        unmodified: UnmodifiedMethods,
         layout: InstanceLayout,
         given: Iterable[tuple[type | None, int, int]],
         key: Iterable[tuple[type | None, int]],
@@ -231,7 +245,7 @@ class RowInsert(FastRequest):
         shape: Any,
         keyspace: Any,
         ready: ReadyStatements,
-        unmodified: Untouched,
+        unmodified: UnmodifiedMethods,
         layout: InstanceLayout,
         exact: ExactKinds,
         made: Iterable[tuple[str, int, Kind | type | None, Callable[[], Any]]],
@@ -263,7 +277,7 @@ class RowSave:
         self,
         model: Any,
         settings: dict[str, Any],
-        unmodified: Untouched,
+        unmodified: UnmodifiedMethods,
         layout: InstanceLayout,
         kinds: Iterable[Kind | type | None],
         is_key: Iterable[bool],

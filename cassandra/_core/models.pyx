@@ -15,6 +15,5 @@ from libcpp.vector cimport vector
 from cassandra._core.routing cimport PlanCache, SessionFields, last_plan_of
 from cassandra._core.transport cimport outcome_of, page_of, request_of, rows_of, set_row_factory
 
-include "models_parts/native.pxi"
 include "models_parts/instances.pxi"
 include "models_parts/engine.pxi"

@@ -1,5 +1,7 @@
 # C fields and functions that other extensions use for every request.
 from libc.stdint cimport int64_t
+from libcpp cimport bool as cbool
+from libcpp.atomic cimport atomic
 
 
 cdef class Target:
@@ -18,9 +20,9 @@ cdef class SessionFields:
     cdef object _kept_in  # the settings epoch at keep()
     cdef public object _reactor  # of its cluster
     cdef public object _on_io_thread  # returns True on the I/O thread of that
-    cdef object kept_so_far(self)
+    cdef object kept_or_none(self)
     cdef void keep_until_changed(self, found) noexcept
-    cdef bint is_at(self, epoch) noexcept
+    cdef bint has_epoch(self, epoch) noexcept
     cpdef object _resolve_profile(self, key)
     cpdef object execute_async(self, query, parameters=*)
 
@@ -42,7 +44,7 @@ cdef object picks_of(PoolFields pool)
 
 cdef class MetadataFields:
     cdef object _now  # .state
-    cdef bint is_in(self, state) noexcept
+    cdef bint has_state(self, state) noexcept
 
 
 cdef class ProfileFields:
@@ -53,6 +55,7 @@ cdef class PlanCache:
     cdef public object place
     cdef object _last  # .last
     cdef public dict others
+    cdef atomic[cbool] is_discarded  # no plan is kept any more
 
 
 cdef object last_plan_of(PlanCache cache)

@@ -337,5 +337,7 @@ class PlanCache:
     its last requests, and *others*. A copy of it is empty."""
 
     place: tuple[str, str] | tuple[()] | None
-    last: Any
+    last: Any  # None once the cache is discarded
     others: dict[tuple[int, int], Any]
+    def discard(self) -> None:
+        """Drop the last plan and keep no other: a setting of the statement has changed, which has another cache."""

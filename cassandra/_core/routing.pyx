@@ -29,6 +29,5 @@ from cassandra._core.cpython.references cimport (
 
 include "routing_parts/ring.pxi"
 include "routing_parts/tablets.pxi"
-include "routing_parts/hosts.pxi"
 include "routing_parts/route.pxi"
 include "routing_parts/fields.pxi"

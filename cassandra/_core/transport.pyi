@@ -20,7 +20,7 @@ CLOSED: Final[int]
 PROTOCOL: Final[int]
 CANCELLED: Final[int]
 
-# Operation._right.
+# Operation._priority.
 NORMAL: Final[int]
 FIRST: Final[int]
 DRIVER: Final[int]
@@ -69,7 +69,7 @@ class Operation:
     ``_on_outcome`` of one operation is never called by two threads at a time. Outcomes after ``_finish`` are discarded.
     """
 
-    _right: int
+    _priority: int
     """NORMAL; FIRST: the first in an admission queue; DRIVER: subject to no limit but the protocol's."""
     def __init__(self) -> None: ...
     def _take(self) -> tuple[int, Frame | Failure] | None: ...
@@ -77,7 +77,7 @@ class Operation:
         """Take all outcomes, oldest first. For an operation with many requests, which are identified by their attempt
         numbers. Each outcome is taken exactly once, as by :meth:`_take`."""
     def _take_into(self, found: deque[tuple[int, Frame | Failure]]) -> bool:
-        """Append all outcomes to *found*, in one native section. Return True if there were any but NOTHING_ELSE."""
+        """Append all outcomes to *found*, in one native section. Return True if there were any but NO_ATTEMPT."""
     def _wait(self, timeout: float | None = None) -> bool:
         """Block without the GIL until an outcome is ready or ``_finish`` was called; False when *timeout* (seconds)
         passed. Signal handlers run; KeyboardInterrupt is raised here at once."""
@@ -91,7 +91,7 @@ class Operation:
         """From now on call ``_on_outcome`` for hot outcomes too; for one that is ready already, on this thread."""
     def _attach(self, queue: CompletionQueue | None) -> None:
         """From now on deliver through *queue*; an outcome that is ready already is queued."""
-    def _nudge(self) -> None:
+    def _wake_up(self) -> None:
         """End a wait. Any thread."""
     def _inject(self, attempt: int, outcome: Frame | Failure) -> None:
         """Deliver an outcome as a channel does. Where the I/O thread would call ``_on_outcome``, this thread does,
@@ -321,7 +321,7 @@ class ExecutePlanBase:
         now, or not with these arguments."""
     def try_launch(self, request: Request) -> bool: ...  # submit the first attempt; False if nothing was sent
 
-NOTHING_ELSE: Final[int]
+NO_ATTEMPT: Final[int]
 """The attempt number of an outcome of RequestBatch that only reports that a request has ended elsewhere."""
 
 class InFlightRequest:
@@ -358,7 +358,7 @@ class RequestBatch(Operation):
         statement and values that came next and were not queued, with the exception of encoding them. Exceptions of
         *pairs* are raised."""
     def send(self) -> None: ...  # send the queued requests
-    _holds: Final[bool]  # there are outcomes that were taken and not processed
+    _has_outcomes: Final[bool]  # there are outcomes that were taken and not processed
     ended: Final[deque[Any]]
     """Requests that ended elsewhere: (index, success, value); *success* is None where *value* is (future, outcome)."""
     observers: Final[dict[int, Any]]
@@ -411,7 +411,7 @@ class Answer:
 
     _request: InFlightRequest | None
     _current_rows: Any  # decoded at the first access, which may raise DriverException
-    _unopened: Any  # the rows, or their LazyRows
+    _undecoded_rows: Any  # the rows, or their LazyRows
     _kept: Any  # retained form, for retained_page(), or None
     _plan: Any
     _paging_state: bytes | None
@@ -482,7 +482,7 @@ class HostWindow:
 
 class Writes(Operation):
     """Rows of Arrow batches as requests, many under one operation; a *write* is one of them, and has a number. One
-    thread at a time, except :meth:`nudge`.
+    thread at a time, except :meth:`wake-up`.
 
     Every write that ends otherwise than by a void result is in :attr:`ended`, and is held until it is sent again or
     closed: ``(number, outcome, sender)``. The outcome is a Frame or Failure, the exception of submitting it, None where
@@ -509,13 +509,13 @@ class Writes(Operation):
         batch_head: bytes,
         entry: bytes,
         batch_tail: bytes,
-        most_rows: int,
-        most_bytes: int,
+        max_rows: int,
+        max_bytes: int,
         overhead: int,
     ) -> None:
         """Set the parts of requests other than the rows' values: an EXECUTE's *head*, up to the number of values, the
         *values* that follow a row's own, and its *tail* up to the timestamp; the same for a BATCH, and the bytes that
-        precede each row in it. A batch has at most *most_rows* rows and *most_bytes* bytes of values, each row counted
+        precede each row in it. A batch has at most *max_rows* rows and *max_bytes* bytes of values, each row counted
         with *overhead* more."""
     def _direct(
         self,
@@ -526,7 +526,7 @@ class Writes(Operation):
         timestamps: Callable[[], int],
         clock: Any,
         on_ahead: Callable[[], None] | None,
-        most_of_host: int,
+        max_per_host: int,
     ) -> None:
         """Set how writes are sent from now on: *route* returns the place for a token, *block* a byte at the end of
         EXECUTE; only connections of *dialect* are used. *on_ahead* is called when *clock* is ahead of the system
@@ -535,9 +535,9 @@ class Writes(Operation):
         """Set the Rows that come next. All earlier rows have to be launched."""
     def launch(self, count: int) -> int:
         """Queue the next *count* writes, or fewer if there are not enough rows or not enough room."""
-    def again(self, number: int) -> int:
+    def resend(self, number: int) -> int:
         """Queue a held write again, unmodified, to the host that the router selects."""
-    def again_by(self, number: int, host: Any, pool: Any, connection: Any) -> bool:
+    def resend_by(self, number: int, host: Any, pool: Any, connection: Any) -> bool:
         """Queue a held write again by this connection. Return False if its dialect is another one."""
     def frame(self, number: int, index: int) -> tuple[bytes, int | None]:
         """Return row *index* of a held write as an EXECUTE of its own, and its token."""
@@ -747,7 +747,7 @@ class Channel:
     def getsockname(self) -> Any: ...
     def getpeername(self) -> Any: ...
 
-class Picks:
+class ConnectionSelector:
     """The present connections of one node: *sole*, or those that *picker* (a ``ShardPicker``) selects from. Immutable;
     any thread, no lock."""
 

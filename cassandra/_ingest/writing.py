@@ -256,7 +256,7 @@ class Writing(ManyRequests, Writes):
         for _ in range(len(self._ready)):
             number = self._ready.popleft()
             self.retries += 1
-            if self.again(number) == FULL:
+            if self.resend(number) == FULL:
                 self.retries -= 1
                 self._ready.appendleft(number)
                 return
@@ -348,7 +348,7 @@ class Writing(ManyRequests, Writes):
             except NOT_SENT as busy:
                 errors[host] = busy
                 continue
-            if not self.again_by(number, host, pool, connection):
+            if not self.resend_by(number, host, pool, connection):
                 self._continue_separately(number, self._request_state(number)[1])  # the connection needs other bytes
             return
         error = NoHostAvailable("Unable to complete the operation against any hosts", errors)

@@ -20,7 +20,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 #: Maximum number of elements of one value.
-MOST_ELEMENTS = 65535
+MAX_ELEMENTS = 65535
 
 #: Type of the values of a container: a column, or its class.
 Inner = Column[T] | type[Column[T]]
@@ -73,8 +73,8 @@ class BaseCollectionColumn(Column[T]):
 
     def validate(self, value: Any) -> Any:
         value = super().validate(value)
-        if isinstance(value, (list, tuple, set, frozenset, Mapping, SortedSet)) and len(value) > MOST_ELEMENTS:
-            raise self._refusal(f"Collection can't have more than {MOST_ELEMENTS} elements.", value)
+        if isinstance(value, (list, tuple, set, frozenset, Mapping, SortedSet)) and len(value) > MAX_ELEMENTS:
+            raise self._refusal(f"Collection can't have more than {MAX_ELEMENTS} elements.", value)
         return value
 
     def _val_is_null(self, val: Any) -> bool:

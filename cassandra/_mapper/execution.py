@@ -38,7 +38,7 @@ from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import DriverException, InvalidRequest
 from cassandra._base.objects import public
 from cassandra._base.server_errors import SyntaxException
-from cassandra._core.models import ReadyStatements, Statements, Untouched
+from cassandra._core.models import PreparedEntry, ReadyStatements, Statements, UnmodifiedMethods
 from cassandra._session.session import Session
 from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.statements.statement import FETCH_SIZE_UNSET, NOT_SET, BatchType, Sentinel, SimpleStatement
@@ -58,7 +58,7 @@ T = TypeVar("T")
 Steps = Generator[Any, Any, T]
 
 #: Check for sessions of the driver whose ``execute`` and ``execute_async`` are not replaced.
-PLAIN = Untouched(Session, ("execute", "execute_async"))
+PLAIN = UnmodifiedMethods(Session, ("execute", "execute_async"))
 
 #: True if statements are prepared; the variable is read once per process.
 PREPARING = os.environ.get("CQLENG_PREPARE", "1") != "0"
@@ -236,12 +236,20 @@ def shape_and_values(statement: Any) -> tuple[Shape, list[Any]]:
     return shape, shape.values(context)
 
 
+class Entry(PreparedEntry):
+    """A prepared statement of :class:`PreparedCache`."""
+
+    __slots__ = ()
+
+    def is_ready(self) -> bool:
+        self.plans = self.statement._plans
+        return self.statement._outdated is None
+
+
 class PreparedCache(Statements):
     """Prepared statements of one session, by shape, consistency and fetch size."""
 
     __slots__ = ("_refused",)
-
-    statements: dict[Any, PreparedStatement]
 
     def __init__(self) -> None:
         self._refused: set[Shape] = set()
@@ -254,7 +262,7 @@ class PreparedCache(Statements):
     ) -> PreparedStatement | None:
         """Return the prepared statement, unless its table was recreated with columns of other types."""
         found = self.statements.get(_key(shape, consistency, fetch_size))
-        return None if found is None or found._outdated is not None else found
+        return None if found is None or found.statement._outdated is not None else found.statement
 
     def forget(self, shape: Shape, consistency: int | None, fetch_size: Any) -> None:
         """Remove it, so that the next use prepares again: the server accepted values that could not be bound."""
@@ -285,7 +293,7 @@ class PreparedCache(Statements):
                 statement.fetch_size = fetch_size
         if len(self.statements) >= PREPARED_KEPT:
             _forget_oldest(self.statements)
-        self.statements[_key(shape, consistency, fetch_size)] = statement
+        self.statements[_key(shape, consistency, fetch_size)] = Entry(statement, statement._plans)
         return statement
 
 

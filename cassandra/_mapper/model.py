@@ -726,7 +726,7 @@ class BaseModel(Instance):
                 try:
                     await sent[0]
                 except DriverException as error:
-                    if not insert._is_done_anew(error, sent[0]):
+                    if not insert._must_be_repeated(error, sent[0]):
                         raise
                 else:
                     made: M = insert.written(sent[1])
@@ -776,7 +776,7 @@ class BaseModel(Instance):
             try:
                 result = await sent[0]  # inline, not by read_async(): a nested coroutine costs 2 % of the whole call
             except DriverException as error:
-                if not found._is_done_anew(error, sent[0]):
+                if not found._must_be_repeated(error, sent[0]):
                     raise
             else:
                 made: M = found.only_one(result, sent[1])
@@ -790,7 +790,7 @@ class BaseModel(Instance):
         return self
 
     @left_out
-    def _save_otherwise(self) -> None:
+    def _save_by_slow_path(self) -> None:
         self._dml_to_write(self._if_not_exists).save()
         self._written()
 
@@ -804,7 +804,7 @@ class BaseModel(Instance):
             try:
                 await future
             except DriverException as error:
-                if not plan._is_done_anew(error, future):
+                if not plan._must_be_repeated(error, future):
                     raise
             else:
                 save.written(self, row)
@@ -812,7 +812,7 @@ class BaseModel(Instance):
         await self._dml_to_write(self._if_not_exists).asave()
         return self._written()
 
-    def _update_otherwise(self, values: dict[str, Any]) -> None:
+    def _update_by_slow_path(self, values: dict[str, Any]) -> None:
         self._take(values)
         self._dml_to_write(False).update()
         self._written()
@@ -826,7 +826,7 @@ class BaseModel(Instance):
             try:
                 await sent[0]
             except DriverException as error:
-                if not update._is_done_anew(error, sent[0]):
+                if not update._must_be_repeated(error, sent[0]):
                     raise
             else:
                 self._keep(update.layout, sent[1])

@@ -78,7 +78,7 @@ class PointRead(RowRead):
     def _several(self, instances: list[Any], known: tuple[Any, ...]) -> Any:
         return self.model.objects.filter(**dict(zip(self.names, known, strict=True)))._only_one(instances)
 
-    def _is_done_anew(self, error: Exception, future: Any) -> bool:
+    def _must_be_repeated(self, error: Exception, future: Any) -> bool:
         return type(error) is DriverException  # its table was recreated; the statement is prepared again
 
 
@@ -90,7 +90,7 @@ async def read_async(point: PointRead, given: dict[str, Any]) -> Any:
     try:
         result = await sent[0]
     except DriverException as error:
-        if not point._is_done_anew(error, sent[0]):
+        if not point._must_be_repeated(error, sent[0]):
             raise
         return None
     return point.only_one(result, sent[1])

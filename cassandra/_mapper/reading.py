@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from cassandra._base.conditions import NativeWith
 from cassandra._base.locks import caller_lock
 from cassandra._base.real import green, threading
-from cassandra._core.models import ByNames, Instance, InstanceLayout, Precomputed, load_instances, new_loaded
+from cassandra._core.models import Instance, InstanceLayout, KeywordCache, Precomputed, load_instances, new_loaded
 from cassandra._session.request.result import ResultSet
 
 from . import connections
@@ -59,7 +59,7 @@ def cached_by_names(of: type[W], kind: str, compute: Callable[[Any, tuple[str, .
 
     def compute_uncached(model: Any, given: dict[str, Any]) -> Any:
         found = compute(model, tuple(given))  # it may call keep(), which may clear the cache
-        known = model._shapes.get(kind) or keep(model, kind, ByNames(NAMES_KEPT))
+        known = model._shapes.get(kind) or keep(model, kind, KeywordCache(NAMES_KEPT))
         return known_by.keep(known, given, found)
 
     known_by = of(kind, vars(connections), compute_uncached)

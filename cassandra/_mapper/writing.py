@@ -28,7 +28,7 @@ from cassandra._core.models import (
     RowSaves,
     RowUpdate,
     RowUpdates,
-    Untouched,
+    UnmodifiedMethods,
     set_row_saves,
     set_row_updates,
 )
@@ -522,14 +522,16 @@ SEEN_BY_SAVE = (
     "_can_update",
     "_dml",
     "_dml_to_write",
-    "_save_otherwise",
+    "_save_by_slow_path",
     "_set_column_value",
     "_set_persisted",
     "_take",
     "_written",
 )
 SEEN = ("asave", "aupdate", "save", "update", *SEEN_BY_SAVE)
-UNMODIFIED = Untouched(DMLQuery, ("__init__", "save", "asave", "update", "aupdate", "saving", "updating", "_execute"))
+UNMODIFIED = UnmodifiedMethods(
+    DMLQuery, ("__init__", "save", "asave", "update", "aupdate", "saving", "updating", "_execute")
+)
 
 #: Options of instances that can also be set on the class.
 OPTIONS = {
@@ -574,7 +576,7 @@ class FastInsert(RowInsert):
         values = assignments(self.model, self._columns, bound)
         return InsertStatement(self.model.column_family_name(), assignments=values)
 
-    def _is_done_anew(self, error: Exception, future: Any) -> bool:
+    def _must_be_repeated(self, error: Exception, future: Any) -> bool:
         return was_refused(error, future)
 
 
@@ -603,7 +605,7 @@ class FastUpdate(RowUpdate):
             ],
         )
 
-    def _is_done_anew(self, error: Exception, future: Any) -> bool:
+    def _must_be_repeated(self, error: Exception, future: Any) -> bool:
         return was_refused(error, future)
 
 

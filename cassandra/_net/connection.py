@@ -306,7 +306,7 @@ class Connection(ConnectionBase):
         OperationTimedOut. Not for the I/O thread."""
         _refuse_to_block(self.reactor)
         operation = Operation()
-        operation._right = DRIVER
+        operation._priority = DRIVER
         stream = self.submit(message.encode(self.protocol_version, features=self.features), operation, 0, timeout)
         operation._wait(timeout + 1.0)
         outcome = operation._take()

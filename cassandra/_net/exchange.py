@@ -26,7 +26,7 @@ class Exchange(Operation):
 
     def __init__(self, on_outcome: Callable[[Frame | Failure], None]) -> None:
         super().__init__()
-        self._right = DRIVER
+        self._priority = DRIVER
         self._callback: Callable[[Frame | Failure], None] | None = on_outcome
         self._set_eager()
 

@@ -64,7 +64,7 @@ from cassandra._base.objects import public
 from cassandra._base.randomness import shuffle, uniform
 from cassandra._core.codec import TypeContext
 from cassandra._core.routing import PoolFields, murmur3_token
-from cassandra._core.transport import ChannelGroup, Limit, Picks, Reactor, Timer
+from cassandra._core.transport import ChannelGroup, ConnectionSelector, Limit, Reactor, Timer
 
 from .backoff import Delays, FailureLog
 from .client_routes import ClientRoutesEndPoint
@@ -412,7 +412,7 @@ class HostPool(PoolFields):
         self._filling = Filling(self, delays, use_port=shards is None or not shards.disable_shardaware_port)
         self._group = group if group is not None else ChannelGroup()
         self._taking: tuple[Connection, ...] = ()  # connections that accept requests
-        self.picks = Picks(None, None)
+        self.picks = ConnectionSelector(None, None)
         self._openings: set[Opening] = set()
         self._timers: set[Timer] = set()
         self._turn = 0
@@ -523,7 +523,7 @@ class HostPool(PoolFields):
         for connection in now - before:  # before it can be selected: a USE may hold the channels of the session
             if connection.channel is not None:
                 self._group.add(connection.channel)
-        self._taking, self.picks = slots.taking, Picks(slots.sole, slots.picker)
+        self._taking, self.picks = slots.taking, ConnectionSelector(slots.sole, slots.picker)
         for connection in before - now:
             if connection.channel is not None:
                 self._group.discard(connection.channel)

@@ -276,7 +276,7 @@ class Level:
         rows, if there are no more."""
         merge = self.merge
         while merge.advance(wanted) < wanted:
-            hungry = merge.hungry()
+            hungry = merge.sources_without_rows()
             if not hungry:
                 return True
             fed = [self._feed(index) for index in hungry]  # all of them: each requests the page that it needs

@@ -34,7 +34,7 @@ from cassandra._base.errors import (
 from cassandra._base.server_errors import PreparedQueryNotFound, ProtocolException
 from cassandra._core.codec import retained_page
 from cassandra._core.routing import Target
-from cassandra._core.transport import NOTHING_ELSE, Failure, Frame, HostWindow, Operation
+from cassandra._core.transport import NO_ATTEMPT, Failure, Frame, HostWindow, Operation
 from cassandra._session import aio
 from cassandra._session.request.admission import within_limits
 from cassandra._session.request.execution import NO_POOL
@@ -416,7 +416,7 @@ class PageFetcher(ManyRequests, Operation):
         pool = self.session._pools.get(host)
         if pool is None:
             return ConnectionException(NO_POOL, host.endpoint)
-        slot = self._slot = (self._slot + 1) % NOTHING_ELSE
+        slot = self._slot = (self._slot + 1) % NO_ATTEMPT
         try:
             connection = pool.pick(request.token, target.shard)
             frame, request.plan = request.template.frame(connection, request.bound, request.paging_state, request.token)
@@ -553,7 +553,7 @@ class PageFetcher(ManyRequests, Operation):
         if self._loop is not None:
             self._wake()
         elif news:
-            self._nudge()  # a thread may have begun to wait meanwhile
+            self._wake_up()  # a thread may have begun to wait meanwhile
 
     def _on_forked(self) -> None:
         return

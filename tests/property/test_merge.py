@@ -100,7 +100,7 @@ def merged(merge: Merge, batches: list[list[RecordBatch]], target: int) -> list[
     coming = [iter(of_source) for of_source in batches]
     taken: list[RecordBatch] = []
     while True:
-        hungry = merge.hungry()
+        hungry = merge.sources_without_rows()
         for source in hungry:
             batch = next(coming[source], None)
             if batch is None:

@@ -329,7 +329,7 @@ cdef str time_name = "time"
 cdef void* real_time = native_function(time.time)
 
 
-cdef inline bint time_is_real() noexcept:
+cdef inline bint time_is_unmodified() noexcept:
     """True if time.time is the interpreter's own. Tests replace the function (freezegun) or its code (time-machine)."""
     cdef PyObject* found = PyDict_GetItemWithError(time_names, time_name)
     return found != NULL and is_native_function(found, real_time)
@@ -360,7 +360,7 @@ cdef class TimestampClock:
     cdef int64_t step(self) except? -1:
         cdef timespec found
         cdef int64_t now, last, next
-        if time_is_real():
+        if time_is_unmodified():
             clock_gettime(CLOCK_REALTIME, &found)
             now = <int64_t>found.tv_sec * 1000000 + found.tv_nsec // 1000
         else:
@@ -392,7 +392,7 @@ cdef class ExecuteTemplate:
     cdef int _version
     cdef bytes _head  # from the header to the flags
     cdef bytes _tail  # between the values and the timestamp
-    cdef bint _stamped
+    cdef bint _has_timestamp
     cdef object _version_block  # a function of the token that gives the last byte; None: there is no such byte
 
     def __init__(
@@ -437,7 +437,7 @@ cdef class ExecuteTemplate:
         self._version = version
         self._head = buffer_bytes(&head)
         self._tail = buffer_bytes(&tail)
-        self._stamped = with_timestamp
+        self._has_timestamp = with_timestamp
         self._version_block = version_block
 
     def encode(self, values, timestamp=None):
@@ -482,7 +482,7 @@ cdef class ExecuteTemplate:
         cdef int64_t stamp
         cdef uint8_t block
         out.put(PyBytes_AS_STRING(self._tail), <size_t>PyBytes_GET_SIZE(self._tail))
-        if self._stamped:
+        if self._has_timestamp:
             stamp = (<TimestampClock>timestamp).step() if type(timestamp) is TimestampClock else timestamp
             out.put64(<uint64_t>stamp)
         if self._version_block is not None:
@@ -494,13 +494,13 @@ cdef class ExecuteTemplate:
         """Return the bytes around values and timestamp: the envelope up to the values, and the part behind them."""
         return self._head, self._tail
 
-    cdef Py_ssize_t _after_tail(self):
-        return (8 if self._stamped else 0) + (0 if self._version_block is None else 1)
+    cdef Py_ssize_t _trailer_size(self):
+        return (8 if self._has_timestamp else 0) + (0 if self._version_block is None else 1)
 
     def bound(self, bytes frame not None, token=None):
         """Return the values of an envelope that this template made, with their token."""
         cdef Py_ssize_t start = PyBytes_GET_SIZE(self._head)
-        cdef Py_ssize_t end = PyBytes_GET_SIZE(frame) - PyBytes_GET_SIZE(self._tail) - self._after_tail()
+        cdef Py_ssize_t end = PyBytes_GET_SIZE(frame) - PyBytes_GET_SIZE(self._tail) - self._trailer_size()
         if not start <= end or frame[HEADER_SIZE:start] != self._head[HEADER_SIZE:]:
             raise ValueError("not an envelope of this template")
         cdef Bound bound = Bound.__new__(Bound)
@@ -514,9 +514,9 @@ cdef class ExecuteTemplate:
 
     def timestamp(self, bytes frame not None):
         """Return the timestamp in an envelope that this template made, or None."""
-        if not self._stamped:
+        if not self._has_timestamp:
             return None
-        cdef Py_ssize_t start = PyBytes_GET_SIZE(frame) - self._after_tail()
+        cdef Py_ssize_t start = PyBytes_GET_SIZE(frame) - self._trailer_size()
         return int.from_bytes(frame[start : start + 8], "big", signed=True)
 
 

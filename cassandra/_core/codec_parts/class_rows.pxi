@@ -40,8 +40,8 @@ cdef class InstanceMaker:
 
     cdef readonly object row_class
     cdef MakerKind _kind
-    cdef bint _bare
-    cdef bint _collected
+    cdef bint _is_bare
+    cdef bint _is_gc_class
     cdef Py_ssize_t _columns
     cdef Py_ssize_t _count
     cdef tuple _names
@@ -60,7 +60,7 @@ cdef class InstanceMaker:
         self._columns = columns
         self._names = tuple([intern_name(name) for name in names])
         self._defaults = tuple(defaults)
-        self._collected = IS_GC(<PyTypeObject*>row_class)
+        self._is_gc_class = IS_GC(<PyTypeObject*>row_class)
         used = set()
         for source in sources:
             if source in used and source >= 0:
@@ -90,7 +90,7 @@ cdef class InstanceMaker:
                 raise ValueError(f"{len(self._names)} names for {self._count} fields")
             if self._find_slots():
                 self._kind = BY_SLOTS
-                self._bare = is_bare_class(row_class)
+                self._is_bare = is_bare_class(row_class)
             elif self._find_values():
                 self._kind = BY_VALUES
 
@@ -111,13 +111,13 @@ cdef class InstanceMaker:
         for i in range(self._columns):
             cells.items()[i] = owned(values[i])
         made = Ref_take(make_instance(self, cells.items()))
-        if self._is_untold():
+        if self._is_untracked():
             GC_TRACK(<PyObject*>made)
         return made
 
-    cdef inline bint _is_untold(self) noexcept:
+    cdef inline bint _is_untracked(self) noexcept:
         """True if the collector does not track the instance."""
-        return self._collected and self._kind >= BY_TUPLE
+        return self._is_gc_class and self._kind >= BY_TUPLE
 
     cdef bint _find_slots(self) except -1:
         cdef Py_ssize_t offset
@@ -145,15 +145,15 @@ cdef class InstanceMaker:
         for name, mark in zip(self._names, marks):
             SET_GENERIC(<PyObject*>one, <PyObject*>name, <PyObject*>mark)
         values = attribute_values(<PyObject*>one)
-        if values == NULL or values_kept(values) != self._count or values_room(values) < self._count:
+        if values == NULL or inline_values_count(values) != self._count or inline_values_capacity(values) < self._count:
             return False
         for i in range(<int>self._count):
-            if values[value_place(values, i)] != <PyObject*>marks[i]:
+            if values[inline_value_index(values, i)] != <PyObject*>marks[i]:
                 return False
-            self._places.push_back(value_place(values, i))
+            self._places.push_back(inline_value_index(values, i))
         other = Ref_take(new_plain(self.row_class, ()))
         values = attribute_values(<PyObject*>other)
-        if values == NULL or values_kept(values) != 0 or values_room(values) < self._count:
+        if values == NULL or inline_values_count(values) != 0 or inline_values_capacity(values) < self._count:
             return False
         for i in range(<int>self._count):
             add_value(values, self._places[i], owned(marks[i]))
@@ -171,7 +171,7 @@ cdef bint has_place(vector[Py_ssize_t]& places, Py_ssize_t place) noexcept:
     return False
 
 
-cdef PyObject* taken(InstanceMaker maker, Py_ssize_t i, PyObject** cells) except NULL:
+cdef PyObject* take_value(InstanceMaker maker, Py_ssize_t i, PyObject** cells) except NULL:
     """Return a new reference to the value of field *i*."""
     cdef Py_ssize_t source = maker._sources[i]
     cdef PyObject* value
@@ -187,35 +187,36 @@ cdef PyObject* taken(InstanceMaker maker, Py_ssize_t i, PyObject** cells) except
 
 
 cdef PyObject* make_instance(InstanceMaker maker, PyObject** cells) except NULL:
-    """Return an instance of *cells*, some of which it takes. The collector does not track it yet if ``_is_untold``."""
+    """Return an instance of *cells*, some of which it takes over. The collector does not track it yet if
+    ``_is_untracked``."""
     cdef Ref made
     cdef Ref value
     cdef PyObject** values
     cdef Py_ssize_t i
     if maker._kind == BY_CALL or maker._kind == BY_INIT:
-        return called(maker, cells)
+        return call_class(maker, cells)
     if maker._kind == BY_TUPLE:
         made.reset(new_row(<PyTypeObject*>maker.row_class, maker._count))
         for i in range(maker._count):
-            tuple_items(made.get())[i] = taken(maker, i, cells)
+            tuple_items(made.get())[i] = take_value(maker, i, cells)
         return made.release()
-    if maker._bare:
+    if maker._is_bare:
         made.reset(new_instance(<PyTypeObject*>maker.row_class, False))
     else:
         made.reset(new_plain(maker.row_class, ()))
-        if maker._collected:
+        if maker._is_gc_class:
             GC_UNTRACK(made.get())
     if maker._kind == BY_SLOTS:
         for i in range(maker._count):
-            set_slot(made.get(), maker._places[i], taken(maker, i, cells))
+            set_slot(made.get(), maker._places[i], take_value(maker, i, cells))
         return made.release()
     values = attribute_values(made.get()) if maker._kind == BY_VALUES else NULL
     if values != NULL:
         for i in range(maker._count):
-            add_value(values, maker._places[i], taken(maker, i, cells))
+            add_value(values, maker._places[i], take_value(maker, i, cells))
         return made.release()
     for i in range(maker._count):
-        value.reset(taken(maker, i, cells))
+        value.reset(take_value(maker, i, cells))
         SET_GENERIC(made.get(), tuple_items(<PyObject*>maker._names)[i], value.get())
     return made.release()
 
@@ -224,7 +225,7 @@ cdef enum:
     FEW = 32  # arguments that need no allocation
 
 
-cdef PyObject* called(InstanceMaker maker, PyObject** cells) except NULL:
+cdef PyObject* call_class(InstanceMaker maker, PyObject** cells) except NULL:
     cdef PyObject* few[FEW + 2]
     cdef vector[PyObject*] many
     cdef PyObject** arguments = few

@@ -44,9 +44,9 @@ from cassandra._core.cpython.interpreter cimport (
     set_slot,
     slot_offset,
     tuple_items,
-    value_place,
-    values_kept,
-    values_room,
+    inline_value_index,
+    inline_values_count,
+    inline_values_capacity,
 )
 
 cdef extern from "base/threads.h" namespace "fastcql" nogil:
@@ -106,7 +106,7 @@ cdef extern from "codec/text.h" namespace "fastcql" nogil:
     size_t parse_inet(const char* text, uint8_t* address)
     size_t format_int(int64_t v, char* p)
 
-cdef extern from "codec/integers.h" namespace "fastcql" nogil:
+cdef extern from "base/bytes.h" namespace "fastcql" nogil:
     int64_t load_varint(const uint8_t* p, size_t n)
     void put_varint(ByteBuffer& out, int64_t v)
 

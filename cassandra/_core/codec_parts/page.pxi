@@ -120,7 +120,7 @@ cdef class RowPlan:
     cdef readonly str kind
     cdef readonly object row_class
     cdef RowKind _kind
-    cdef bint _turns_back
+    cdef bint _is_reversible
     cdef InstanceMaker _maker
 
     def __cinit__(self, ResultPlan plan not None, str kind not None, row_class=None, InstanceMaker maker=None):
@@ -142,7 +142,7 @@ cdef class RowPlan:
         fields = getattr(row_class, "_fields", None)
         if fields is not None and len(fields) != plan._count:
             raise ValueError(f"{row_class!r} has {len(fields)} fields, the result has {plan._count} columns")
-        self._turns_back = turns_back(self)
+        self._is_reversible = is_reversible(self)
 
 
 cdef RowPlan tuple_plan(ResultPlan plan):
@@ -286,11 +286,11 @@ cdef Py_ssize_t fill_instances(RowPlan how, Cursor* c, list rows, RowRange* part
     return n
 
 
-cdef int tell_collector_of_rows(RowPlan how, list rows, Py_ssize_t filled) except -1:
+cdef int track_rows(RowPlan how, list rows, Py_ssize_t filled) except -1:
     """Track instances, and the list that holds them, which constructors must not see incomplete."""
     cdef Py_ssize_t i
     cdef InstanceMaker maker = how._maker
-    if maker._is_untold() and not (maker._kind == BY_TUPLE and how.plan._atomic):
+    if maker._is_untracked() and not (maker._kind == BY_TUPLE and how.plan._atomic):
         for i in range(filled):
             GC_TRACK(GET_LIST(<PyObject*>rows, i))
     GC_TRACK(<PyObject*>rows)
@@ -359,7 +359,7 @@ cdef list decode_rows(RowPlan how, Cursor* c, Py_ssize_t count, RowRange* part, 
     if filled < count:
         SET_SLICE(rows, filled, count, NULL)
     if how._kind == ROW_INSTANCE:
-        tell_collector_of_rows(how, rows, filled)
+        track_rows(how, rows, filled)
     part.at.row = first + filled
     note_page(c.p - begin)
     return rows
@@ -502,7 +502,7 @@ cdef class RowBatches:
     threads that share one, each gets some of the lists, or the same ones."""
 
     cdef RowsPage _page
-    cdef RowPlan _how
+    cdef RowPlan _row_plan
     cdef Cursor _at
     cdef Py_ssize_t _row
     cdef Py_ssize_t _size
@@ -537,7 +537,7 @@ cdef class RowBatches:
             part.limit = c.p + self._nbytes
         part.version = page._version
         failure = []
-        rows = decode_rows(self._how, &c, min(page._count - row, self._size), &part, failure)
+        rows = decode_rows(self._row_plan, &c, min(page._count - row, self._size), &part, failure)
         if failure and not rows:
             with cython.critical_section(self):
                 self._row = page._count
@@ -554,7 +554,7 @@ cdef class RowBatches:
 cdef RowBatches new_batches(RowsPage page, RowPlan how, Py_ssize_t size, Py_ssize_t nbytes):
     cdef RowBatches batches = RowBatches.__new__(RowBatches)
     batches._page = page
-    batches._how = how
+    batches._row_plan = how
     batches._at = page._rows
     batches._size = size
     batches._nbytes = nbytes
@@ -587,7 +587,7 @@ cdef class RowsOfBatches:
                 return row
             if broken is not None:
                 raise broken
-            following = new_batches(before._page, before._how, before._size, before._nbytes)
+            following = new_batches(before._page, before._row_plan, before._size, before._nbytes)
             with cython.critical_section(before):
                 following._at, following._row, following._failure = before._at, before._row, before._failure
             try:
@@ -643,7 +643,7 @@ cdef RowsPage rows_page(ResultPlan plan, Cursor* c, object body, int32_t count, 
 
 # ---- the retained form of a page whose rows were decoded, so that it can be read as columns too; and lazy rows
 #
-# Of a small page only the rows are retained, if they can be encoded back into it (*turns_back*): all columns are of
+# Of a small page only the rows are retained, if they can be encoded back into it (*is_reversible*): all columns are of
 # types whose values determine their bytes, and a row has all columns. The page is then encoded again if columns are
 # read, which is rare. Otherwise its bytes are retained: the number of rows, the protocol version, the rows; the other
 # objects of such a page cost more. A larger page is retained unchanged, and its rows are decoded on the first access:
@@ -694,7 +694,7 @@ def retained_page(ResultPlan plan not None, kept not None):
     return page
 
 
-cdef bint says_all(const TypeNode* node) noexcept:
+cdef bint is_lossless(const TypeNode* node) noexcept:
     """True if a value of this type determines the bytes that it was decoded from, or equivalent ones."""
     return node.op in (
         INT, TEXT, VARCHAR, ASCII, BIGINT, COUNTER, DOUBLE, FLOAT, TIMESTAMP, UUID, TIMEUUID, BOOLEAN, BLOB, SMALLINT,
@@ -702,7 +702,7 @@ cdef bint says_all(const TypeNode* node) noexcept:
     )
 
 
-cdef bint turns_back(RowPlan how) except -1:
+cdef bint is_reversible(RowPlan how) except -1:
     """True if rows can be encoded back into their page: see the head of this file."""
     cdef Py_ssize_t i
     if how._kind == ROW_INSTANCE:
@@ -710,7 +710,7 @@ cdef bint turns_back(RowPlan how) except -1:
     if (how._kind == ROW_DICT or how._kind == ROW_ORDERED) and len(set(how.plan.names)) < how.plan._count:
         return False
     for i in range(how.plan._count):
-        if not says_all(how.plan._nodes[i]):
+        if not is_lossless(how.plan._nodes[i]):
             return False
     return True
 
@@ -748,7 +748,7 @@ cdef int encode_kept(const TypeNode* node, object value, ByteBuffer* out) except
     return encode_cell(node, value, out, PLAIN_VERSION)
 
 
-cdef RowsPage lasting(RowsPage page):
+cdef RowsPage owning_page(RowsPage page):
     """Return the page, or a copy if it is small: a small page must not pin a frame."""
     return page.detached() if page._rows.end - page._rows.p < COPIED else page
 
@@ -758,7 +758,7 @@ cdef class LazyRows:
     """Rows of a page, decoded on the first access."""
 
     cdef readonly RowsPage page
-    cdef RowPlan _how
+    cdef RowPlan _row_plan
     cdef list _made
 
     def __init__(self):
@@ -770,7 +770,7 @@ cdef class LazyRows:
     def rows(self):
         made = load_once(made_of(self))
         if made is None:
-            made = put_once(made_of(self), self.page._decode(self._how, 0, self.page._count))
+            made = put_once(made_of(self), self.page._decode(self._row_plan, 0, self.page._count))
         return made
 
 
@@ -778,14 +778,14 @@ cdef LazyRows new_lazy_rows(RowsPage page, RowPlan how):
     cdef LazyRows lazy_rows = LazyRows.__new__(LazyRows)
     page._check(how)
     lazy_rows.page = page
-    lazy_rows._how = how
+    lazy_rows._row_plan = how
     return lazy_rows
 
 
 cdef tuple lazy_rows_of(
     ResultPlan plan, RowPlan how, Cursor* c, object body, int32_t count, int version, object paging_state
 ):
-    page = lasting(rows_page(plan, c, body, count, version))
+    page = owning_page(rows_page(plan, c, body, count, version))
     return (new_lazy_rows(page, how), paging_state, page)
 
 
@@ -793,10 +793,10 @@ def split_page(RowsPage page not None, RowPlan how not None):
     """``(rows, kept)`` of a page of less than LARGE_PAGE bytes."""
     cdef Cursor c = page._rows
     if c.end - c.p > EAGER:
-        page = lasting(page)
+        page = owning_page(page)
         return new_lazy_rows(page, how), page
     rows = page._decode(how, 0, page._count)
-    return rows, rows if how._turns_back else keep(&c, page._count, page._version)
+    return rows, rows if how._is_reversible else keep(&c, page._count, page._version)
 
 
 # ---- columns instead of rows: the cells of a page as one array of objects per column, and vectors as machine numbers

@@ -297,7 +297,7 @@ cdef class ResultDecoder:
         part.limit = NULL
         part.version = version
         rows = decode_rows(how, c, count, &part, None)
-        if how._turns_back:
+        if how._is_reversible:
             return (rows, paging_state, rows)
         return (rows, paging_state, keep(&at, count, version))
 

@@ -255,7 +255,7 @@ cdef class Codec:
     cdef object _empty  # decoded from zero bytes where they are not a value of the type
     cdef object _decode
     cdef object _encode
-    cdef tuple _before  # operation, atomic, and functions, while a program has replaced them
+    cdef tuple _original  # operation, atomic, and functions, while a program has replaced them
     cdef object __weakref__
 
     def __cinit__(self):
@@ -484,8 +484,8 @@ def encrypted_codec(Codec stored not None, cipher not None):
 
 def replace_functions(Codec codec not None, decode, encode):
     """Let *decode* and *encode* convert the values of *codec*, in all plans that contain it; see the stub."""
-    if codec._before is None:
-        codec._before = (codec.node.op, codec.node.atomic, codec._decode, codec._encode)
+    if codec._original is None:
+        codec._original = (codec.node.op, codec.node.atomic, codec._decode, codec._encode)
     store_reference(decode_of(codec), decode)
     store_reference(encode_of(codec), encode)
     codec.node.op = CALL
@@ -494,18 +494,18 @@ def replace_functions(Codec codec not None, decode, encode):
 
 def restore_functions(Codec codec not None):
     """Undo :func:`replace_functions`."""
-    if codec._before is None:
+    if codec._original is None:
         return
-    codec.node.op, codec.node.atomic, decode, encode = codec._before
+    codec.node.op, codec.node.atomic, decode, encode = codec._original
     if codec.node.op == CALL:  # else they remain, for threads that have just read CALL
         store_reference(decode_of(codec), decode)
         store_reference(encode_of(codec), encode)
-    codec._before = None
+    codec._original = None
 
 
 def native_copy(Codec codec not None, bint deep=False):
     """Return a codec of the same type with the functions of the driver; see the stub."""
-    op, atomic, decode, encode = codec._before or (codec.node.op, codec.node.atomic, codec._decode, codec._encode)
+    op, atomic, decode, encode = codec._original or (codec.node.op, codec.node.atomic, codec._decode, codec._encode)
     cdef Codec copy = new_codec(codec.kind, op, codec.name)
     copy.keyspace = codec.keyspace
     copy.type_name = codec.type_name
@@ -541,7 +541,7 @@ def set_on_new(function):
     _on_new = function
 
 
-cdef inline Codec noted(codec):
+cdef inline Codec register_codec(codec):
     if _on_new is not None:
         _on_new(codec)
     return <Codec>codec
@@ -676,14 +676,14 @@ cdef Codec take_type(Cursor* c, TypeContext context, int depth):
     if depth >= MAX_DEPTH:
         raise protocol_error(f"a CQL type is nested more than {MAX_DEPTH} levels deep")
     if kind == LIST:
-        return noted(list_codec(take_type(c, context, depth + 1)))
+        return register_codec(list_codec(take_type(c, context, depth + 1)))
     if kind == SET:
-        return noted(set_codec(take_type(c, context, depth + 1)))
+        return register_codec(set_codec(take_type(c, context, depth + 1)))
     if kind == MAP:
         key = take_type(c, context, depth + 1)
-        return noted(map_codec(key, take_type(c, context, depth + 1)))
+        return register_codec(map_codec(key, take_type(c, context, depth + 1)))
     if kind == TUPLE:
-        return noted(tuple_codec(take_types(c, context, depth + 1)))
+        return register_codec(tuple_codec(take_types(c, context, depth + 1)))
     if kind == UDT:
         return take_udt(c, context, depth + 1)
     if kind == CUSTOM:
@@ -708,7 +708,7 @@ cdef Codec take_udt(Cursor* c, TypeContext context, int depth):
     for i in range(n):
         names.append(take_string(c))
         types.append(take_type(c, context, depth))
-    return noted(udt_codec(keyspace, name, names, types, context.user_type(keyspace, name)))
+    return register_codec(udt_codec(keyspace, name, names, types, context.user_type(keyspace, name)))
 
 
 cdef int skip(Cursor* c, Py_ssize_t n) except -1:

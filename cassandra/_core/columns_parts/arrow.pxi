@@ -268,7 +268,7 @@ cdef int pull(Streamed* streamed, ArrowArray* out) noexcept with gil:
     except BaseException as error:
         text = text_of_error(error)
         streamed.fail(text, <size_t>len(text))
-        raise_again(error)
+        raise_stored(error)
         return code
 
 
@@ -279,7 +279,7 @@ cdef bytes text_of_error(error):
         return type(error).__name__.encode(errors="replace")
 
 
-cdef int raise_again(error) noexcept:
+cdef int raise_stored(error) noexcept:
     """Schedule an interrupt (Ctrl-C and the like) that native code replaces by its own error: it is raised again in
     this thread, as soon as the thread is back in Python."""
     if not isinstance(error, Exception):

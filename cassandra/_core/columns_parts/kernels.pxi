@@ -32,9 +32,9 @@ cdef class Merge:
     def pending(self):
         return self.native.pending()
 
-    def hungry(self):
+    def sources_without_rows(self):
         cdef int32_t i
-        return [i for i in range(self.native.source_count()) if self.native.is_hungry(i)]
+        return [i for i in range(self.native.source_count()) if self.native.needs_rows(i)]
 
     @property
     def origins(self):
@@ -56,16 +56,16 @@ cdef class Merge:
     def feed(self, int source, RecordBatch batch not None):
         cdef Failure failure
         cdef cbool done
-        cdef cbool hungry
+        cdef cbool needs_rows
         self._must_be(source)
         self._must_fit(batch)
         self._begin()
         with nogil:
-            hungry = self.native.is_hungry(source)
-            done = hungry and self.native.feed(source, batch.native[0], batch.offset, batch.num_rows, failure)
+            needs_rows = self.native.needs_rows(source)
+            done = needs_rows and self.native.feed(source, batch.native[0], batch.offset, batch.num_rows, failure)
         self.busy.end()
-        if not hungry:
-            raise RuntimeError(f"source {source} is not hungry: it has rows left, or has ended")
+        if not needs_rows:
+            raise RuntimeError(f"source {source} needs no rows: it has rows left, or has ended")
         if not done:
             if failure.kind == FailureKind.Memory:
                 raise MemoryError()
@@ -88,7 +88,7 @@ cdef class Merge:
         return pending
 
     def take(self):
-        cdef Piece piece
+        cdef MergedRows piece
         cdef Failure failure
         cdef cbool done
         self._begin()
@@ -221,11 +221,11 @@ cdef class Groups:
 
     cdef int _make(self, list wanted) except -1:
         cdef vector[GroupKey] keys
-        cdef vector[Wanted] measures
+        cdef vector[MeasureSpec] measures
         for column, form in self.keys:
             keys.push_back(GroupKey(column, <Form><int>form))
         for aggregate, column, form, _ in wanted:
-            measures.push_back(Wanted(<Aggregate><int>aggregate, column, <Form><int>form))
+            measures.push_back(MeasureSpec(<Aggregate><int>aggregate, column, <Form><int>form))
         if not self.native.make(keys, measures):
             raise TypeError("the aggregate is not supported for values of this type")
         return 0

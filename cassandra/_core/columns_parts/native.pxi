@@ -161,7 +161,7 @@ cdef extern from "columns/merge.h" namespace "fastcql::columns" nogil:
         int32_t column
         cbool descends
     cbool has_order(const Type& type)
-    cdef cppclass Piece "fastcql::columns::Merge::Piece":
+    cdef cppclass MergedRows "fastcql::columns::Merge::MergedRows":
         Batch* batch
         int64_t first
         int64_t count
@@ -170,10 +170,10 @@ cdef extern from "columns/merge.h" namespace "fastcql::columns" nogil:
         cbool feed(int32_t source, Batch& batch, int64_t first, int64_t count, Failure& failure)
         void end(int32_t source)
         int32_t source_count()
-        cbool is_hungry(int32_t source)
+        cbool needs_rows(int32_t source)
         int64_t advance(int64_t most)
         int64_t pending()
-        cbool take(Piece& piece, Failure& failure)
+        cbool take(MergedRows& piece, Failure& failure)
         int64_t known(int32_t source, const Batch& batch, int64_t first, int64_t count)
         const vector[Run]& origins()
 
@@ -325,12 +325,12 @@ cdef extern from "columns/groups.h" namespace "fastcql::columns" nogil:
     cdef struct GroupKey "fastcql::columns::Key":
         int32_t column
         Form form
-    cdef struct Wanted:
+    cdef struct MeasureSpec:
         Aggregate aggregate
         int32_t column
         Form form
     cdef cppclass NativeGroups "fastcql::columns::Groups":
-        cbool make(vector[GroupKey] keys, const vector[Wanted]& wanted) except +
+        cbool make(vector[GroupKey] keys, const vector[MeasureSpec]& wanted) except +
         size_t size()
         cbool add(const Slice& slice, const NativeMask* mask) except +
         cbool merge(const NativeGroups& other) except +

@@ -14,7 +14,7 @@ cdef extern from "base/row_source.h" namespace "fastcql" nogil:
         cbool same_partition(size_t left, size_t right)
         const string& failure()
 
-cdef extern from "ingest/target.h" namespace "fastcql::ingest" nogil:
+cdef extern from "ingest/source.h" namespace "fastcql::ingest" nogil:
     cdef enum class Cql "fastcql::ingest::Cql":
         Vector
         Encrypted
@@ -201,7 +201,7 @@ cdef cbool seal_value(
     except BaseException as error:
         text = b"its cipher failed: " + text_of_error(error)
         why = text
-        raise_again(error)
+        raise_stored(error)
         return False
 
 

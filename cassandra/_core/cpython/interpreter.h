@@ -217,9 +217,9 @@ inline bool replace_slot(PyObject* self, Py_ssize_t offset, PyObject* before, Py
 // ---- inline values
 
 // The storage of the attributes of an instance that has no dict yet: an array of values, ordered as the keys that all
-// instances of the class share; in front of it their count (values_kept), their limit (values_room) and the order in
-// which they were set (value_place). Borrowed; null if the instance has none. Callers verify all of it with trial
-// instances of each class (InstanceMaker._find_values).
+// instances of the class share; in front of it their count (inline_values_count), their limit
+// (inline_values_capacity) and the order in which they were set (inline_value_index). Borrowed; null if the instance has
+// none. Callers verify all of it with trial instances of each class (InstanceMaker._find_values).
 // Relies on: the layout of PyDictValues, and its pointer four words before the object.
 // Versions: 3.11 only; other versions store the values elsewhere.
 // Otherwise: null, and callers set attributes by name.
@@ -228,9 +228,9 @@ inline PyObject** attribute_values(PyObject* self) noexcept {
     if (!(Py_TYPE(self)->tp_flags & Py_TPFLAGS_MANAGED_DICT)) return nullptr;
     return reinterpret_cast<PyObject***>(self)[-4];
 }
-inline int values_kept(PyObject** values) noexcept { return reinterpret_cast<uint8_t*>(values)[-2]; }
-inline int values_room(PyObject** values) noexcept { return reinterpret_cast<uint8_t*>(values)[-1] - 2; }
-inline int value_place(PyObject** values, int n) noexcept { return reinterpret_cast<uint8_t*>(values)[-3 - n]; }
+inline int inline_values_count(PyObject** values) noexcept { return reinterpret_cast<uint8_t*>(values)[-2]; }
+inline int inline_values_capacity(PyObject** values) noexcept { return reinterpret_cast<uint8_t*>(values)[-1] - 2; }
+inline int inline_value_index(PyObject** values, int n) noexcept { return reinterpret_cast<uint8_t*>(values)[-3 - n]; }
 inline void add_value(PyObject** values, Py_ssize_t place, PyObject* value) noexcept {  // steals value
     uint8_t* kept = reinterpret_cast<uint8_t*>(values) - 2;
     kept[-++*kept] = static_cast<uint8_t>(place);
@@ -238,9 +238,9 @@ inline void add_value(PyObject** values, Py_ssize_t place, PyObject* value) noex
 }
 #else
 inline PyObject** attribute_values(PyObject*) noexcept { return nullptr; }
-inline int values_kept(PyObject**) noexcept { return 0; }
-inline int values_room(PyObject**) noexcept { return 0; }
-inline int value_place(PyObject**, int) noexcept { return 0; }
+inline int inline_values_count(PyObject**) noexcept { return 0; }
+inline int inline_values_capacity(PyObject**) noexcept { return 0; }
+inline int inline_value_index(PyObject**, int) noexcept { return 0; }
 inline void add_value(PyObject**, Py_ssize_t, PyObject*) noexcept {}
 #endif
 

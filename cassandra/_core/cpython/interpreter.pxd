@@ -27,9 +27,9 @@ cdef extern from "cpython/interpreter.h" namespace "fastcql":
     bint replace_slot(PyObject* self, Py_ssize_t offset, PyObject* before, PyObject* after)
     # inline values
     PyObject** attribute_values(PyObject* self) nogil
-    int values_kept(PyObject** values) nogil
-    int values_room(PyObject** values) nogil
-    int value_place(PyObject** values, int n) nogil
+    int inline_values_count(PyObject** values) nogil
+    int inline_values_capacity(PyObject** values) nogil
+    int inline_value_index(PyObject** values, int n) nogil
     void add_value(PyObject** values, Py_ssize_t place, PyObject* value) nogil
     # ints
     PyObject* long_from_bytes(const uint8_t* p, size_t n, int is_signed)

@@ -4,7 +4,7 @@
 
 
 @cython.final
-cdef class Untouched:
+cdef class UnmodifiedMethods:
     """Checks that some methods of a class and of its objects have not been replaced since this was made."""
 
     cdef type _kind
@@ -19,21 +19,21 @@ cdef class Untouched:
 
     def holds(self):
         """True if the class still has these methods."""
-        return self.is_so()
+        return self.holds_now()
 
     def of(self, one):
         """True if *one* is of exactly this class, and it and the class still have these methods."""
-        return type(one) is self._kind and self.is_of(getattr(one, "__dict__", None))
+        return type(one) is self._kind and self.holds_for(getattr(one, "__dict__", None))
 
-    cdef bint is_of(self, own) except -1:
+    cdef bint holds_for(self, own) except -1:
         """True if an object of the class with these attributes still has the methods."""
         if own:
             for name in self._names:
                 if name in <dict?>own:
                     return False
-        return self.is_so()
+        return self.holds_now()
 
-    cdef bint is_so(self) except -1:
+    cdef bint holds_now(self) except -1:
         cdef Py_ssize_t at
         cdef unsigned int state = state_of_class(self._kind)  # before the methods: another thread may replace one
         if state != 0 and state == self._state.load():
@@ -45,7 +45,7 @@ cdef class Untouched:
         return True
 
 
-cdef class _Known:
+cdef class _CallEntry:
     """The precomputed object for the keywords of a call. Immutable."""
 
     cdef tuple names
@@ -57,22 +57,24 @@ cdef extern from *:
     #define fastcql_last_known_of(one) FASTCQL_FIELD(one, _last)
     #define fastcql_last_class_of(one) FASTCQL_FIELD(one, _last)
     #define fastcql_connection_of(one) FASTCQL_FIELD(one, _connection)
+    #define fastcql_plans_of(one) FASTCQL_FIELD(one, _plans)
     #define fastcql_columns_of(one) FASTCQL_FIELD(one, _columns)
     """
-    PyObject** last_known_of "fastcql_last_known_of"(ByNames one)
+    PyObject** last_known_of "fastcql_last_known_of"(KeywordCache one)
     PyObject** last_class_of "fastcql_last_class_of"(Precomputed one)
     PyObject** connection_name_of "fastcql_connection_of"(FastRequest one)
+    PyObject** plans_of "fastcql_plans_of"(PreparedEntry one)
     PyObject** columns_of "fastcql_columns_of"(RowRead one)
 
 
 @cython.final
-cdef class ByNames:
+cdef class KeywordCache:
     """Precomputed objects for calls, by the names of the keywords in their order. Applications repeat the same call, so
     the names of the last call are compared before a look-up. Objects that two threads add at the same time are
     equal."""
 
     cdef dict _known
-    cdef _Known _last
+    cdef _CallEntry _last
     cdef Py_ssize_t _most
 
     def __init__(self, Py_ssize_t most):
@@ -84,7 +86,7 @@ cdef class ByNames:
         cdef PyObject* name
         cdef PyObject* value
         cdef Py_ssize_t step = 0, at = 0
-        cdef _Known last = load_reference(last_known_of(self))
+        cdef _CallEntry last = load_reference(last_known_of(self))
         if last is not None and len(given) == len(last.names):
             while PyDict_Next(given, &step, &name, &value):
                 if name != GET_TUPLE(<PyObject*>last.names, at):
@@ -100,7 +102,7 @@ cdef class ByNames:
 
     def add(self, dict given not None, found):
         """Keep *found* for these names, and return it."""
-        cdef _Known known = _Known.__new__(_Known)
+        cdef _CallEntry known = _CallEntry.__new__(_CallEntry)
         known.names = tuple(given)
         known.found = found
         if len(self._known) >= self._most:
@@ -111,12 +113,12 @@ cdef class ByNames:
 
 
 @cython.final
-cdef class _OfClass:
+cdef class _ClassEntry:
     """The objects that a class keeps for all keywords. One object, so that a thread never reads a part of another
     thread's update."""
 
     cdef unsigned int state  # version of the class, which no other class ever has
-    cdef ByNames known
+    cdef KeywordCache known
 
 
 cdef class Precomputed:
@@ -126,7 +128,7 @@ cdef class Precomputed:
     cdef object _kind
     cdef dict _settings
     cdef object _compute
-    cdef _OfClass _last  # of the last call; None: to be looked up
+    cdef _ClassEntry _last  # of the last call; None: to be looked up
 
     def __init__(self, kind, dict settings not None, compute):
         self._kind = kind
@@ -137,7 +139,7 @@ cdef class Precomputed:
         return self.found(model, given)
 
     cdef object found(self, model, dict given):
-        cdef ByNames known = self.known_of(model)
+        cdef KeywordCache known = self.cache_of_class(model)
         found = None if known is None else known.find(given)
         if found is None:
             store_reference(last_class_of(self), None)  # another object may be kept from now on
@@ -148,14 +150,14 @@ cdef class Precomputed:
             return self._compute(model, given)
         return found
 
-    cdef ByNames known_of(self, model):
+    cdef KeywordCache cache_of_class(self, model):
         """Return the objects that *model* keeps for all keywords, or None."""
-        cdef _OfClass last = load_reference(last_class_of(self))
+        cdef _ClassEntry last = load_reference(last_class_of(self))
         if last is not None and last.state == state_of_class(model):
             return last.known
         known = (<dict?>model._shapes).get(self._kind)
         if known is not None and state_of_class(model) != 0:
-            last = _OfClass.__new__(_OfClass)
+            last = _ClassEntry.__new__(_ClassEntry)
             last.state = state_of_class(model)
             last.known = known
             store_reference(last_class_of(self), last)
@@ -163,20 +165,20 @@ cdef class Precomputed:
 
     def keep(self, known, dict given not None, found):
         """Keep *found* for these keywords and return it; None if there is no object for them."""
-        (<ByNames?>known).add(given, _missing if found is None else found)
+        (<KeywordCache?>known).add(given, _missing if found is None else found)
         return found
 
 
 # ---- values that are bound unmodified if they are of the expected class
 
 
-cdef class _Never:
+cdef class _NoInstances:
     pass
 
 
 cdef Kind kind_of(kind):
     """Return the Kind of a class; None: of no values."""
-    return kind if isinstance(kind, Kind) else Kind(_Never if kind is None else kind)
+    return kind if isinstance(kind, Kind) else Kind(_NoInstances if kind is None else kind)
 
 
 @cython.final
@@ -197,9 +199,9 @@ cdef class ExactKinds:
 
     def bound(self, dict given not None):
         """Return a list of the bound values, None where no value was given; None if a value is of another kind."""
-        return self.bound_of(given)
+        return self.bind_values(given)
 
-    cdef list bound_of(self, dict given):
+    cdef list bind_values(self, dict given):
         cdef Py_ssize_t at = 0, place
         cdef list found
         cdef Kind kind
@@ -215,10 +217,10 @@ cdef class ExactKinds:
             at += 1
         return found
 
-    cpdef tuple bound_with(self, dict given, last):
+    cpdef tuple bind_with(self, dict given, last):
         """Return ``(bound values, values at their indexes)``: *last* is bound after these. None if a value is of
         another kind."""
-        cdef list found = self.bound_of(given)
+        cdef list found = self.bind_values(given)
         if found is None:
             return None
         known = tuple(found)
@@ -229,8 +231,31 @@ cdef class ExactKinds:
 # ---- from a shape of a statement to its request and the outcome
 
 
+cdef class PreparedEntry:
+    """A prepared statement and the cache of its execute plans."""
+
+    cdef readonly object statement
+    cdef PlanCache _plans
+
+    def __init__(self, statement, PlanCache plans not None):
+        self.statement = statement
+        store_reference(plans_of(self), plans)
+
+    @property
+    def plans(self):
+        return load_reference(plans_of(self))
+
+    @plans.setter
+    def plans(self, PlanCache plans not None):
+        store_reference(plans_of(self), plans)
+
+    cpdef bint is_ready(self) except -1:
+        """Override. Set *plans* to the statement's present cache. Return False if the statement is outdated."""
+        raise NotImplementedError
+
+
 cdef class Statements:
-    """Prepared statements of one session, by shape."""
+    """Prepared statements of one session, PreparedEntry by shape."""
 
     cdef readonly dict statements
 
@@ -248,14 +273,16 @@ cdef class ConnectionFields:
 cdef class ReadyStatements:
     """Sends statements that are prepared in their session, by shape; a session has them under *key*."""
 
-    cdef Untouched _unmodified
+    cdef UnmodifiedMethods _unmodified
     cdef object _key
     cdef dict _connections
     cdef object _default
     cdef dict _settings
     cdef object _execute
 
-    def __init__(self, Untouched unmodified not None, key, dict connections not None, default, dict settings not None):
+    def __init__(
+        self, UnmodifiedMethods unmodified not None, key, dict connections not None, default, dict settings not None,
+    ):
         self._unmodified = unmodified
         self._key = key
         self._connections = connections
@@ -264,15 +291,16 @@ cdef class ReadyStatements:
         self._execute = settings["execute"]
 
     def send(self, name, shape, values, row_factory=None):
-        """See ``sent``."""
-        return self.sent(name, shape, values, row_factory)
+        """See ``submit``."""
+        return self.submit(name, shape, values, row_factory)
 
-    cdef object sent(self, name, shape, values, row_factory):
+    cdef object submit(self, name, shape, values, row_factory):
         """Return the future of ``execute_async``, with rows by *row_factory*, of the statement prepared for the session
         of the connection *name*. None if the slow path is needed: the executing function was replaced, the connection
         is not connected, its session is not an unmodified one, no statement is prepared, or only for a table that has
         been replaced since, or the values cannot be bound."""
         cdef Statements prepared
+        cdef PreparedEntry entry
         cdef bint has_factory = True
         if self._settings["executed_by"] is not self._execute or not self._settings["PREPARING"]:
             return None
@@ -280,17 +308,18 @@ cdef class ReadyStatements:
         if not isinstance(connection, ConnectionFields):
             return None
         session = (<ConnectionFields>connection)._ready
-        prepared = self.prepared_for(session)
-        statement = None if prepared is None else prepared.statements.get(shape)
-        if statement is None:
+        prepared = self.statements_of(session)
+        found = None if prepared is None else prepared.statements.get(shape)
+        if found is None:
             return None
-        plan = last_plan_of(<PlanCache?>statement._plans)
+        entry = <PreparedEntry?>found
+        plan = last_plan_of(<PlanCache>load_reference(plans_of(entry)))
         try:
-            future = None if plan is None else request_of(plan, session, statement, values, row_factory)
+            future = None if plan is None else request_of(plan, session, entry.statement, values, row_factory)
             if future is None:
-                if statement._outdated is not None:
+                if not entry.is_ready():
                     return None
-                future = (<SessionFields?> session).execute_async(statement, values)
+                future = (<SessionFields?> session).execute_async(entry.statement, values)
                 has_factory = row_factory is None
         except (TypeError, ValueError, OverflowError):
             return None
@@ -298,15 +327,15 @@ cdef class ReadyStatements:
             set_row_factory(future, row_factory)
         return future
 
-    cdef Statements prepared_for(self, session):
+    cdef Statements statements_of(self, session):
         """Return the statements of *session*; None if it is not an unmodified one, or none was prepared for it."""
         if type(session) is not self._unmodified._kind:
             return None
-        kept = (<SessionFields?>session).kept_so_far()
+        kept = (<SessionFields?>session).kept_or_none()
         if kept is not None:
-            return <Statements?>kept if self._unmodified.is_so() else None
+            return <Statements?>kept if self._unmodified.holds_now() else None
         own = session.__dict__
-        prepared = (<dict?>own).get(self._key) if self._unmodified.is_of(own) else None
+        prepared = (<dict?>own).get(self._key) if self._unmodified.holds_for(own) else None
         if prepared is not None:
             (<SessionFields?> session).keep_until_changed(prepared)
         return prepared
@@ -334,18 +363,18 @@ cdef class FastRequest:
         if state == 0 or state != self._state.load():
             store_reference(connection_name_of(self), self.model.__connection__)
             self._state.store(state)
-        return self._ready.sent(load_reference(connection_name_of(self)), self.shape, values, row_factory)
+        return self._ready.submit(load_reference(connection_name_of(self)), self.shape, values, row_factory)
 
     cdef tuple outcome(self, future):
         """Wait for *future* and return its outcome; None if the request has to be repeated."""
         try:
             return outcome_of(future)
         except Exception as error:
-            if not self._is_done_anew(error, future):
+            if not self._must_be_repeated(error, future):
                 raise
             return None
 
-    cpdef bint _is_done_anew(self, error, future) except -1:
+    cpdef bint _must_be_repeated(self, error, future) except -1:
         """Override. Return True if a request that ended with *error* has to be repeated, as its statement was not
         prepared."""
         return False
@@ -358,15 +387,15 @@ cdef class RowInsert(FastRequest):
     """Inserts a row with values of some columns, which are bound unmodified, and of others that are made. Immutable."""
 
     cdef InstanceLayout _layout
-    cdef Untouched _unmodified
+    cdef UnmodifiedMethods _unmodified
     cdef ExactKinds _exact
     cdef tuple _made  # name, index among the bound values, kind, factory
-    cdef tuple _left  # predicates: true if a column may be left without a value
+    cdef tuple _optional  # predicates: true if a column needs no value
     cdef tuple _places  # per column, the index of its value among the bound values; None: it has none
     cdef bint _complete
 
     def __init__(
-        self, model, shape, keyspace, ReadyStatements ready not None, Untouched unmodified not None,
+        self, model, shape, keyspace, ReadyStatements ready not None, UnmodifiedMethods unmodified not None,
         InstanceLayout layout not None, ExactKinds exact not None, made, left, places,
     ):
         FastRequest.__init__(self, model, shape, keyspace, ready)
@@ -374,7 +403,7 @@ cdef class RowInsert(FastRequest):
         self._layout = layout
         self._exact = exact
         self._made = tuple([(name, place, kind_of(kind), make) for name, place, kind, make in made])
-        self._left = tuple(left)
+        self._optional = tuple(left)
         self._places = tuple(places)
         self._complete = self._places == tuple(range(exact._count))
         taken = [place for _, place, _, _ in self._made] + [place for place in self._places if place is not None]
@@ -387,28 +416,28 @@ cdef class RowInsert(FastRequest):
 
     def bound(self, dict given not None, dict made not None):
         """Return the bound values, from *given* and *made*; None if the slow path is needed."""
-        return self.bound_of(given, made)
+        return self.bind_values(given, made)
 
     def send(self, dict given not None, dict made not None):
         """Return the future of the request, and the bound values; None if the slow path is needed."""
-        bound = self.bound_of(given, made)
+        bound = self.bind_values(given, made)
         future = None if bound is None else self.request(bound, None)
         return None if future is None else (future, bound)
 
     def write(self, dict given not None, dict made not None):
         """As *send*, and wait. Return the instance of the row that was written, or None."""
-        bound = self.bound_of(given, made)
+        bound = self.bind_values(given, made)
         future = None if bound is None else self.request(bound, None)
         if future is None or self.outcome(future) is None:
             return None
-        return self.written_of(bound)
+        return self.written_instance(bound)
 
     def written(self, list bound not None):
         """Return the instance of a row that was written."""
-        return self.written_of(bound)
+        return self.written_instance(bound)
 
-    cdef list bound_of(self, dict given, dict made):
-        cdef list bound = self._exact.bound_of(given) if self._unmodified.is_so() else None
+    cdef list bind_values(self, dict given, dict made):
+        cdef list bound = self._exact.bind_values(given) if self._unmodified.holds_now() else None
         if bound is None:
             return None
         for name, place, kind, _ in self._made:
@@ -416,12 +445,12 @@ cdef class RowInsert(FastRequest):
             bound[<Py_ssize_t>place] = value
             if not (<Kind>kind).has(value):
                 return None
-        for may_be_left in self._left:
-            if not may_be_left():
+        for may_be_omitted in self._optional:
+            if not may_be_omitted():
                 return None
         return bound
 
-    cdef object written_of(self, list bound):
+    cdef object written_instance(self, list bound):
         return new_loaded(self.model, self._layout, self.row_of(bound), ())
 
     cdef tuple row_of(self, list bound):
@@ -438,7 +467,7 @@ cdef struct _Slot:
     Py_ssize_t bound  # index among the bound values
 
 
-cdef _Slot slot_of(kind, Py_ssize_t place, Py_ssize_t bound):
+cdef _Slot make_slot(kind, Py_ssize_t place, Py_ssize_t bound):
     cdef _Slot slot
     if kind is not None and not isinstance(kind, type):
         raise TypeError(f"expected a class, got {kind!r}")
@@ -454,15 +483,15 @@ cdef class RowUpdate(FastRequest):
     """Replaces the values of some columns in a row. Immutable."""
 
     cdef readonly InstanceLayout layout  # of all columns
-    cdef Untouched _unmodified
+    cdef UnmodifiedMethods _unmodified
     cdef vector[_Slot] _given  # per value, in the order of the names
     cdef vector[_Slot] _key
     cdef vector[_Slot] _others
-    cdef tuple _takes  # of the others: predicates that accept values of another class
+    cdef tuple _accepts  # of the others: predicates that accept values of another class
     cdef tuple _kinds  # keeps the classes alive
 
     def __init__(
-        self, model, shape, keyspace, ReadyStatements ready not None, Untouched unmodified not None,
+        self, model, shape, keyspace, ReadyStatements ready not None, UnmodifiedMethods unmodified not None,
         InstanceLayout layout not None, given, key, others,
     ):
         FastRequest.__init__(self, model, shape, keyspace, ready)
@@ -476,38 +505,38 @@ cdef class RowUpdate(FastRequest):
         if any([not 0 <= place < len(layout.names) for place in places]):
             raise ValueError(f"invalid places in a row of {len(layout.names)} columns: {places}")
         self._kinds = tuple([one[0] for one in (*given, *key, *others)])
-        self._takes = tuple([takes for _, _, takes in others])
+        self._accepts = tuple([takes for _, _, takes in others])
         self._given.clear()  # __init__ may be called twice
         self._key.clear()
         self._others.clear()
         for kind, bound, place in given:
-            self._given.push_back(slot_of(kind, place, bound))
+            self._given.push_back(make_slot(kind, place, bound))
         for number, (kind, place) in enumerate(key):
-            self._key.push_back(slot_of(kind, place, len(given) + number))
+            self._key.push_back(make_slot(kind, place, len(given) + number))
         for kind, place, _ in others:
-            self._others.push_back(slot_of(kind, place, -1))
+            self._others.push_back(make_slot(kind, place, -1))
 
     def bound(self, Instance instance not None, dict given not None):
         """Return ``(bound values, resulting row)``; None if the slow path is needed."""
         cdef tuple row = self.row_of(instance)
-        cdef tuple bound = None if row is None else self.bound_of(row, given)
-        return None if bound is None else (bound, self.changed(row, bound))
+        cdef tuple bound = None if row is None else self.bind_values(row, given)
+        return None if bound is None else (bound, self.updated_row(row, bound))
 
     def send(self, Instance instance not None, dict given not None):
         """Return the future of the request, and the resulting row; None if the slow path is needed. Once it was sent,
         the instance has the new values, also if the request fails."""
-        cdef tuple row = self.row_of(instance) if self._unmodified.is_so() else None
-        cdef tuple bound = None if row is None else self.bound_of(row, given)
+        cdef tuple row = self.row_of(instance) if self._unmodified.holds_now() else None
+        cdef tuple bound = None if row is None else self.bind_values(row, given)
         future = None if bound is None else self.request(bound, None)
         if future is None:
             return None
         instance.set_all(given)
-        return future, self.changed(row, bound)
+        return future, self.updated_row(row, bound)
 
     cdef bint write(self, Instance instance, dict given) except -1:
         """As *send*, and wait. Return True if it was written, and the instance has the new row."""
-        cdef tuple row = self.row_of(instance) if self._unmodified.is_so() else None
-        cdef tuple bound = None if row is None else self.bound_of(row, given)
+        cdef tuple row = self.row_of(instance) if self._unmodified.holds_now() else None
+        cdef tuple bound = None if row is None else self.bind_values(row, given)
         future = None if bound is None else self.request(bound, None)
         if future is None:
             return False
@@ -519,7 +548,7 @@ cdef class RowUpdate(FastRequest):
         if outcome is None:
             instance.set_all(given)
             return False
-        instance.keep(self.layout, self.changed(row, bound))
+        instance.keep(self.layout, self.updated_row(row, bound))
         return True
 
     cdef tuple row_of(self, Instance instance):
@@ -528,20 +557,20 @@ cdef class RowUpdate(FastRequest):
         cdef tuple row
         cdef dict now
         reader.announce()
-        if not instance._is_persisted or instance.known_explicit() or instance.has_own():
+        if not instance._is_persisted or instance.explicit_or_none() or instance.has_own_attributes():
             return None
-        row = instance.row_as(self.layout)
-        now = instance.known_now()
+        row = instance.row_in_layout(self.layout)
+        now = instance.current_or_none()
         if row is None or not now:
             return row
         for name, value in now.items():
-            place = self.layout._places.get(name)
+            place = self.layout._indexes.get(name)
             kind = None if place is None else self.layout.converters[place]
             if type(kind) is not Kind or not (<Kind>kind).is_same(value, row[place]):
                 return None
         return row
 
-    cdef tuple bound_of(self, tuple row, dict given):
+    cdef tuple bind_values(self, tuple row, dict given):
         """Return the bound values, the key included; None if the slow path is needed."""
         cdef PyObject* name
         cdef PyObject* value
@@ -558,7 +587,7 @@ cdef class RowUpdate(FastRequest):
         for at in range(<Py_ssize_t>self._others.size()):
             slot = self._others[at]
             value = GET_TUPLE(rows, slot.place)
-            if TYPE(value) != slot.kind and not self._takes[at](<object>value):
+            if TYPE(value) != slot.kind and not self._accepts[at](<object>value):
                 return None
         made = PyTuple_New(<Py_ssize_t>(self._given.size() + self._key.size()))
         for slot in self._key:
@@ -572,7 +601,7 @@ cdef class RowUpdate(FastRequest):
             at += 1
         return made
 
-    cdef tuple changed(self, tuple row, tuple bound):
+    cdef tuple updated_row(self, tuple row, tuple bound):
         """Return *row* with the values that were *bound* for it."""
         cdef _Slot slot
         cdef Py_ssize_t at
@@ -590,9 +619,9 @@ cdef class RowUpdates(Precomputed):
     """The RowUpdate of models and names. No other component runs between its look-up and its request."""
 
     def write(self, Instance instance not None, dict given not None):
-        return self.written(instance, given)
+        return self.try_write(instance, given)
 
-    cdef bint written(self, Instance instance, dict given) except -1:
+    cdef bint try_write(self, Instance instance, dict given) except -1:
         found = self.found(type(instance), given)
         return found is not None and (<RowUpdate?>found).write(instance, given)
 
@@ -616,16 +645,16 @@ cdef class RowSave:
     cdef readonly object model
     cdef readonly InstanceLayout layout  # of all columns
     cdef dict _settings
-    cdef Untouched _unmodified
+    cdef UnmodifiedMethods _unmodified
     cdef tuple _kinds  # per column
     cdef tuple _is_key  # per column
     cdef tuple _is_needed  # per column: a new row needs a value
-    cdef ByNames _inserts
-    cdef ByNames _updates
+    cdef KeywordCache _inserts
+    cdef KeywordCache _updates
 
     def __init__(
-        self, model, dict settings not None, Untouched unmodified not None, InstanceLayout layout not None, kinds, is_key,
-        is_needed, Py_ssize_t most,
+        self, model, dict settings not None, UnmodifiedMethods unmodified not None, InstanceLayout layout not None,
+        kinds, is_key, is_needed, Py_ssize_t most,
     ):
         self.model = model
         self.layout = layout
@@ -636,8 +665,8 @@ cdef class RowSave:
         self._is_needed = tuple(is_needed)
         if not len(layout.names) == len(self._kinds) == len(self._is_key) == len(self._is_needed):
             raise ValueError(f"{len(self._kinds)} kinds do not fit {len(layout.names)} columns")
-        self._inserts = ByNames(most)
-        self._updates = ByNames(most)
+        self._inserts = KeywordCache(most)
+        self._updates = KeywordCache(most)
 
     def _insert(self, names):
         """Override. Return the RowInsert of the columns *names*, or None."""
@@ -645,7 +674,7 @@ cdef class RowSave:
     def _update(self, names):
         """Override. Return the RowUpdate of the columns *names*, or None."""
 
-    cdef object plan(self, ByNames known, dict given, make):
+    cdef object plan(self, KeywordCache known, dict given, make):
         found = known.find(given)
         if found is not None and found is not _missing:
             if (<FastRequest>found).keyspace is not self._settings["DEFAULT_KEYSPACE"]:
@@ -655,26 +684,26 @@ cdef class RowSave:
             found = known.add(given, _missing if found is None else found)
         return None if found is _missing else found
 
-    cdef tuple prepared(self, Instance one):
+    cdef tuple prepare_write(self, Instance one):
         """Return the plan of the write, the bound values, and the row as it is then; None if the slow path is
         needed."""
         cdef tuple row
         cdef dict given
         cdef RowUpdate update
         cdef RowInsert insert
-        if one.has_own() or not self._unmodified.is_so():
+        if one.has_own_attributes() or not self._unmodified.holds_now():
             return None
         if one._is_persisted:
-            row = one.row_as(self.layout)
+            row = one.row_in_layout(self.layout)
             given = None if row is None else self.changes(one, row)
             if not given:
                 return None
             update = self.plan(self._updates, given, self._update)
-            bound = None if update is None else update.bound_of(row, given)
-            return None if bound is None else (update, bound, update.changed(row, bound))
+            bound = None if update is None else update.bind_values(row, given)
+            return None if bound is None else (update, bound, update.updated_row(row, bound))
         given = self.values(one)
         insert = None if given is None else self.plan(self._inserts, given, self._insert)
-        bound = None if insert is None else insert.bound_of(given, {})
+        bound = None if insert is None else insert.bind_values(given, {})
         return None if bound is None else (insert, bound, insert.row_of(bound))
 
     cdef dict changes(self, Instance one, tuple row):
@@ -684,11 +713,11 @@ cdef class RowSave:
         cdef Kind kind
         cdef Py_ssize_t place
         reader.announce()
-        cdef dict now = one.known_now()
+        cdef dict now = one.current_or_none()
         if now is None:
             return found
         for name, value in now.items():
-            known = self.layout._places.get(name)
+            known = self.layout._indexes.get(name)
             if known is None:
                 return None
             place = known
@@ -711,8 +740,8 @@ cdef class RowSave:
         cdef Kind kind
         cdef Py_ssize_t place
         reader.announce()
-        cdef dict now = one.known_now()
-        cdef set explicit = one.known_explicit()
+        cdef dict now = one.current_or_none()
+        cdef set explicit = one.explicit_or_none()
         if now is None or one.layout() is not None:
             return None
         for place in range(len(self.layout.names)):
@@ -729,14 +758,14 @@ cdef class RowSave:
         return found
 
     cdef bint write(self, Instance one) except -1:
-        cdef tuple prepared = self.prepared(one)
+        cdef tuple prepared = self.prepare_write(one)
         future = None if prepared is None else (<FastRequest>prepared[0]).request(prepared[1], None)
         if future is None or (<FastRequest>prepared[0]).outcome(future) is None:
             return False
-        self.settle(one, prepared[2])
+        self.mark_written(one, prepared[2])
         return True
 
-    cdef int settle(self, Instance one, tuple row) except -1:
+    cdef int mark_written(self, Instance one, tuple row) except -1:
         one.keep(self.layout, row)
         one._is_persisted = True
         return 0
@@ -744,13 +773,13 @@ cdef class RowSave:
     def send(self, Instance one not None):
         """Return the plan, the future of the request, and the row for :meth:`written`; None if the slow path is
         needed."""
-        cdef tuple prepared = self.prepared(one)
+        cdef tuple prepared = self.prepare_write(one)
         future = None if prepared is None else (<FastRequest>prepared[0]).request(prepared[1], None)
         return None if future is None else (prepared[0], future, prepared[2])
 
     def written(self, Instance one not None, tuple row not None):
         """Take *row* as the stored one: the request of :meth:`send` has succeeded."""
-        self.settle(one, row)
+        self.mark_written(one, row)
 
 
 @cython.final
@@ -777,9 +806,9 @@ cdef class RowSaves:
 
     def write(self, Instance instance not None):
         """Save *instance*. Return False if the slow path is needed."""
-        return self.written(instance)
+        return self.try_write(instance)
 
-    cdef bint written(self, Instance instance) except -1:
+    cdef bint try_write(self, Instance instance) except -1:
         found = self.found(type(instance))
         return found is not None and (<RowSave?>found).write(instance)
 
@@ -819,30 +848,30 @@ cdef class RowRead(FastRequest):
     def send(self, dict given not None):
         """Return the future of a request for the row with these values, and the values as they are read; None if the
         slow path, a query set, is needed, also to report an error."""
-        cdef tuple found = self.bound_of(given)
+        cdef tuple found = self.bind_values(given)
         future = None if found is None else self.request(found[0], self._row_factory)
         return None if future is None else (future, found[1])
 
     cdef object read(self, dict given):
         """As *send*, and wait. Return the instance, or None."""
-        cdef tuple found = self.bound_of(given)
+        cdef tuple found = self.bind_values(given)
         cdef tuple outcome
         future = None if found is None else self.request(found[0], self._row_factory)
         if future is None:
             return None
         outcome = self.outcome(future)
-        return None if outcome is None else self.only_one_of(rows_of(outcome), (<tuple>outcome[2])[0], found[1])
+        return None if outcome is None else self.single_instance(rows_of(outcome), (<tuple>outcome[2])[0], found[1])
 
     def only_one(self, result, tuple known not None):
         """Return the instance of a result of one row."""
         cdef tuple page = page_of(result)
-        return self.only_one_of(page[0], page[1], known)
+        return self.single_instance(page[0], page[1], known)
 
-    cdef tuple bound_of(self, dict given):
-        cdef tuple found = self._exact.bound_with(given, self._last)
+    cdef tuple bind_values(self, dict given):
+        cdef tuple found = self._exact.bind_with(given, self._last)
         return self._converted(given) if found is None else found
 
-    cdef object only_one_of(self, rows, plan, tuple known):
+    cdef object single_instance(self, rows, plan, tuple known):
         cdef _Columns columns = load_reference(columns_of(self))
         if columns.plan is not plan:
             columns = _Columns.__new__(_Columns)
@@ -852,7 +881,7 @@ cdef class RowRead(FastRequest):
         if type(rows) is list and len(<list>rows) == 1:
             row = (<list>rows)[0]
             if type(row) is tuple and len(<tuple>row) + len(known) == len(columns.layout.names):
-                return loaded_of(self.model, columns.layout, row, known)
+                return make_loaded(self.model, columns.layout, row, known)
         return self._several(load_instances(self.model, columns.layout, list(rows), known), known)
 
     def _converted(self, dict given):

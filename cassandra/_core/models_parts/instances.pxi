@@ -8,17 +8,55 @@
 
 from copy import deepcopy
 
+from cassandra._core.cpython.interpreter cimport is_subclass, new_object, state_of_class
+from cassandra._core.cpython.references cimport EpochReader, borrow_reference, load_reference, put_once, store_reference
+
+cdef extern from "Python.h":
+    PyTypeObject* TYPE "Py_TYPE"(PyObject* o)
+    void INCREF "Py_INCREF"(PyObject* o)
+    void DECREF "Py_DECREF"(PyObject* o)
+    PyObject* GET_TUPLE "PyTuple_GET_ITEM"(PyObject* t, Py_ssize_t i)
+    void SET_TUPLE "PyTuple_SET_ITEM"(PyObject* t, Py_ssize_t i, PyObject* v)
+    tuple PyTuple_New(Py_ssize_t n)
+    bint PyDict_Next(dict d, Py_ssize_t* step, PyObject** key, PyObject** value)
+    int SET_ATTRIBUTE "PyObject_GenericSetAttr"(object o, object name, object value) except -1
+    bint GC_IS_TRACKED "PyObject_GC_IsTracked"(PyObject* o)
+    void GC_TRACK "PyObject_GC_Track"(void* o)
+    bint GC_DISABLE "PyGC_Disable"()
+    bint GC_ENABLE "PyGC_Enable"()
+    void GC_UNTRACK "PyObject_GC_UnTrack"(void* o)
+
+cdef object _missing = object()
+
+
+cdef inline object Ref_take(PyObject* o):
+    """Adopt a new reference."""
+    cdef object result = <object>o
+    DECREF(o)
+    return result
+
+
+cdef inline void set_item(tuple made, Py_ssize_t at, PyObject* value) noexcept:
+    """Set the item *at* of a new tuple, which is not set."""
+    INCREF(value)
+    SET_TUPLE(<PyObject*>made, at, value)
+
+
+cdef str intern_name(name):
+    from sys import intern
+
+    return intern(name)
 
 cdef str PERSISTED = intern_name("_is_persisted")
 
 
-cdef inline void tell_collector(object one) noexcept:
+cdef inline void track_instance(object one) noexcept:
     if not GC_IS_TRACKED(<PyObject*>one):
         GC_TRACK(<PyObject*>one)
 
 
 cdef enum:
-    MOST_ELEMENTS = 65535  # of a container
+    MAX_ELEMENTS = 65535  # of a container
 
 @cython.final
 cdef class Kind:
@@ -55,7 +93,7 @@ cdef class Kind:
         cdef PyObject* key
         cdef PyObject* element
         cdef Py_ssize_t step = 0
-        if not 0 < len(value) <= MOST_ELEMENTS:
+        if not 0 < len(value) <= MAX_ELEMENTS:
             return False
         if self.cls is list:
             for one in <list>value:
@@ -88,20 +126,20 @@ cdef class InstanceLayout:
 
     cdef readonly tuple names
     cdef readonly tuple converters
-    cdef dict _places
+    cdef dict _indexes
 
     def __cinit__(self, names, converters):
         self.names = tuple([intern_name(name) for name in names])
         self.converters = tuple(converters)
         if len(self.names) != len(self.converters):
             raise ValueError(f"{len(self.converters)} converters for {len(self.names)} columns")
-        self._places = {name: place for place, name in enumerate(self.names)}
+        self._indexes = {name: place for place, name in enumerate(self.names)}
 
     def __len__(self):
         return len(self.names)
 
     def __contains__(self, name):
-        return name in self._places
+        return name in self._indexes
 
     def __repr__(self):
         return f"<InstanceLayout {', '.join(self.names)}>"
@@ -149,7 +187,7 @@ cdef class Instance:
     _shapes = None
 
     def __setattr__(self, name, value):
-        tell_collector(self)
+        track_instance(self)
         if name is not PERSISTED:  # a field
             self._was_set = True
         SET_ATTRIBUTE(self, name, value)
@@ -160,7 +198,7 @@ cdef class Instance:
         reader.announce()
         found = <object>borrow_reference(now_of(self))
         if found is None:
-            tell_collector(self)
+            track_instance(self)
             found = put_once(now_of(self), {})
         return <dict>found
 
@@ -178,13 +216,13 @@ cdef class Instance:
     cdef inline InstanceLayout layout(self):
         return <InstanceLayout>borrow_reference(layout_of(self))
 
-    cdef inline dict known_now(self):
+    cdef inline dict current_or_none(self):
         return <dict>borrow_reference(now_of(self))
 
-    cdef inline set known_explicit(self):
+    cdef inline set explicit_or_none(self):
         return <set>borrow_reference(explicit_of(self))
 
-    cdef object as_it_came(self, Py_ssize_t place):
+    cdef object loaded_value(self, Py_ssize_t place):
         """Return the loaded value at *place* of a layout; None if another thread has put a shorter row there."""
         cdef tuple values = <tuple>borrow_reference(row_of(self))
         if place >= len(values):
@@ -192,23 +230,23 @@ cdef class Instance:
             values = <tuple>borrow_reference(shared_of(self))
         return values[place] if place < len(values) else None
 
-    cdef object came(self, name, object missing):
+    cdef object converted_value(self, name, object missing):
         """Return the loaded value of this column, converted; *missing* if it was not loaded."""
         cdef EpochReader reader
         cdef Py_ssize_t place
         reader.announce()
         cdef InstanceLayout layout = self.layout()
-        found = None if layout is None else layout._places.get(name)
+        found = None if layout is None else layout._indexes.get(name)
         if found is None:
             return missing
         place = found
         convert = layout.converters[place]
-        value = self.as_it_came(place)
+        value = self.loaded_value(place)
         return value if convert is None else convert(value)
 
     def _begin(self, dict now not None, set explicit not None):
         """Become a new instance with these values, of which *explicit* were given."""
-        tell_collector(self)
+        track_instance(self)
         self.set_values(None, None, None, now, explicit)
 
     cdef int set_values(self, InstanceLayout layout, tuple row, tuple shared, dict now, set explicit) except -1:
@@ -227,7 +265,7 @@ cdef class Instance:
         if len(row) != len(layout.names):
             raise ValueError(f"{len(row)} values for {len(layout.names)} columns")
         if now is not None or explicit is not None:
-            tell_collector(self)
+            track_instance(self)
         self.set_values(layout, row, (), now, explicit)
         return 0
 
@@ -243,16 +281,16 @@ cdef class Instance:
 
     def _came(self, name, missing=None):
         """Return the loaded value of the column *name*, converted; *missing* if it was not loaded."""
-        return self.came(name, missing)
+        return self.converted_value(name, missing)
 
     def _is_known(self, name):
         """True if the value of the column *name* was loaded or written."""
         cdef EpochReader reader
         reader.announce()
         cdef InstanceLayout layout = self.layout()
-        return layout is not None and name in layout._places
+        return layout is not None and name in layout._indexes
 
-    cdef tuple row_as(self, InstanceLayout wanted):
+    cdef tuple row_in_layout(self, InstanceLayout wanted):
         """Return the loaded or written row with the columns of *wanted*, which is then a layout for it; None if a
         column was not loaded, or is converted when it is read."""
         cdef EpochReader reader
@@ -268,37 +306,37 @@ cdef class Instance:
             return row if len(row) == len(wanted.names) else None
         found = []
         for name in wanted.names:
-            known = layout._places.get(name)
+            known = layout._indexes.get(name)
             if known is None:
                 return None
             place = known
             convert = layout.converters[place]
             if convert is not None and type(convert) is not Kind:
                 return None
-            found.append(self.as_it_came(place))
+            found.append(self.loaded_value(place))
         return tuple(found)
 
-    cdef inline bint has_own(self) except -1:
+    cdef inline bint has_own_attributes(self) except -1:
         """True if an attribute of its own was set."""
         return self._was_set and bool(getattr(self, "__dict__", None))
 
     def update(self, **values):
         """Set these values, and write the changed ones."""
-        if row_updates is None or not row_updates.written(self, values):
-            self._update_otherwise(values)
+        if row_updates is None or not row_updates.try_write(self, values):
+            self._update_by_slow_path(values)
         return self
 
     def save(self):
         """Insert the row, or write its changes."""
-        if row_saves is None or not row_saves.written(self):
-            self._save_otherwise()
+        if row_saves is None or not row_saves.try_write(self):
+            self._save_by_slow_path()
         return self
 
-    def _save_otherwise(self):
+    def _save_by_slow_path(self):
         """Override. As :meth:`save`, if more has to be done than to bind the values."""
         raise NotImplementedError
 
-    def _update_otherwise(self, dict values not None):
+    def _update_by_slow_path(self, dict values not None):
         """Override. As :meth:`update`, if more has to be done than to bind the values."""
         raise NotImplementedError
 
@@ -307,7 +345,7 @@ cdef class Instance:
         self.set_all(values)
 
     cdef int set_all(self, dict values) except -1:
-        tell_collector(self)
+        track_instance(self)
         self.explicit().update(values)
         self.now().update(values)
         return 0
@@ -317,12 +355,12 @@ cdef class Instance:
         cdef EpochReader reader
         reader.announce()
         cdef InstanceLayout layout = self.layout()
-        cdef dict now = self.known_now()
-        cdef set explicit = self.known_explicit()
+        cdef dict now = self.current_or_none()
+        cdef set explicit = self.explicit_or_none()
         loaded = None
         if layout is not None:
             made = tuple([convert is not None for convert in layout.converters])
-            loaded = (layout.names, made, tuple([self.came(name, None) for name in layout.names]))
+            loaded = (layout.names, made, tuple([self.converted_value(name, None) for name in layout.names]))
         now = None if now is None else dict(now)
         explicit = None if explicit is None else set(explicit)
         state = (loaded, now, explicit, self._is_persisted, getattr(self, "__dict__", None))
@@ -330,7 +368,7 @@ cdef class Instance:
 
     def __setstate__(self, state):
         loaded, now, explicit, self._is_persisted, attributes = state
-        tell_collector(self)
+        track_instance(self)
         self._now = None if now is None else dict(now)  # the copy's own
         self._explicit = None if explicit is None else set(explicit)
         if loaded is not None:
@@ -348,7 +386,7 @@ def _instance_of(cls):
     return new_object(cls, ())
 
 
-cdef Instance loaded_of(cls, InstanceLayout layout, tuple row, tuple shared):
+cdef Instance make_loaded(cls, InstanceLayout layout, tuple row, tuple shared):
     cdef Instance made = <Instance>new_object(cls, ())
     GC_UNTRACK(<void*>made)
     made._layout = layout
@@ -369,7 +407,7 @@ def new_loaded(cls, InstanceLayout layout not None, tuple row not None, tuple sh
     check_model(cls)
     if len(row) + len(shared) != len(layout.names):
         raise ValueError(f"{len(row)} values and {len(shared)} shared ones for {len(layout.names)} columns")
-    return loaded_of(cls, layout, row, shared)
+    return make_loaded(cls, layout, row, shared)
 
 
 def load_instances(cls, InstanceLayout layout not None, rows, tuple shared not None):
@@ -386,7 +424,7 @@ def load_instances(cls, InstanceLayout layout not None, rows, tuple shared not N
             row = found[at]
             if type(row) is not tuple or len(<tuple>row) != own:
                 raise TypeError(f"a row must be a tuple of {own} values, got {row!r}")
-            found[at] = loaded_of(cls, layout, <tuple>row, shared)
+            found[at] = make_loaded(cls, layout, <tuple>row, shared)
             at += 1
     finally:
         if collects:
@@ -395,7 +433,7 @@ def load_instances(cls, InstanceLayout layout not None, rows, tuple shared not N
 
 
 @cython.final
-cdef class _Place:
+cdef class _ColumnIndex:
     """The index of a column in a layout. One object, so that a thread never reads a part of another thread's update."""
 
     cdef InstanceLayout layout
@@ -411,7 +449,7 @@ cdef class ColumnAccess:
     cdef object _name
     cdef object _initial
     cdef object _readonly
-    cdef _Place _last  # for the layout that was read last
+    cdef _ColumnIndex _last  # for the layout that was read last
 
     def __init__(self, column, query_evaluator, name, initial, undeletable=None):
         """*initial* makes the value of a column that was not loaded; *undeletable* is the error of a deletion."""
@@ -420,40 +458,40 @@ cdef class ColumnAccess:
         self._name = intern_name(name)
         self._initial = initial
         self._readonly = undeletable
-        self._last = _Place.__new__(_Place)
+        self._last = _ColumnIndex.__new__(_ColumnIndex)
 
     def __get__(self, instance, owner):
         cdef EpochReader reader
         cdef Instance one
         cdef InstanceLayout layout
         cdef dict now
-        cdef _Place at
+        cdef _ColumnIndex at
         reader.announce()
         if instance is None:
             return self.query_evaluator
         one = <Instance?>instance
-        now = one.known_now()
+        now = one.current_or_none()
         if now is not None:
             value = now.get(self._name, _missing)
             if value is not _missing:
                 return value
         layout = one.layout()
         if layout is not None:
-            at = <_Place>borrow_reference(last_of(self))
+            at = <_ColumnIndex>borrow_reference(last_of(self))
             if at.layout is not layout:
                 at = self.find(layout)
             if at.place >= 0:
-                value = one.as_it_came(at.place)
-                return value if at.convert is None else self.noted(one, at.convert(value))
-        return self.noted(one, self._initial())
+                value = one.loaded_value(at.place)
+                return value if at.convert is None else self.keep_made(one, at.convert(value))
+        return self.keep_made(one, self._initial())
 
-    cdef object noted(self, Instance one, value):
+    cdef object keep_made(self, Instance one, value):
         """Keep *value*, which was made at this access, for later ones. Return the kept one."""
         return one.now().setdefault(self._name, value)
 
-    cdef _Place find(self, InstanceLayout layout):
-        cdef _Place at = _Place.__new__(_Place)
-        found = layout._places.get(self._name)
+    cdef _ColumnIndex find(self, InstanceLayout layout):
+        cdef _ColumnIndex at = _ColumnIndex.__new__(_ColumnIndex)
+        found = layout._indexes.get(self._name)
         at.layout = layout
         at.place = -1
         if found is not None:

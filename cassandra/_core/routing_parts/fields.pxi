@@ -31,17 +31,17 @@ cdef class SessionFields:
     def _settings_epoch(self, epoch):
         store_reference(epoch_field(self), epoch)
 
-    cdef bint is_at(self, epoch) noexcept:
+    cdef bint has_epoch(self, epoch) noexcept:
         """Compare the settings epoch with *epoch*, without a lock."""
         return refers_to(epoch_field(self), epoch)
 
-    cdef object kept_so_far(self):
+    cdef object kept_or_none(self):
         with cython.critical_section(self):
-            return self._kept if self._kept_in is not None and self.is_at(self._kept_in) else None
+            return self._kept if self._kept_in is not None and self.has_epoch(self._kept_in) else None
 
     def kept(self):
         """Return the object cached since the last change of a session setting; None if there is none."""
-        return self.kept_so_far()
+        return self.kept_or_none()
 
     def keep(self, found):
         self.keep_until_changed(found)
@@ -99,7 +99,7 @@ cdef class MetadataFields:
     def state(self, state):
         store_reference(state_field(self), state)
 
-    cdef bint is_in(self, state) noexcept:
+    cdef bint has_state(self, state) noexcept:
         """Compare the state with *state*, without a lock."""
         return refers_to(state_field(self), state)
 
@@ -119,6 +119,12 @@ cdef class PlanCache:
     @last.setter
     def last(self, plan):
         store_reference(last_plan_field(self), plan)
+        if self.is_discarded.load():  # tested last: discard() sets this first
+            store_reference(last_plan_field(self), None)
+
+    def discard(self):
+        self.is_discarded.store(True)
+        store_reference(last_plan_field(self), None)
 
     def __reduce__(self):
         return PlanCache, ()

@@ -1,14 +1,98 @@
 # Routes: the hosts of a request in order, from latencies, replicas and tiers; and the plans of built-in policies.
 
+# ---- the fields of a host that routing reads on every request: base of ``Host``
+
+cdef enum:
+    UNKNOWN = 0
+    DOWN = 1
+    UP = 2
+    SUSPECT = 3  # up, and silent at present: last in plans
+
+
+cdef class HostState:
+    cdef atomic[int8_t] up
+    cdef public Py_hash_t _hash
+
+    @property
+    def is_up(self):
+        cdef int8_t up = state_of(self)
+        return None if up == UNKNOWN else up >= UP
+
+    @is_up.setter
+    def is_up(self, is_up):
+        self.up.store(UNKNOWN if is_up is None else UP if is_up else DOWN, memory_order_relaxed)
+
+    @property
+    def is_suspect(self):
+        return state_of(self) == SUSPECT
+
+    @is_suspect.setter
+    def is_suspect(self, bint is_suspect):
+        cdef int8_t before = UP if is_suspect else SUSPECT  # no effect on a host that is not up
+        self.up.compare_exchange_strong(before, SUSPECT if is_suspect else UP)
+
+    def __hash__(self):
+        return self._hash
+
+
+cdef inline int8_t state_of(HostState host) noexcept:
+    return host.up.load(memory_order_relaxed)
+
+
+@cython.final
+cdef class Count:
+    """A counter. Any thread."""
+
+    cdef atomic[uint64_t] count
+
+    cdef uint64_t number(self) noexcept:
+        return self.count.load(memory_order_acquire)
+
+    cdef uint64_t next(self) noexcept:
+        """Return the number, and add one."""
+        return self.count.fetch_add(1, memory_order_acq_rel)
+
+    @property
+    def value(self):
+        return self.number()
+
+    def __reduce__(self):
+        return Count, ()
+
+    def advance(self):
+        return self.next()
+
+
+@cython.final
+@cython.freelist(16)
+cdef class Target:
+    def __init__(self, host, shard=None):
+        self.host = host
+        self.shard = shard
+
+    def __eq__(self, other):
+        if not isinstance(other, Target):
+            return NotImplemented
+        return self.host is (<Target> other).host and self.shard == (<Target> other).shard
+
+    def __hash__(self):
+        return hash((self.host, self.shard))
+
+    def __repr__(self):
+        return f"<Target: {self.host!r} shard {self.shard}>"
+
+
+# ---- routes
+
 cdef extern from "routing/ring.h" namespace "fastcql" nogil:
     cdef cppclass RangeLists:
         void reset(size_t ranges) except +
         const uint16_t* find(size_t range) const
         void fill(size_t range, const uint16_t* list, size_t count) except +
 
-    cdef cppclass Dice:
-        Dice()
-        Dice(uint64_t seed)
+    cdef cppclass RandomSource:
+        RandomSource()
+        RandomSource(uint64_t seed)
         size_t below(size_t count)
 
     cdef cppclass RouteHost:
@@ -39,7 +123,7 @@ cdef double QUICK = 1e-4  # seconds; lower latencies count as this
 
 cdef enum:
     NOT_ASKED = -2  # RouteHostTable::kUnknown
-    NOWHERE = -1
+    NOT_A_MEMBER = -1
     IGNORED = -1
     NO_SHARD = -1
     MANY = 255  # replicas considered at most
@@ -80,7 +164,7 @@ cdef class LatencyAverage:
 @cython.final
 cdef class RouteHosts:
     cdef Count epoch
-    cdef uint64_t made_in
+    cdef uint64_t made_at_epoch
     cdef Count turn
     cdef object distance
     cdef object by_id
@@ -90,11 +174,11 @@ cdef class RouteHosts:
     cdef list kept  # the objects that the table refers to
     cdef dict positions  # by id() of the host
     cdef vector[vector[uint16_t]] tiers
-    cdef Dice dice
+    cdef RandomSource random
     cdef object average_of, in_flight  # None: latency is ignored
 
     def __cinit__(
-        self, Count epoch, uint64_t made_in, Count turn, distance, by_id, tiers, predicates, tablets, seed,
+        self, Count epoch, uint64_t made_at_epoch, Count turn, distance, by_id, tiers, predicates, tablets, seed,
         average_of=None, in_flight=None,
     ):
         cdef vector[uint16_t] tier
@@ -102,7 +186,7 @@ cdef class RouteHosts:
         self.average_of = average_of
         self.in_flight = in_flight
         self.epoch = epoch
-        self.made_in = made_in
+        self.made_at_epoch = made_at_epoch
         self.turn = turn
         self.distance = distance
         self.by_id = by_id
@@ -110,7 +194,7 @@ cdef class RouteHosts:
         self.numbers = None if tablets is None else (<TabletMap?> tablets).hosts
         self.kept = []
         self.positions = {}
-        self.dice = Dice(<uint64_t> seed)
+        self.random = RandomSource(<uint64_t> seed)
         for hosts in tiers:
             tier.clear()
             for host in hosts:
@@ -122,10 +206,10 @@ cdef class RouteHosts:
 
     @property
     def is_current(self):
-        return self.is_now()
+        return self.is_up_to_date()
 
-    cdef bint is_now(self) noexcept:
-        return self.epoch.number() == self.made_in
+    cdef bint is_up_to_date(self) noexcept:
+        return self.epoch.number() == self.made_at_epoch
 
     # Return the position of *host*. Two threads may add it at the same time: then it has two positions, of which one is
     # found from then on.
@@ -155,12 +239,12 @@ cdef class RouteHosts:
     cdef HostState host(self, size_t position):
         return <HostState> self.table[0][position].host
 
-    # Return the position of the host with this number of the tablet map; NOWHERE if it is not a member.
+    # Return the position of the host with this number of the tablet map; NOT_A_MEMBER if it is not a member.
     cdef int position_of(self, uint16_t number) except -3:
         cdef int found = self.table.numbered(number)
         if found == NOT_ASKED:
             host = self.by_id.get(self.numbers.name(number))
-            found = NOWHERE if host is None else self.position(host)
+            found = NOT_A_MEMBER if host is None else self.position(host)
             self.table.set_numbered(number, found)
         return found
 
@@ -188,7 +272,7 @@ cdef class RouteHosts:
         return True
 
     # Return the index in *positions* of the replica to use: one of the nearest whose state is *wanted* (UP, SUSPECT),
-    # at random or, if *ordered*, the first one. NOWHERE if there is none.
+    # at random or, if *ordered*, the first one. NOT_A_MEMBER if there is none.
     cdef int choose(self, const int* positions, size_t count, bint ordered, signed char wanted) except -2:
         cdef uint8_t nearest[MANY]
         cdef size_t found = 0, i
@@ -207,17 +291,17 @@ cdef class RouteHosts:
             nearest[found] = <uint8_t> i
             found += 1
         if found == 0:
-            return NOWHERE
+            return NOT_A_MEMBER
         if ordered or found == 1:
             return nearest[0]
-        i = self.dice.below(found)
+        i = self.random.below(found)
         if self.average_of is None:
             return nearest[i]
-        found = (i + 1 + self.dice.below(found - 1)) % found
-        return nearest[i] if self.is_fit(positions[nearest[i]], positions[nearest[found]]) else nearest[found]
+        found = (i + 1 + self.random.below(found - 1)) % found
+        return nearest[i] if self.is_better(positions[nearest[i]], positions[nearest[found]]) else nearest[found]
 
     # True unless the first is clearly slower than the second. A host without a measurement takes the other's.
-    cdef bint is_fit(self, size_t first, size_t second) except -1:
+    cdef bint is_better(self, size_t first, size_t second) except -1:
         cdef double now = monotonic()
         cdef double one = (<LatencyAverage> self.table[0][first].average).read(now)
         cdef double other = (<LatencyAverage> self.table[0][second].average).read(now)
@@ -239,10 +323,10 @@ cdef class RouteHosts:
             count = self.tiers[i].size()
             if self.average_of is not None and count > 1:
                 position = self.tiers[i][turn % count]
-                other = self.tiers[i][(turn + 1 + self.dice.below(count - 1)) % count]
+                other = self.tiers[i][(turn + 1 + self.random.below(count - 1)) % count]
                 suspect = not any_state and (self.is_suspect(position) or self.is_suspect(other))
                 if not suspect and self.allows(position) and self.allows(other):
-                    return self.target(position if self.is_fit(position, other) else other, NO_SHARD)
+                    return self.target(position if self.is_better(position, other) else other, NO_SHARD)
             skipped = 0
             for j in range(count):
                 position = self.tiers[i][(turn + j if j == 0 else turn + 1 + (skipped + j - 1) % (count - 1)) % count]
@@ -313,7 +397,7 @@ cdef class RoutePlan:
 
     cdef RouteRing current(self):
         cdef RouteRing routes = <RouteRing> load_reference(routes_of(self))
-        if not routes.hosts.is_now():
+        if not routes.hosts.is_up_to_date():
             routes = <RouteRing?> self.make()
             store_reference(routes_of(self), routes)
         return routes
@@ -331,15 +415,15 @@ cdef class RoutePlan:
             count = found.count
             for i in range(count):
                 positions[i] = hosts.position_of(replica_host(found.replicas[i]))
-            at = NOWHERE
+            at = NOT_A_MEMBER
             if self.leader_first and count:
                 at = hosts.choose(positions, 1, True, wanted)
-            if at == NOWHERE:
+            if at == NOT_A_MEMBER:
                 at = hosts.choose(positions, count, self.ordered, wanted)
-            return None if at == NOWHERE else hosts.target(positions[at], replica_shard(found.replicas[at]))
+            return None if at == NOT_A_MEMBER else hosts.target(positions[at], replica_shard(found.replicas[at]))
         count = routes.find(token, positions)
         at = hosts.choose(positions, count, self.ordered, wanted)
-        return None if at == NOWHERE else hosts.target(positions[at], NO_SHARD)
+        return None if at == NOT_A_MEMBER else hosts.target(positions[at], NO_SHARD)
 
     # Try the hosts that are up first, and the suspects only if there are none.
     cdef Target first(self, RouteRing routes, bint routed, int64_t token, FoundTablet* found, bint* has_tablet):

@@ -3,7 +3,7 @@
 cdef object LAZY_ROWS = _LazyRows
 
 
-cdef inline object opened(rows):
+cdef inline object decoded_rows(rows):
     """Return *rows*, decoded if they are not decoded yet."""
     return rows.rows() if type(rows) is LAZY_ROWS else rows
 
@@ -34,7 +34,7 @@ cdef class Answer:
         return self.current_rows()
 
     cdef object current_rows(self):
-        rows = self.unopened()
+        rows = self.undecoded_rows()
         if type(rows) is not LAZY_ROWS:
             return rows
         opened = rows.rows()
@@ -48,14 +48,14 @@ cdef class Answer:
         with cython.critical_section(self):
             before, self.rows = self.rows, rows
 
-    cdef object unopened(self):
+    cdef object undecoded_rows(self):
         with cython.critical_section(self):
             return self.rows
 
     @property
-    def _unopened(self):
+    def _undecoded_rows(self):
         """The rows, or their LazyRows."""
-        return self.unopened()
+        return self.undecoded_rows()
 
     @property
     def response_future(self):
@@ -171,7 +171,7 @@ cdef class RowsOfPages:
             if row != NULL:
                 if taken == 0:
                     self.note(page, 1)
-                return own(row)
+                return adopt(row)
             self.turn(page, taken)
 
     cdef void note(self, page, int taken) noexcept:
@@ -200,7 +200,7 @@ cdef class RowsOfPages:
         return 0
 
 
-cdef inline object own(PyObject* new):
+cdef inline object adopt(PyObject* new):
     """Take over a new reference and return it as an object."""
     cdef object owned = <object> new
     Py_DECREF(owned)
@@ -225,7 +225,7 @@ cdef object answer_of(kind, future, tuple outcome):
     return made
 
 
-cdef int tell_rows(tuple calls, lazy_rows) except -1:
+cdef int call_with_rows(tuple calls, lazy_rows) except -1:
     try:
         rows = lazy_rows.rows()
     except Exception as error:
@@ -265,7 +265,7 @@ def set_result_type(type kind not None, raise_outcome, raise_error):
 
 cdef tuple outcome_of(request):
     """Wait for the outcome of *request* and return it, or raise its exception."""
-    cdef tuple outcome = (<Request?> request).settled()
+    cdef tuple outcome = (<Request?> request).await_outcome()
     if outcome[1] is not None:
         raise_waited(outcome)
     return outcome
@@ -273,7 +273,7 @@ cdef tuple outcome_of(request):
 
 cdef object rows_of(tuple outcome):
     """Return the rows of *outcome*."""
-    return opened(outcome[0])
+    return decoded_rows(outcome[0])
 
 
 cdef tuple page_of(result):

@@ -1,5 +1,99 @@
 # Requests on asyncio: awaiting them, completion queues, and the adapter of a loop.
 
+# ---- the loop that runs on this thread
+#
+# asyncio has it, but up to Python 3.11 it makes a system call for the process id
+# each time, which costs as much as a tenth of an awaited request, three times per request.
+#
+# While a loop's queue is drained that loop runs here, by construction, unless another loop is run inside of it. asyncio
+# stores an object for the running loop (``running_loop_note``): while it is the same object, kept alive here so that no
+# other can have its address, the loop is the same. Without such an object asyncio is called. The adapter of the loop
+# (``LoopAdapter``) is cached in the same way.
+
+cdef extern from *:
+    """
+    struct FastcqlTurn {
+        PyObject* loop;  // NULL: not known
+        PyObject* note;
+        PyObject* adapter;
+        uint32_t process;
+    };
+    static thread_local FastcqlTurn fastcql_turn = {nullptr, nullptr, nullptr, 0};
+    """
+    ctypedef struct FastcqlTurn:
+        PyObject* loop
+        PyObject* note
+        PyObject* adapter
+        uint32_t process
+    FastcqlTurn fastcql_turn
+
+cdef extern from "Python.h":
+    object PyUnicode_InternFromString(const char* text)
+
+cdef extern from *:
+    """
+    static PyObject* fastcql_loop_or_none = Py_None;
+    """
+    PyObject* loop_or_none "fastcql_loop_or_none"  # a function of asyncio, loaded when it is needed
+
+cdef str NOTE_KEY = PyUnicode_InternFromString(RUNNING_LOOP_KEY)
+
+
+cdef object asyncio_loop():
+    find = load_once(&loop_or_none)
+    if find is None:
+        import asyncio
+
+        find = put_once(&loop_or_none, asyncio._get_running_loop)
+    return find()
+
+
+cdef object current_loop():
+    """Return the loop that runs on this thread; None if none does."""
+    if fastcql_turn.loop != NULL and fastcql_turn.process == fork_generation():
+        if running_loop_note(NOTE_KEY) == fastcql_turn.note:
+            return <object> fastcql_turn.loop
+    return asyncio_loop()
+
+
+cdef object running_loop():
+    loop = current_loop()
+    if loop is None:
+        raise RuntimeError("no running event loop")
+    return loop
+
+
+@cython.final
+cdef class _Turn:
+    """A callback of a loop, on its thread, from :meth:`begin` to :meth:`end`."""
+
+    cdef object loop
+    cdef object note
+    cdef object adapter
+    cdef FastcqlTurn before
+
+    cdef int begin(self) except -1:
+        self.before = fastcql_turn
+        self.loop = asyncio_loop()
+        cdef PyObject* note = running_loop_note(NOTE_KEY)
+        if self.loop is None or note == NULL:
+            fastcql_turn.loop = NULL
+            return 0
+        self.note = <object> note
+        self.adapter = find_adapter(self.loop)
+        fastcql_turn.loop = <PyObject*> self.loop
+        fastcql_turn.note = note
+        fastcql_turn.adapter = <PyObject*> self.adapter
+        if self.adapter is None:
+            fastcql_turn.adapter = NULL
+        fastcql_turn.process = fork_generation()
+        return 0
+
+    cdef void end(self) noexcept:
+        global fastcql_turn
+        fastcql_turn = self.before
+
+
 # ---- Awaiting: the object that a task yields and waits for while it awaits a request
 #
 # It has the methods of an asyncio future that tasks use, also tasks of other kinds of loops. It differs in how the task
@@ -20,27 +114,27 @@ cdef extern from "Python.h":
 # its coroutine gets it from the object that it yielded. So tasks are woken with a future that is done.
 cdef extern from *:
     """
-    static PyObject* fastcql_woken_future = Py_None;
+    static PyObject* fastcql_done_future = Py_None;
     """
-    PyObject* woken_future "fastcql_woken_future"
+    PyObject* done_future "fastcql_done_future"
 
 
 ctypedef const void* Method
 
-cdef atomic[Method] wakes_task  # the wake-up method of C tasks, once one was seen; the future is set before, and once
+cdef atomic[Method] task_wakeup_method  # of C tasks, once one was seen; the future is set before, and once
 
 
-cdef object woken_with(callback, _Awaiting awaiting):
+cdef object wakeup_argument(callback, _Awaiting awaiting):
     """Return the argument for *callback*."""
     cdef const void* method = method_of(callback)
     if method == NULL:
         return awaiting
-    if wakes_task.load() == NULL:
-        learn_what_wakes(method, callback)
-    return load_once(&woken_future) if method == wakes_task.load() else awaiting
+    if task_wakeup_method.load() == NULL:
+        learn_task_wakeup(method, callback)
+    return load_once(&done_future) if method == task_wakeup_method.load() else awaiting
 
 
-cdef void learn_what_wakes(const void* method, callback) noexcept:
+cdef void learn_task_wakeup(const void* method, callback) noexcept:
     if not is_task_wakeup(method):
         return
     try:
@@ -52,8 +146,8 @@ cdef void learn_what_wakes(const void* method, callback) noexcept:
         future.set_result(None)
     except Exception:  # another asyncio implementation: its tasks are called with the awaited object
         return
-    put_once(&woken_future, future)
-    wakes_task.store(method)
+    put_once(&done_future, future)
+    task_wakeup_method.store(method)
 
 
 class _NoLoop:
@@ -153,17 +247,17 @@ cdef class _Awaiting:
 
     def set_result(self, outcome):
         """Set the outcome, on the loop's thread."""
-        self.keep(outcome)
-        self.settle()
+        self.store_outcome(outcome)
+        self.become_done()
         self.call_soon()
 
-    cdef void keep(self, outcome) noexcept:
+    cdef void store_outcome(self, outcome) noexcept:
         """Store the outcome; only the first one counts. Any thread."""
         if not self.has_outcome:
             self.has_outcome = True
             self.outcome = outcome
 
-    cdef bint settle(self) noexcept:
+    cdef bint become_done(self) noexcept:
         """Become done if pending. Return True if callbacks have to be called now."""
         if self.state == AWAITING_PENDING:
             self.state = AWAITING_DONE
@@ -203,7 +297,7 @@ cdef class _Awaiting:
             self.callback = self.context = None
         PyContext_Enter(context)
         try:
-            callback(self if self.state == AWAITING_CANCELLED else woken_with(callback, self))
+            callback(self if self.state == AWAITING_CANCELLED else wakeup_argument(callback, self))
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:  # a task handles its own exceptions, but other callbacks may be added too
@@ -233,30 +327,30 @@ cdef class _Waiter:
     cdef bint was_interrupted
 
 
-cdef int go_on(CompletionQueue queue) except -1:
+cdef int resume_waiters(CompletionQueue queue) except -1:
     """Call the waiters that were notified, on the loop's thread. A call that a signal handler interrupts is repeated if
     the waiter is not a task."""
-    cdef list going = queue.going
-    cdef Py_ssize_t count = len(going)
+    cdef list resuming = queue.resuming
+    cdef Py_ssize_t count = len(resuming)
     cdef _Awaiting awaiting
     cdef _Waiter other
     cdef object debugged = None  # in debug mode the loop measures each callback
-    while count > 0 and going:
+    while count > 0 and resuming:
         count -= 1
-        waiter = going[len(going) - 1]
+        waiter = resuming[len(resuming) - 1]
         if type(waiter) is _Awaiting:  # removed in the native step that removes its callback
             awaiting = <_Awaiting> waiter
-            if awaiting.settle():
+            if awaiting.become_done():
                 if debugged is None:
                     debugged = bool(awaiting.loop.get_debug())
                 if not debugged and awaiting.more is None:
-                    going.pop()
+                    resuming.pop()
                     awaiting.call_next()
                     continue
                 awaiting.call_soon()
-            going.pop()
+            resuming.pop()
             continue
-        going.pop()
+        resuming.pop()
         other = <_Waiter> waiter
         try:
             if not other.waiter.done():
@@ -264,7 +358,7 @@ cdef int go_on(CompletionQueue queue) except -1:
         except BaseException:
             if not other.was_interrupted:
                 other.was_interrupted = True
-                going.append(other)
+                resuming.append(other)
             raise
     return 0
 
@@ -274,8 +368,8 @@ cdef int go_on(CompletionQueue queue) except -1:
 # It has two kinds of entries: operations whose outcomes the loop's thread may take itself, and *completed* waiters,
 # whose request ended on any thread. Any thread notifies by one append to ``completed`` and a write to the descriptor,
 # both native, so that no signal handler runs between them. The loop's thread moves entries from ``completed`` to
-# ``going``, in reverse order, so that removing the next one is cheap; an entry is removed when its waiter goes on. An
-# exception of a signal handler leaves the other entries there, and the descriptor readable. ``completed`` is changed in
+# ``resuming``, in reverse order, so that removing the next one is cheap; an entry is removed when its waiter resumes.
+# An exception of a signal handler leaves the other entries there, and the descriptor readable. ``completed`` is changed in
 # critical sections of the queue, all else by the loop's thread.
 
 # A turn of the loop is not delayed for longer than this plus one response.
@@ -288,13 +382,13 @@ cdef class CompletionQueue:
     cdef CCompletionQueue* core
     cdef uint32_t process  # the fork generation of the process that the loop belongs to
     cdef list completed  # waiters, _Awaiting or _Waiter, that have their outcome
-    cdef list going  # the same, used by the loop's thread; the oldest one last
+    cdef list resuming  # the same, used by the loop's thread; the oldest one last
     cdef object interruption  # exception of a signal handler during drain()
 
     def __cinit__(self):
         self.process = fork_generation()
         self.completed = []
-        self.going = []
+        self.resuming = []
         self.core = new CCompletionQueue()
         if not self.core.open():
             raise OSError(_errno.EMFILE, "cannot create a descriptor for the completions of an event loop")
@@ -314,22 +408,22 @@ cdef class CompletionQueue:
         """On any thread: let *waiter* go on with *outcome* on the loop's thread. *here*: this queue, if this thread is
         draining it. No effect if the loop was closed."""
         if type(waiter) is _Awaiting:
-            (<_Awaiting> waiter).keep(outcome)
+            (<_Awaiting> waiter).store_outcome(outcome)
         else:
             (<_Waiter> waiter).outcome = outcome
         with cython.critical_section(self):
             self.completed.append(waiter)
         if here is not self:
-            self.core.alert()
+            self.core.wake_loop()
         return 0
 
     cdef bint next_completed(self) noexcept:
-        """Move entries to ``going`` if it is empty. Return True if there is one then."""
-        if not self.going:
+        """Move entries to ``resuming`` if it is empty. Return True if there is one then."""
+        if not self.resuming:
             with cython.critical_section(self):
-                self.going, self.completed = self.completed, self.going
-            self.going.reverse()
-        return len(self.going) > 0
+                self.resuming, self.completed = self.completed, self.resuming
+            self.resuming.reverse()
+        return len(self.resuming) > 0
 
     cdef bint has_completed(self) noexcept:
         with cython.critical_section(self):
@@ -340,7 +434,7 @@ cdef class CompletionQueue:
         cdef list completed, none = []
         with cython.critical_section(self):
             completed, self.completed = self.completed, none
-        self.going.clear()
+        self.resuming.clear()
 
     def drain(self):
         if self.is_of_parent():  # a child may run the loop of its parent, a thread of which may have had the lock
@@ -366,12 +460,12 @@ cdef class CompletionQueue:
         interruption, self.interruption = self.interruption, None
         try:
             if self.next_completed():
-                go_on(self)
+                resume_waiters(self)
             if interruption is not None:
                 raise interruption
         finally:
-            if self.going or self.has_completed():
-                self.core.alert()
+            if self.resuming or self.has_completed():
+                self.core.wake_loop()
             turn.end()
 
     def close(self):
@@ -428,7 +522,7 @@ cdef bint waits_in_turn(reactor) except -1:
     cdef LoopAdapter adapter
     if not _adapters:
         return False
-    loop = loop_here()
+    loop = current_loop()
     if loop is None:
         return False
     adapter = adapter_of(loop)
@@ -449,7 +543,7 @@ cpdef object send_waiting():
     cdef LoopAdapter adapter
     if not _adapters:
         return None
-    adapter = adapter_of(loop_here())
+    adapter = adapter_of(current_loop())
     if adapter is not None and adapter.to_flush:
         _flush(adapter.to_flush)
 
@@ -506,7 +600,7 @@ def resolve(waiter, value):
         if queue is not None and not queue.is_of_parent():  # one native step; drain() handles new entries
             queue.complete(waiter, value, queue if fastcql_turn.loop == <PyObject*> (<_Awaiting> waiter).loop else None)
             if (<_Awaiting> waiter).loop.is_closed():  # tested last: entries of the queue would keep the loop alive
-                close_the_closed()
+                clean_up_closed_loops()
             return
     complete(waiter, value)
 
@@ -516,7 +610,7 @@ cdef int complete(waiter, value) except -1:
     if type(waiter) is _Waiter:
         waiter = (<_Waiter> waiter).waiter
     loop = (<_Awaiting> waiter).loop if type(waiter) is _Awaiting else waiter.get_loop()
-    if loop is loop_here():
+    if loop is current_loop():
         if not waiter.done():
             waiter.set_result(value)
     elif not loop.is_closed():
@@ -575,11 +669,11 @@ cdef LoopAdapter open_adapter(loop):
 
     adapter = LoopAdapter(weakref.ref(loop, forget), queue)
     _adapters[key] = adapter
-    close_the_closed()
+    clean_up_closed_loops()
     return adapter
 
 
-cdef int close_the_closed() except -1:
+cdef int clean_up_closed_loops() except -1:
     """Process the operations in the queues of closed loops here: they may have waiters elsewhere."""
     cdef LoopAdapter adapter
     for key, found in _adapters.copy().items():  # list() of items may collect garbage, which forgets loops
@@ -591,13 +685,106 @@ cdef int close_the_closed() except -1:
     return 0
 
 
-def _close_the_closed():
+def _clean_up_closed_loops():
     """On the I/O thread, after another thread notified waiters of a loop: the queue's entries keep a closed loop
     alive."""
-    close_the_closed()
+    clean_up_closed_loops()
 
 
-cdef void look_at_loops(Reactor reactor) noexcept:
-    Py_INCREF(_close_the_closed)
-    if reactor.core.foreign() or not reactor.core.call_soon(<void*> _close_the_closed):
-        Py_DECREF(_close_the_closed)
+cdef void schedule_loop_cleanup(Reactor reactor) noexcept:
+    Py_INCREF(_clean_up_closed_loops)
+    if reactor.core.foreign() or not reactor.core.call_soon(<void*> _clean_up_closed_loops):
+        Py_DECREF(_clean_up_closed_loops)
+
+
+# ---- ``await`` of a request, and of its application's result
+
+
+cdef enum AwaitState:
+    AWAIT_BEGINS
+    AWAIT_PASSES  # yields to the loop once
+    AWAIT_WAITS
+    AWAIT_ENDED
+
+
+@cython.final
+@cython.freelist(128)
+cdef class _Awaitable:
+    """One ``await`` of a request. A task that is cancelled meanwhile gives the page up, unless it has other waiters. It
+    ends with the outcome, or, *as_result*, with the application's result.
+
+    An object and not a generator: one that is closed by the garbage collector would read the exception that was handled
+    when it was resumed, which may be gone."""
+
+    cdef Request request
+    cdef _Awaiting waiter
+    cdef bint as_result
+    cdef AwaitState state
+    cdef object result
+
+    def __iter__(self):
+        return self
+
+    def __await__(self):
+        return self
+
+    def __next__(self):
+        waiter = self.advance()
+        if waiter is not self:
+            return waiter
+        stop_with(self.result)
+        raise StopIteration  # set above; without a traceback, which would cost a tenth of the await
+
+    def send(self, value):
+        return self.__next__()
+
+    def throw(self, kind, value=None, trace=None):
+        error = kind() if value is None and isinstance(kind, type) else kind if value is None else value
+        self.close()
+        raise error
+
+    def close(self):
+        cdef bint waits = self.state == AWAIT_WAITS
+        self.state = AWAIT_ENDED
+        if waits:  # cancelled, or the loop ended and the coroutine with it
+            self.request._leave(self.waiter)
+
+    cdef object advance(self):
+        """Return the object that the task has to wait for; this object itself at the end, with the result."""
+        cdef Request request = self.request
+        cdef AwaitState state = self.state
+        cdef _Awaiting waiter
+        if state == AWAIT_ENDED:
+            self.result = None
+            return self
+        if state == AWAIT_WAITS:
+            return self.end(self.waiter.result())
+        if state == AWAIT_BEGINS and request.is_attached() and not (self.as_result and request.is_concluded()):
+            request.take_plain(None)  # the loop that it was queued for may have ended
+            if request.is_concluded():
+                self.state = AWAIT_PASSES  # the loop runs other callbacks, also if pages arrive fast
+                return None
+        if not request.is_concluded():
+            waiter = _Awaiting.__new__(_Awaiting)
+            waiter.loop = running_loop()
+            with cython.critical_section(request):
+                request.attached = True
+            if request.join(waiter.loop, waiter) is None:
+                waiter._asyncio_future_blocking = True
+                self.waiter = waiter
+                self.state = AWAIT_WAITS
+                return waiter
+        return self.end(request.outcome())
+
+    cdef object end(self, outcome):
+        self.state = AWAIT_ENDED
+        self.result = self.request.task_result(outcome) if self.as_result else outcome
+        return self
+
+
+cdef _Awaitable awaitable(Request request, bint as_result):
+    cdef _Awaitable made = _Awaitable.__new__(_Awaitable)
+    made.request = request
+    made.as_result = as_result
+    made.state = AWAIT_BEGINS
+    return made

@@ -20,7 +20,7 @@ cdef inline void track(found) noexcept:
         PyObject_GC_Track(found)
 
 
-cdef object handed_over(entry):
+cdef object hand_over_result(entry):
     """Return *entry*, a ``(success, result)`` that is handed over from now on, and have the collector track it."""
     result = (<tuple> entry)[1]
     cdef Answer answer
@@ -81,14 +81,14 @@ cdef class Results:
         self.entries = []
         self.count = 0
         for entry in entries:
-            handed_over(entry)
+            hand_over_result(entry)
         return entries
 
     def take(self, int64_t index):
         cdef int64_t at = index - self.first
         if not self.has(index):
             raise KeyError(index)
-        entry = handed_over(self.entries[at])
+        entry = hand_over_result(self.entries[at])
         self.entries[at] = None
         self.count -= 1
         if at >= SLOTS and 2 * at >= PyList_GET_SIZE(self.entries):  # all before it were taken
@@ -124,7 +124,7 @@ cdef class InFlightRequest:
         return self.hashed if self.routed else None
 
     cdef int64_t slot(self) noexcept:
-        return self.index % LAST_SLOT
+        return self.index % NO_SLOT
 
 
 cdef class RequestBatch(Operation):
@@ -140,11 +140,11 @@ cdef class RequestBatch(Operation):
     cdef Py_ssize_t count
     cdef Batch held  # outcomes that were taken; those before *at* are processed
     cdef size_t at
-    cdef readonly bint _holds
+    cdef readonly bint _has_outcomes
     cdef object reactor  # of the last request
     cdef object result_type
     cdef object entry_type
-    cdef bint told  # the loop has been notified of entries in ``ended``
+    cdef bint notified  # the loop has been notified of entries in ``ended``
 
     def __cinit__(self, *args, **kwargs):
         self.ended = _deque()
@@ -223,11 +223,11 @@ cdef class RequestBatch(Operation):
         cdef CFrame small  # not an object of its own
         cdef const CFrame* frame
         if self.enter_process():
-            self._holds = False
-        if not self._holds:
+            self._has_outcomes = False
+        if not self._has_outcomes:
             if not self.core.take_all(&self.held):
                 return
-            self._holds = True
+            self._has_outcomes = True
             self.at = 0
             drop_references(self, self.held.references)
         end = self.held.size()
@@ -235,9 +235,9 @@ cdef class RequestBatch(Operation):
             end = self.at + most
         while self.at < end:
             slot = self.held.at(self.at).attempt
-            request = None if slot == LAST_SLOT else self.find(slot)
+            request = None if slot == NO_SLOT else self.find(slot)
             if request is None:  # forgotten meanwhile
-                self.pass_over()
+                self.finish_outcome()
                 continue
             outcome = None
             if self.held.at(self.at).failure.get() == NULL:
@@ -248,12 +248,14 @@ cdef class RequestBatch(Operation):
                 else:
                     frame = &small
                 try:
-                    plain = plain_of(frame, outcome, request.connection.results, request.plan.result_plan, request.plan.row_factory)
+                    plain = plain_result(
+                        frame, outcome, request.connection.results, request.plan.result_plan, request.plan.row_factory
+                    )
                 except Exception as error:
                     if not isinstance(error, error_class("ProtocolError")):  # of a row factory: fails this request only
                         self.put_failure(results, failed, request.index, error)
                         self.remove(slot)
-                        self.pass_over()
+                        self.finish_outcome()
                         continue
                     plain = None  # decoded again by the future, and the error reported
                 if plain is not None:
@@ -272,7 +274,7 @@ cdef class RequestBatch(Operation):
                     PyObject_GC_UnTrack(entry)
                     results.put(request.index, entry)
                     self.remove(slot)
-                    self.pass_over()
+                    self.finish_outcome()
                     continue
                 if outcome is None:
                     outcome = wrap_frame(small)
@@ -283,16 +285,16 @@ cdef class RequestBatch(Operation):
             except Exception as error:
                 self.put_failure(results, failed, request.index, error)
                 self.remove(slot)
-                self.pass_over()
+                self.finish_outcome()
                 continue
             (<Request> future).hand_over(<Attempt> attempt, outcome)
             self.remove(slot)
-            self.pass_over()
+            self.finish_outcome()
         if end == self.held.size():
-            self._holds = False
+            self._has_outcomes = False
             self.core.give_back(move(self.held))
 
-    cdef void pass_over(self) noexcept:
+    cdef void finish_outcome(self) noexcept:
         """Go past one of the held outcomes, which is processed."""
         cdef CFrame used = move(self.held.at(self.at).frame)
         self.at += 1
@@ -309,7 +311,7 @@ cdef class RequestBatch(Operation):
         """As _take_outcomes, for ``ended``; ``made(future, outcome)`` is the result of a request that ended as a
         future."""
         cdef int64_t index
-        self.told = False
+        self.notified = False
         while self.ended:
             index, success, value = self.ended[0]
             if success is None:
@@ -322,12 +324,12 @@ cdef class RequestBatch(Operation):
             self.observers.pop(index, None)
             self.ended.popleft()
 
-    cdef int tell_ended(self, loop, bint by_queue) except -1:
+    cdef int notify_ended(self, loop, bint by_queue) except -1:
         """Have the new entry of ``ended`` processed: on the thread of *loop*, or *by_queue*."""
         if by_queue:
-            if not self.told:
-                self.told = True
-                self._inject(LAST_SLOT, NUDGE)
+            if not self.notified:
+                self.notified = True
+                self._inject(NO_SLOT, WAKE_UP)
             return 0
         try:
             self._on_outcome()
@@ -376,4 +378,4 @@ cdef class FutureObserver:
         if not self.has_outcome:
             self.has_outcome = True
             self.batch.ended.append(ended)
-            self.batch.tell_ended(self.loop, self.by_queue)
+            self.batch.notify_ended(self.loop, self.by_queue)

@@ -1,13 +1,13 @@
-# Channel: one connection. Picks: selects the connection of a pool for a request.
+# Channel: one connection. ConnectionSelector: selects the connection of a pool for a request.
 
-cdef inline Submitted submit_bytes(
+cdef inline SubmitResult submit_bytes(
     Channel channel, const uint8_t* data, size_t size, Operation operation, uint32_t attempt, double limit, bint later
 ) except *:
     channel.check_process()
     if operation.home is not channel.reactor:  # set once in each process
         operation.home = channel.reactor
     Py_INCREF(operation)  # the stream's reference
-    cdef Submitted submitted = channel.core.submit(data, size, &operation.core, attempt, limit, later)
+    cdef SubmitResult submitted = channel.core.submit(data, size, &operation.core, attempt, limit, later)
     if not channel.reactor.core.drops.empty():
         drop_operations(channel.reactor.core.drops.take_all())
     if submitted.status != SubmitStatus.Accepted:
@@ -44,14 +44,14 @@ cdef class Channel:
     ):
         return self.put(frame, operation, attempt, NO_TIMEOUT if timeout is None else timeout, later).stream
 
-    cdef Submitted put(self, bytes frame, Operation operation, uint32_t attempt, double limit, bint later) except *:
+    cdef SubmitResult put(self, bytes frame, Operation operation, uint32_t attempt, double limit, bint later) except *:
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(frame)
         cdef size_t size = <size_t> PyBytes_GET_SIZE(frame)
         if size < 9 or load32(data + 5) != size - 9:
             raise ValueError("a request must have a header of 9 bytes and a body of the length in that header")
         return submit_bytes(self, data, size, operation, attempt, limit, later)
 
-    cdef Submitted put_bytes(
+    cdef SubmitResult put_bytes(
         self, const uint8_t* data, size_t size, Operation operation, uint32_t attempt, double limit, bint later
     ) except *:
         """As put, for a frame whose length is correct."""
@@ -278,11 +278,11 @@ cdef class Hold:
             (<Channel> channel).let_go()
 
 
-# ---- Picks: selects the connection of a pool for a request, in one native step
+# ---- ConnectionSelector: selects the connection of a pool for a request, in one native step
 
 
 @cython.final
-cdef class Picks:
+cdef class ConnectionSelector:
     """The present connections of one node."""
 
     cdef ConnectionBase sole
@@ -306,10 +306,10 @@ cdef class Picks:
 
     cdef ConnectionBase usable(self, bint routed, int64_t token, shard):
         cdef ConnectionBase connection = self.wanted(routed, token, shard)
-        return connection if connection is not None and takes_requests(connection) else None
+        return connection if connection is not None and has_capacity(connection) else None
 
 
-cdef bint takes_requests(ConnectionBase connection) noexcept:
+cdef bint has_capacity(ConnectionBase connection) noexcept:
     """True if there is no reason to prefer another connection."""
     cdef Channel channel = connection.channel
     if channel is None or channel.core.closed() or channel.core.reactor().foreign():

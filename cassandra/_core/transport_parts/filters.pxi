@@ -41,7 +41,7 @@ cdef inline int raise_interruption() except -1:
     return 0
 
 
-cdef int set_aside(object exception) except -1:
+cdef int defer_interruption(object exception) except -1:
     """Set aside an exception of a signal handler; on other threads raise it."""
     if not interruptible():
         raise exception
@@ -51,7 +51,7 @@ cdef int set_aside(object exception) except -1:
     return 0
 
 
-cdef object uninterrupted(function, tuple arguments):
+cdef object call_uninterrupted(function, tuple arguments):
     while True:
         try:
             return function(*arguments)
@@ -77,7 +77,7 @@ cdef int append_bytes(Buffer& buffer, object data) except -1:
     return 0
 
 
-cdef Reason* caught(object exception) noexcept:
+cdef Reason* exception_reason(object exception) noexcept:
     try:
         return reason_of(exception)
     except BaseException:
@@ -88,7 +88,7 @@ cdef Reason* filter_start(void* target, Buffer& wire) noexcept:
     try:
         append_bytes(wire, (<object> target).start())
     except BaseException as exception:
-        return caught(exception)
+        return exception_reason(exception)
     return NULL
 
 
@@ -104,9 +104,9 @@ cdef Reason* filter_receive(
             append_bytes(plain, received)
             append_bytes(wire, answer)
         if error is not None:
-            return caught(error)
+            return exception_reason(error)
     except BaseException as exception:
-        return caught(exception)
+        return exception_reason(exception)
     return NULL
 
 
@@ -118,7 +118,7 @@ cdef Reason* filter_send(void* target, const uint8_t* data, size_t size, Buffer&
         else:
             append_bytes(wire, records.send(bytes_at(data, size)))
     except BaseException as exception:
-        return caught(exception)
+        return exception_reason(exception)
     return NULL
 
 
@@ -126,7 +126,7 @@ cdef Reason* filter_eof(void* target) noexcept:
     try:
         (<object> target).eof()
     except BaseException as exception:
-        return caught(exception)
+        return exception_reason(exception)
     return NULL
 
 
@@ -145,28 +145,28 @@ cdef cbool filter_established(void* target) noexcept:
         return False
 
 
-cdef cbool filter_lends(void* target) noexcept:
+cdef cbool filter_is_lendable(void* target) noexcept:
     # Without the GIL another thread could use the records while a handler runs.
     records = <object> target
     return not FREE_THREADED and isinstance(records, TlsRecords) and (<TlsRecords> records).direct
 
 
-cdef Reason* filter_settle(void* target, Buffer& plain, Buffer& wire) noexcept:
+cdef Reason* filter_complete(void* target, Buffer& plain, Buffer& wire) noexcept:
     records = <TlsRecords> target
     try:
-        fault = records.settle(plain, wire)
+        fault = records.complete_interrupted(plain, wire)
         if fault is not None:
-            return caught(fault)
+            return exception_reason(fault)
     except BaseException as exception:
-        return caught(exception)
+        return exception_reason(exception)
     return NULL
 
 
 cdef Reason* compress(void* target, const uint8_t* data, size_t size, Buffer& out) noexcept:
     try:
-        append_bytes(out, uninterrupted(<object> target, (readable(data, size),)))
+        append_bytes(out, call_uninterrupted(<object> target, (readable(data, size),)))
     except BaseException as exception:
-        return caught(exception)
+        return exception_reason(exception)
     return NULL
 
 
@@ -176,7 +176,7 @@ cdef Reason* decompress(
     try:
         written[0] = (<Decompressor> target).fill(readable(data, size), plain, plain_size)
     except BaseException as exception:
-        return caught(exception)
+        return exception_reason(exception)
     return NULL
 
 
@@ -210,8 +210,8 @@ cdef class Decompressor:
         """Decompress a segment into the *size* bytes at *plain*. Return the decompressed size, which may differ."""
         cdef bytes made
         if self.in_place:
-            return uninterrupted(self.function, (data, writable(plain, size), size))
-        made = uninterrupted(self.function, (data, size))
+            return call_uninterrupted(self.function, (data, writable(plain, size), size))
+        made = call_uninterrupted(self.function, (data, size))
         memcpy(plain, PyBytes_AS_STRING(made), min(<size_t> PyBytes_GET_SIZE(made), size))
         return <size_t> PyBytes_GET_SIZE(made)
 
@@ -231,16 +231,17 @@ cdef class Decompressor:
 #   READING   The rest of a record: bytes of it that are not pending any more were read.
 #   WRITING   All or nothing: there is more output than before, or not.
 #
-# A handler may also use the driver. Then it completes the interrupted call (settle), and changes *turns*: the call sees
-# this and returns without touching any state. On other threads there are no handlers, and a record is read at once.
+# A handler may also use the driver. Then it completes the interrupted call (complete_interrupted), and changes *turns*:
+# the call sees this and returns without touching any state. On other threads there are no handlers, and a record is
+# read at once.
 
 cdef size_t RECORD_HEADER = 5
-cdef size_t MOST_OF_RECORD = (1 << 14) + 2048  # RFC 5246, 6.2.3
-cdef Py_ssize_t MOST_PLAIN = 1 << 14
+cdef size_t MAX_RECORD = (1 << 14) + 2048  # RFC 5246, 6.2.3
+cdef Py_ssize_t MAX_PLAINTEXT = 1 << 14
 cdef uint8_t NO_BYTE = 0xA5  # not the first byte of any response
 
 cdef enum Step:
-    RESTING
+    IDLE
     OPENING
     OPENED
     READING
@@ -250,7 +251,7 @@ cdef enum Step:
 cdef size_t record_size(const uint8_t* header) noexcept:
     """Return the size of a record with its header; 0 if this is not TLS."""
     cdef size_t size = (<size_t> header[3] << 8) | header[4]
-    return RECORD_HEADER + size if 20 <= header[0] <= 24 and header[1] == 3 and size <= MOST_OF_RECORD else 0
+    return RECORD_HEADER + size if 20 <= header[0] <= 24 and header[1] == 3 and size <= MAX_RECORD else 0
 
 
 cdef class TlsRecords:
@@ -264,7 +265,7 @@ cdef class TlsRecords:
     cdef bytearray first, rest
     cdef Buffer partial  # the beginning of an incomplete record
     cdef bint foreign  # the input is not TLS: OpenSSL has to report it
-    cdef bint had_data
+    cdef bint received_data
     cdef Step step
     cdef uint32_t turns
     cdef Py_ssize_t before  # of the step: bytes that were pending in its BIO
@@ -280,7 +281,7 @@ cdef class TlsRecords:
         self.direct = hasattr(tls, "_sslobj")
         self.engine = tls._sslobj if self.direct else tls
         self.incoming, self.outgoing = incoming, outgoing
-        self.first, self.rest = bytearray(1), bytearray(MOST_PLAIN)
+        self.first, self.rest = bytearray(1), bytearray(MAX_PLAINTEXT)
 
     def receive(self, bytes data not None):
         cdef Buffer plain, wire
@@ -311,8 +312,8 @@ cdef class TlsRecords:
             self._handshake()
         fault = self.drain(plain) if self.established else None
         if self.turns == turn:
-            if not self.had_data and not plain.empty():
-                self.had_data = True
+            if not self.received_data and not plain.empty():
+                self.received_data = True
                 self._on_first_data()
             self.flush(wire)
         return fault
@@ -324,20 +325,20 @@ cdef class TlsRecords:
         if self.turns == turn:
             self.flush(wire)
 
-    cdef object settle(self, Buffer& plain, Buffer& wire):
+    cdef object complete_interrupted(self, Buffer& plain, Buffer& wire):
         """Complete take() or put() in a signal handler that interrupted it. Return the error, or None. There may be
         more input to take."""
-        cdef bint done = self.step == RESTING
+        cdef bint done = self.step == IDLE
         if self.step == WRITING:
             done = self.outgoing.pending > self.before
         elif not done:
-            done = self.account(plain)
+            done = self.append_read(plain)
         self.flush(wire)
         self.turns += 1
         return None if done else self.unknown()
 
     cdef int flush(self, Buffer& wire) except -1:
-        self.step = RESTING
+        self.step = IDLE
         self.output = None
         if self.outgoing.pending:
             append_bytes(wire, self.outgoing.read())
@@ -352,13 +353,13 @@ cdef class TlsRecords:
             data += part
             size -= part
             if self.missing() == 0:
-                self.give(self.partial.data(), self.partial.size())
+                self.write_incoming(self.partial.data(), self.partial.size())
                 self.partial.clear()
         part = self.whole(data, size)
-        self.give(data, part)
+        self.write_incoming(data, part)
         append(self.partial, <const char*> data + part, size - part)
 
-    cdef int give(self, const uint8_t* data, size_t size) except -1:
+    cdef int write_incoming(self, const uint8_t* data, size_t size) except -1:
         if size > 0:
             self.incoming.write(readable(data, size))
 
@@ -408,23 +409,23 @@ cdef class TlsRecords:
             got = self.engine.read(1, self.first)
             if self.turns == turn and got > 0:
                 self.step = OPENED
-                self.account(plain)
+                self.append_read(plain)
         else:
             self.step = READING
-            got = self.engine.read(self.left or MOST_PLAIN, self.rest)
+            got = self.engine.read(self.left or MAX_PLAINTEXT, self.rest)
             if self.turns == turn:
                 append(plain, PyByteArray_AS_STRING(self.rest), <size_t> got)
                 self.left = max(self.left - got, <Py_ssize_t> 0)
         if self.turns == turn:
             self.ended = got == 0
-            self.step = RESTING
+            self.step = IDLE
 
     cdef object interrupted(self, object exception, uint32_t turn, Buffer& plain):
         """Handle an exception of a call: its own, or that of a signal handler after it."""
-        if self.turns != turn or self.account(plain):
-            set_aside(exception)
+        if self.turns != turn or self.append_read(plain):
+            defer_interruption(exception)
             return None
-        self.step = RESTING
+        self.step = IDLE
         if isinstance(exception, self.zero_return):
             self.ended = True
         elif isinstance(exception, self.want_read) and self.incoming.pending != self.before:
@@ -432,11 +433,11 @@ cdef class TlsRecords:
         elif isinstance(exception, self.error):
             return self.translated(exception)
         else:
-            set_aside(exception)
+            defer_interruption(exception)
             return self.unknown()
         return None
 
-    cdef bint account(self, Buffer& plain) except -1:
+    cdef bint append_read(self, Buffer& plain) except -1:
         """Append the bytes that the last call has read. Return False if it has read none."""
         cdef Py_ssize_t left = self.engine.pending()
         if self.step == READING:
@@ -448,7 +449,7 @@ cdef class TlsRecords:
         else:
             return False
         self.left = left
-        self.step = RESTING
+        self.step = IDLE
         return True
 
     cdef object translated(self, error):
@@ -459,7 +460,7 @@ cdef class TlsRecords:
                 translated.__cause__ = error
                 return translated
             except BaseException as exception:
-                set_aside(exception)
+                defer_interruption(exception)
 
     cdef object unknown(self):
         return error_class("ConnectionException")(
@@ -478,6 +479,6 @@ cdef class TlsRecords:
             if self.turns == turn and self.outgoing.pending <= self.before:
                 if isinstance(exception, self.error):
                     raise self.translated(exception)
-                set_aside(exception)
+                defer_interruption(exception)
                 raise self.unknown() from None
-            set_aside(exception)
+            defer_interruption(exception)

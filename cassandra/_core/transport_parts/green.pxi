@@ -61,11 +61,11 @@ cdef void leave_outcomes(Operation operation) noexcept:
     cdef int references = 0
     cdef Ref[CCompletionQueue] queue
     cdef Next next
-    cdef Begun begun = operation.core.begin_dispatch(True)
-    if begun == Begun.Elsewhere:
+    cdef DispatchStart begun = operation.core.begin_dispatch(True)
+    if begun == DispatchStart.OnDriver:
         dispatch_on_driver(operation)
         return
-    if begun == Begun.Here:
+    if begun == DispatchStart.Here:
         next = operation.core.end_dispatch(&references, &queue)
         drop_references(operation, references)
         if next == Next.Enqueue:

@@ -1,4 +1,4 @@
-# Limits on requests in flight that channels share, see cpp/transport/limits.h; and the admission queue of requests that
+# Limits on requests in flight, see cpp/transport/limits.h: of channels that share one, and of a client to a host; and the admission queue of requests that
 # wait at a full limit, see _session/request/admission.py.
 
 
@@ -84,7 +84,7 @@ cdef class AdmissionQueue:
     cdef Py_ssize_t taken
     cdef readonly Py_ssize_t held_up
     cdef int64_t next_number
-    cdef bint told
+    cdef bint notified
 
     def __init__(self, on_change):
         self.on_change = on_change
@@ -95,14 +95,14 @@ cdef class AdmissionQueue:
 
     cdef bint notify(self) noexcept:
         """Have the I/O thread call *on_change*. Return False if it was stopped, or is the parent's."""
-        if not self.told:
+        if not self.notified:
             if self.reactor is None or self.reactor.core.foreign():
                 return False
             Py_INCREF(self.on_change)
             if not self.reactor.core.call_soon(<void*> self.on_change):
                 Py_DECREF(self.on_change)
                 return False
-            self.told = True
+            self.notified = True
         return True
 
     def enter(self, AdmissionEntry entry not None, Py_ssize_t most, bint may_be_held_up, Reactor reactor not None):
@@ -154,6 +154,55 @@ cdef class AdmissionQueue:
     def take_changes(self):
         cdef list changes, none = []
         with cython.critical_section(self):
-            self.told = False
+            self.notified = False
             changes, self.changes = self.changes, none
         return changes
+
+
+# ---- the window of a host
+
+cdef extern from "transport/limits.h" namespace "fastcql" nogil:
+    cdef cppclass CHostWindow "fastcql::HostWindow":
+        CHostWindow(uint32_t first, uint32_t most) except +
+        uint32_t size()
+        uint32_t in_flight()
+        bint has_room()
+        void sent()
+        void answered()
+        void gone()
+        void congested(Nanos sent, Nanos now)
+
+
+@cython.final
+cdef class HostWindow:
+    cdef CHostWindow* window
+
+    def __cinit__(self, uint32_t first, uint32_t most):
+        self.window = new CHostWindow(first, most)
+
+    def __dealloc__(self):
+        del self.window
+
+    @property
+    def size(self):
+        return self.window.size()
+
+    @property
+    def in_flight(self):
+        return self.window.in_flight()
+
+    @property
+    def has_room(self):
+        return self.window.has_room()
+
+    def sent(self):
+        self.window.sent()
+
+    def answered(self):
+        self.window.answered()
+
+    def gone(self):
+        self.window.gone()
+
+    def congested(self, double sent):
+        self.window.congested(<Nanos> (sent * <double> SECOND), monotonic_now())

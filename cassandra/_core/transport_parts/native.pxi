@@ -100,7 +100,7 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         int references
         size_t size()
         Outcome& at(size_t index)
-    cdef enum class Waited "fastcql::Waited":
+    cdef enum class WaitResult "fastcql::WaitResult":
         Ready
         TimedOut
         Interrupted
@@ -111,21 +111,21 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         int fd()
         bint push(COperation* operation, cbool* notify)
         void signal()
-        bint alert()
+        bint wake_loop()
         void take_all(vector[COperation*]& operations)
         void close(vector[COperation*]& operations)
         void release()
-    cdef enum class Right "fastcql::Right":
+    cdef enum class Priority "fastcql::Priority":
         Normal
         First
         Driver
-    cdef enum class Begun "fastcql::Operation::Begun":
+    cdef enum class DispatchStart "fastcql::Operation::DispatchStart":
         Nothing
         Here
-        Elsewhere
+        OnDriver
     cdef cppclass COperation "fastcql::Operation":
         void* self
-        Right right
+        Priority priority
         bint driver_decides
         Next deliver(Outcome outcome, Ref[CCompletionQueue]* queue) except +
         bint take(Outcome* outcome)
@@ -135,7 +135,7 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         Next put_back(Outcome outcome) except +
         bint enter_wait()
         bint still_waiting()
-        Waited sleep(Nanos deadline)
+        WaitResult sleep(Nanos deadline)
         Next leave_wait(bint abandoned, int* references, Ref[CCompletionQueue]* queue)
         void finish()
         bint finished()
@@ -143,11 +143,11 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         int rearm()
         Next set_eager(Ref[CCompletionQueue]* queue)
         Next attach(Ref[CCompletionQueue] queue, Ref[CCompletionQueue]* target)
-        Begun begin_dispatch(bint on_loop)
+        DispatchStart begin_dispatch(bint on_loop)
         Next end_dispatch(int* references, Ref[CCompletionQueue]* queue)
         COperation* next_drop
-        int left_drop_list()
-        void leave_to_parent()
+        int leave_drop_list()
+        void reset_in_child()
     cdef cppclass DropList:
         bint empty()
         COperation* take_all()
@@ -200,8 +200,8 @@ cdef extern from "transport/runtime.h" namespace "fastcql":
         Reason* (*filter_eof)(void* filter) noexcept
         void (*filter_end)(void* filter, Buffer& wire) noexcept
         cbool (*filter_established)(void* filter) noexcept
-        cbool (*filter_lends)(void* filter) noexcept
-        Reason* (*filter_settle)(void* filter, Buffer& plain, Buffer& wire) noexcept
+        cbool (*filter_is_lendable)(void* filter) noexcept
+        Reason* (*filter_complete)(void* filter, Buffer& plain, Buffer& wire) noexcept
         Reason* (*compress)(void* compressor, const uint8_t* data, size_t size, Buffer& out) noexcept
         Reason* (*decompress)(
             void* decompressor, const uint8_t* data, size_t size, uint8_t* plain, size_t plain_size, size_t* written
@@ -228,7 +228,7 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
     cdef cppclass WaitingRequest:
         COperation* operation
         uint32_t attempt
-    cdef cppclass Submitted:
+    cdef cppclass SubmitResult:
         SubmitStatus status
         int stream
         Nanos started
@@ -238,7 +238,7 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         void* filter
         void* compressor
         void* decompressor
-        Submitted submit(
+        SubmitResult submit(
             const uint8_t* frame, size_t size, COperation* operation, uint32_t attempt, double timeout, cbool later
         )
         bint orphan(int stream, const COperation* operation, uint32_t attempt)
@@ -298,7 +298,7 @@ cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
         CChannel* take_flush_list()
         void send_with_runtime()
         void send(CChannel* list)
-        Waited await(COperation& operation, Nanos deadline)
+        WaitResult await(COperation& operation, Nanos deadline)
         void ask()
         void run_input()
         void watch()
@@ -370,10 +370,10 @@ cdef extern from "transport/writes.h" namespace "fastcql" nogil:
         string batch_head
         string entry
         string batch_tail
-        size_t most_rows
-        size_t most_bytes
+        size_t max_rows
+        size_t max_bytes
         size_t overhead
-    cdef enum class Made "fastcql::WriteFrames::Made":
+    cdef enum class FrameResult "fastcql::WriteFrames::FrameResult":
         Request
         End
         Failed
@@ -382,8 +382,8 @@ cdef extern from "transport/writes.h" namespace "fastcql" nogil:
         void begin(RowSource* source)
         bint at_end()
         size_t next_row()
-        Made make() except +
-        Made make_again(RowSource& source, size_t at, size_t count) except +
+        FrameResult make() except +
+        FrameResult build_again(RowSource& source, size_t at, size_t count) except +
         size_t at()
         size_t count()
         int64_t token()

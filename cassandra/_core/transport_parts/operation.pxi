@@ -40,12 +40,12 @@ cdef inline double seconds_now() noexcept:
     return <double> monotonic_now() / <double> SECOND
 
 
-NOTHING_ELSE = (1 << 32) - 1
-cdef int64_t LAST_SLOT = NOTHING_ELSE
-cdef Failure NUDGE = Failure(CLOSED, "another request has ended", False, 0.0)
+NO_ATTEMPT = (1 << 32) - 1
+cdef int64_t NO_SLOT = NO_ATTEMPT
+cdef Failure WAKE_UP = Failure(CLOSED, "another request has ended", False, 0.0)
 
 cdef enum:
-    MOST_INTERRUPTIONS = 4
+    MAX_INTERRUPTIONS = 4
 
 NORMAL = 0
 FIRST = 1
@@ -70,16 +70,19 @@ cdef class Operation:
             return False
         catch_up()
         self.process = fork_generation()
-        self.core.leave_to_parent()
+        self.core.reset_in_child()
         return True
 
     @property
-    def _right(self):
-        return <int> self.core.right
+    def _priority(self):
+        return <int> self.core.priority
 
-    @_right.setter
-    def _right(self, int right):
-        self.core.right = Right.First if right == FIRST else Right.Driver if right == DRIVER else Right.Normal
+    @_priority.setter
+    def _priority(self, int priority):
+        if priority == DRIVER:
+            self.core.priority = Priority.Driver
+        else:
+            self.core.priority = Priority.First if priority == FIRST else Priority.Normal
 
     def _take(self):
         cdef Outcome outcome
@@ -104,7 +107,7 @@ cdef class Operation:
 
     def _take_into(self, found not None):
         """Append all outcomes to *found*, a deque, in one native section. Return True if there were any but nudges."""
-        cdef list news = [one for one in self._take_all() if one[0] != LAST_SLOT]
+        cdef list news = [one for one in self._take_all() if one[0] != NO_SLOT]
         found.extend(news)
         return len(news) > 0
 
@@ -126,7 +129,7 @@ cdef class Operation:
         cdef Nanos now = monotonic_now()
         cdef Nanos deadline = deadline_after(now, limit)
         cdef Reactor home
-        cdef Waited waited
+        cdef WaitResult waited
         cdef uint32_t process = fork_generation()
         cdef bint abandoned = True
         try:
@@ -134,12 +137,12 @@ cdef class Operation:
                 home = self.home
                 with nogil:
                     waited = wait_natively(self.core, home, min(deadline, now + WAIT_SLICE))
-                if waited == Waited.NeedsRuntime:
+                if waited == WaitResult.NeedsRuntime:
                     home.core.run_input()
                     raise_interruption()
                     if process == fork_generation() and not self.core.still_waiting():
-                        waited = Waited.Ready
-                if waited == Waited.Ready:
+                        waited = WaitResult.Ready
+                if waited == WaitResult.Ready:
                     abandoned = False
                     return True
                 PyErr_CheckSignals()
@@ -188,7 +191,7 @@ cdef class Operation:
         cdef Ref[CCompletionQueue] queue
         cdef Next next = self.core.leave_wait(abandoned, &references, &queue)
         drop_references(self, references)
-        hand_on(self, next, queue)
+        schedule_processing(self, next, queue)
 
     @property
     def _answered(self):
@@ -218,7 +221,7 @@ cdef class Operation:
         cdef Ref[CCompletionQueue] queue
         if self.enter_process():
             self._on_forked()
-        hand_on(self, self.core.set_eager(&queue), queue)
+        schedule_processing(self, self.core.set_eager(&queue), queue)
         self.watch()
         return 0
 
@@ -231,7 +234,7 @@ cdef class Operation:
             self._on_forked()
         if queue is not None:
             new_queue = Ref[CCompletionQueue](queue.core)
-        hand_on(self, self.core.attach(new_queue, &target), target)
+        schedule_processing(self, self.core.attach(new_queue, &target), target)
         self.watch()
         return 0
 
@@ -251,7 +254,7 @@ cdef class Operation:
         elif next == Next.Enqueue:
             enqueue(self, queue)
         elif next == Next.Drop:
-            drop_references(self, self.core.left_drop_list())
+            drop_references(self, self.core.leave_drop_list())
 
     def _on_forked(self):
         """In a forked child, when the outcome of a request of the parent is requested."""
@@ -268,8 +271,8 @@ cdef class Operation:
             self.on_outcome()
         except BaseException:
             self.interruptions += 1
-            if self.interruptions < MOST_INTERRUPTIONS:  # else the exception is not that of a signal handler
-                self._inject(LAST_SLOT, NUDGE)
+            if self.interruptions < MAX_INTERRUPTIONS:  # else the exception is not that of a signal handler
+                self._inject(NO_SLOT, WAKE_UP)
             raise
         self.interruptions = 0
         return 0
@@ -280,8 +283,8 @@ cdef class Operation:
     def _on_silent(self, attempt):
         """Override. The peer is silent. On the I/O thread."""
 
-    def _nudge(self):
-        self._inject(LAST_SLOT, NUDGE)
+    def _wake_up(self):
+        self._inject(NO_SLOT, WAKE_UP)
 
 
 cdef int fill_outcome(Outcome* native, uint32_t attempt, outcome) except -1:
@@ -303,7 +306,7 @@ cdef int fill_outcome(Outcome* native, uint32_t attempt, outcome) except -1:
     return 0
 
 
-cdef Waited wait_natively(COperation& core, Reactor home, Nanos deadline) noexcept nogil:
+cdef WaitResult wait_natively(COperation& core, Reactor home, Nanos deadline) noexcept nogil:
     """Wait for an outcome. With requests in flight this thread may poll."""
     return core.sleep(deadline) if home is None else home.core.await(core, deadline)
 
@@ -315,7 +318,7 @@ cdef void drop_references(Operation operation, int count) noexcept:
         count -= 1
 
 
-cdef void hand_on(Operation operation, Next next, Ref[CCompletionQueue]& queue) noexcept:
+cdef void schedule_processing(Operation operation, Next next, Ref[CCompletionQueue]& queue) noexcept:
     """Add a reference for an outcome that another thread has to process, and have it processed."""
     if next == Next.Nothing:
         return
@@ -348,14 +351,14 @@ cdef void dispatch(Operation operation, CompletionQueue loop=None) noexcept:
     interruption by a signal handler in the queue for its caller."""
     cdef int references
     cdef Next next
-    cdef Begun begun
+    cdef DispatchStart begun
     cdef Ref[CCompletionQueue] queue
     while True:
         begun = operation.core.begin_dispatch(loop is not None)
-        if begun == Begun.Elsewhere:
+        if begun == DispatchStart.OnDriver:
             dispatch_on_driver(operation)
             return
-        if begun == Begun.Nothing:
+        if begun == DispatchStart.Nothing:
             break
         try:
             if loop is None:
@@ -390,7 +393,7 @@ cdef void drop_operations(COperation* list) noexcept:
     while core != NULL:
         operation = <Operation> core.self
         core = core.next_drop
-        drop_references(operation, operation.core.left_drop_list())
+        drop_references(operation, operation.core.leave_drop_list())
         operation = None
 
 

@@ -6,8 +6,8 @@
 cdef ConnectionBase connection_of(PoolFields pool, bint routed, int64_t token, shard):
     cdef ConnectionBase connection = None
     picks = picks_of(pool)
-    if type(picks) is Picks:
-        connection = (<Picks> picks).usable(routed, token, shard)
+    if type(picks) is ConnectionSelector:
+        connection = (<ConnectionSelector> picks).usable(routed, token, shard)
     if connection is None:
         connection = <ConnectionBase?> pool.pick(token if routed else None, shard)
     return connection
@@ -93,7 +93,7 @@ cdef class ExecutePlanBase:
 
     cdef bint is_current(self, SessionFields session) noexcept:
         """True if neither a setting of *session* nor the state of the cluster has changed."""
-        return session.is_at(self.settings_epoch) and self.metadata.is_in(self.state)
+        return session.has_epoch(self.settings_epoch) and self.metadata.has_state(self.state)
 
     cdef bint takes(self, session, prepared, profile_key) except -1:
         return (
@@ -136,9 +136,9 @@ cdef class ExecutePlanBase:
             return None
         if row_factory is not self.unset or prefetch is not None:
             own = self.own_options(row_factory, prefetch)
-        return self.sent(session, values, own, self.row_factory)
+        return self.submit_request(session, values, own, self.row_factory)
 
-    cdef Request sent(self, session, values, dict own, row_factory):
+    cdef Request submit_request(self, session, values, dict own, row_factory):
         cdef int64_t hashed
         cdef bint routed
         frame = encode_by_template(self.template, values, self.timestamp(), &hashed, &routed)
@@ -167,7 +167,7 @@ cdef class ExecutePlanBase:
     cdef bint launch(self, Request request) except -1:
         cdef Attempt attempt
         cdef ConnectionBase connection
-        cdef Submitted submitted
+        cdef SubmitResult submitted
         cdef Target target
         cdef double started
         if self.route is None:
@@ -187,18 +187,18 @@ cdef class ExecutePlanBase:
             attempt = first_attempt(host, pool, connection, request.result_plan)
             if request._latency_recorder is not None:
                 attempt.started = seconds_now()  # without the GIL, the response may be processed before sent()
-            request.launched(attempt, host)
+            request.register_first(attempt, host)
             request._picked = target
             if connection.direct is None:
                 later = waits_in_turn(connection.reactor)
                 started = seconds_now()
-                attempt.sent(connection.submit(request._frame, request, 0, request.timeout, later), started)
+                attempt.note_stream(connection.submit(request._frame, request, 0, request.timeout, later), started)
             else:
                 later = waits_in_turn(connection.direct.reactor)
                 submitted = connection.direct.put(request._frame, request, 0, limit_of(request.timeout), later)
-                attempt.sent(submitted.stream, <double> submitted.started / <double> SECOND)
+                attempt.note_stream(submitted.stream, <double> submitted.started / <double> SECOND)
         except self.not_sent:
-            request.not_launched()
+            request.withdraw_first()
             request._picked = None
             return False
         if request.is_concluded():  # it ended meanwhile
@@ -210,10 +210,10 @@ cdef class ExecutePlanBase:
     cdef bint submit_to_batch(self, RequestBatch batch, int64_t index, values) except -1:
         cdef InFlightRequest request
         cdef ConnectionBase connection
-        cdef Submitted submitted
+        cdef SubmitResult submitted
         cdef int64_t stream
         cdef double started
-        cdef int64_t slot = index % LAST_SLOT
+        cdef int64_t slot = index % NO_SLOT
         cdef int64_t hashed
         cdef bint routed
         frame = encode_by_template(self.template, values, self.timestamp(), &hashed, &routed)
@@ -261,4 +261,4 @@ cdef object request_of(plan, session, prepared, values, row_factory):
     cdef ExecutePlanBase one = <ExecutePlanBase?> plan
     if one.profiles is None or not one.takes(session, prepared, one.default_key):
         return None
-    return one.sent(session, values, None, one.row_factory if row_factory is None else row_factory)
+    return one.submit_request(session, values, None, one.row_factory if row_factory is None else row_factory)

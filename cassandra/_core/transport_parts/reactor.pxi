@@ -1,8 +1,10 @@
-# Reactor and Timer.
+# Reactor and Timer; exit of the process.
 
 from libc.errno cimport EINVAL, errno
 
+import atexit as _atexit
 import socket as _socket
+import weakref as _weakref
 from os import strerror
 
 # stop() waits in slices, so that Ctrl-C can interrupt it.
@@ -200,3 +202,24 @@ cdef int fill_options(sockopts, vector[SocketOption]& options) except -1:
             data = bytes(value)
             add_option(options, level, name, PyBytes_AS_STRING(data), <size_t> PyBytes_GET_SIZE(data))
     return 0
+
+
+# ---- exit of the process, and counters
+# Limit of the wait for callbacks that hang at exit.
+_EXIT_TIMEOUT = 5.0
+_reactors = _weakref.WeakSet()
+
+
+def _stop_all():
+    """At exit, while Python still runs: stop all reactors, as no native thread may call into Python later, and refuse
+    new ones. Exit functions that were registered before this one run after it; their reactors are refused."""
+    for reactor in list(_reactors):
+        reactor.stop(_EXIT_TIMEOUT)
+    runtime_gone.store(True)
+
+
+_atexit.register(_stop_all)
+
+
+def debug_counters():
+    return {text_of(entry.first): entry.second for entry in counter_values()}

@@ -18,14 +18,14 @@
 # * The I/O thread takes all other outcomes (``on_outcome``): errors, USE, DDL, UNPREPARED, and results of requests with
 #   callbacks.
 # * A caller that ends a page itself (``cancel``, the last task to leave, an error of sending) sets the outcome, wakes
-#   the waiters, and posts the rest (``_Rest``: timers, attempts to give up, trackers, callbacks) to the I/O thread.
+#   the waiters, and posts the rest (``_PageEnd``: timers, attempts to give up, trackers, callbacks) to the I/O thread.
 # * A caller that requests the next page makes the request pending and is responsible for it from then on: an exception
 #   raised before the page is sent ends the page.
 #
 # Why that holds when a signal handler raises in a caller: Python runs handlers between bytecodes, and where native code
 # requests it. State changes in *critical sections*, code without a call into Python, in which the GIL cannot change
-# hands either. Each of the changes above is one section, followed by native calls alone (finish, tell_all, post): an
-# exception comes before, when nothing has changed, or after, when nothing is left to do. An allocation may run the
+# hands either. Each of the changes above is one section, followed by native calls alone (finish, complete_all, post):
+# an exception comes before, when nothing has changed, or after, when nothing is left to do. An allocation may run the
 # garbage collector, and with it a ``__del__``, whose exceptions do not propagate: so a section allocates before it
 # reads state, and only assigns from there on. On the I/O thread no handler runs.
 #
@@ -57,12 +57,12 @@ def has_default_ending():
 
 
 cdef uint8_t OPCODE_RESULT = 8
-cdef Failure LOOK = Failure(CLOSED, "the host is silent", True, 0.0)
+cdef Failure PEER_SILENT = Failure(CLOSED, "the host is silent", True, 0.0)
 
 
 @cython.final
 @cython.freelist(64)
-cdef class _Rest:
+cdef class _PageEnd:
     """The steps that are left at the end of a page; the I/O thread calls it."""
 
     cdef Request request
@@ -75,15 +75,15 @@ cdef class _Rest:
     cdef tuple others
 
     def __call__(self):
-        self.request.do_rest(self)
+        self.request.finish_page(self)
 
 
-cdef bint post(Reactor reactor, _Rest rest) noexcept:
-    """Post *rest* natively. Return False if the reactor was stopped."""
-    Py_INCREF(rest)
-    if reactor.core.call_soon(<void*> rest):
+cdef bint post(Reactor reactor, _PageEnd page_end) noexcept:
+    """Post *page_end* natively. Return False if the reactor was stopped."""
+    Py_INCREF(page_end)
+    if reactor.core.call_soon(<void*> page_end):
         return True
-    Py_DECREF(rest)
+    Py_DECREF(page_end)
     return False
 
 
@@ -235,8 +235,8 @@ cdef class Request(Operation):
             return 0
         drop_references(self, batch.references)
         for index in range(batch.size()):
-            attempt = self.taken(batch.at(index).attempt)
-            if attempt is None and batch.at(index).attempt != LAST_SLOT:
+            attempt = self.take_attempt(batch.at(index).attempt)
+            if attempt is None and batch.at(index).attempt != NO_SLOT:
                 continue
             self.set_arrived(<double> batch.at(index).arrived / <double> SECOND)
             try:
@@ -269,7 +269,7 @@ cdef class Request(Operation):
             return 0
         drop_references(self, batch.references)
         for index in range(batch.size()):
-            attempt = self.attempt_of(batch.at(index).attempt)
+            attempt = self.find_attempt(batch.at(index).attempt)
             if attempt is None:
                 continue
             done = False
@@ -290,7 +290,7 @@ cdef class Request(Operation):
         if self.enter_process():  # the handler of a signal has forked, and this is the child
             self._on_forked()
             return 0
-        hand_on(self, self.core.put_back(move(outcome)), queue)
+        schedule_processing(self, self.core.put_back(move(outcome)), queue)
 
     def _hand_over(self, Attempt attempt not None, answer):
         self.hand_over(attempt, answer)
@@ -305,7 +305,7 @@ cdef class Request(Operation):
             self.home = attempt.connection.reactor
         Py_INCREF(self)  # the outcome's reference
         outcome.hot = False
-        hand_on(self, self.core.put_back(move(outcome)), queue)
+        schedule_processing(self, self.core.put_back(move(outcome)), queue)
         Py_DECREF(self)
         return 0
 
@@ -326,7 +326,7 @@ cdef class Request(Operation):
             error, plain = None, None
             try:
                 if self._execute_plan is not None:
-                    plain = plain_of(&frame.native, frame, attempt.reader(), attempt.plan, self.row_factory)
+                    plain = plain_result(&frame.native, frame, attempt.decoder(), attempt.plan, self.row_factory)
                 if plain is None:
                     plain = self.hooks().read_plain(self, attempt, frame)
                     if plain is None:
@@ -379,11 +379,11 @@ cdef class Request(Operation):
                 more, self.others = self.others, ()
                 self.core.finish()
         if over:
-            self.taken(attempt.number)
+            self.take_attempt(attempt.number)
         elif waiters:
             complete_all(waiters, outcome, here)
             if self.home is not None and (here is None or not all_of_loop(waiters, here)):
-                look_at_loops(self.home)
+                schedule_loop_cleanup(self.home)
         return True
 
     cdef int process_outcome(self, Attempt attempt, answer) except -1:
@@ -393,8 +393,8 @@ cdef class Request(Operation):
             self.measure(attempt, answer)
         if self._execute_plan is not None and self._tracking is None and type(answer) is Frame:  # the common case
             try:
-                plain = plain_of(
-                    &(<Frame> answer).native, answer, attempt.reader(), attempt.plan, self.row_factory
+                plain = plain_result(
+                    &(<Frame> answer).native, answer, attempt.decoder(), attempt.plan, self.row_factory
                 )
             except Exception as error:
                 if not isinstance(error, error_class("ProtocolError")):
@@ -433,9 +433,9 @@ cdef class Request(Operation):
     def _on_silent(self, attempt_number):
         """On the I/O thread: the peer of an attempt is silent. If the statement is idempotent the request is sent to
         another host too, by the thread that processes its outcomes."""
-        cdef Attempt attempt = self.attempt_of(attempt_number)
+        cdef Attempt attempt = self.find_attempt(attempt_number)
         if attempt is not None and attempt.reprepares is None and self.hooks().is_repeatable():
-            self._inject(NOTHING_ELSE, LOOK)
+            self._inject(NO_ATTEMPT, PEER_SILENT)
 
     def _on_forked(self):
         self._fail(
@@ -470,7 +470,7 @@ cdef class Request(Operation):
                     self.others = after
         return True
 
-    cdef Attempt taken(self, uint32_t number):
+    cdef Attempt take_attempt(self, uint32_t number):
         """Remove and return the attempt *number*, which has an outcome now. None if it is not expected any more."""
         cdef Attempt attempt = None
         cdef tuple before, after
@@ -493,10 +493,10 @@ cdef class Request(Operation):
 
     def _drop_attempt(self, uint32_t number):
         """Remove an attempt. Return False if it is not expected any more."""
-        return self.taken(number) is not None
+        return self.take_attempt(number) is not None
 
-    cdef Attempt attempt_of(self, uint32_t number):
-        """As taken, without removing it."""
+    cdef Attempt find_attempt(self, uint32_t number):
+        """As take_attempt, without removing it."""
         cdef tuple others
         with cython.critical_section(self):
             if self.first is not None and self.first.number == number:
@@ -508,7 +508,7 @@ cdef class Request(Operation):
         with cython.critical_section(self):
             return self.first is not None or len(self.others) > 0
 
-    cdef int launched(self, Attempt attempt, host) except -1:
+    cdef int register_first(self, Attempt attempt, host) except -1:
         """Register the first attempt, which is about to be submitted."""
         cdef bint first
         cdef list hosts
@@ -526,8 +526,8 @@ cdef class Request(Operation):
             hosts.append(host)
         return 0
 
-    cdef int not_launched(self) except -1:
-        """Undo launched(): nothing was sent."""
+    cdef int withdraw_first(self) except -1:
+        """Undo register_first(): nothing was sent."""
         cdef Attempt first
         cdef tuple others
         cdef list hosts
@@ -628,8 +628,8 @@ cdef class Request(Operation):
         cdef tuple waiters = ()
         cdef Reactor reactor = self.driver()
         cdef bint on_driver = reactor is not None and reactor.core.is_owner()
-        cdef _Rest rest = _Rest.__new__(_Rest)
-        rest.request = self
+        cdef _PageEnd page_end = _PageEnd.__new__(_PageEnd)
+        page_end.request = self
         self.enter_process()
         with cython.critical_section(self):
             if self._outcome is not None or self._page != page:
@@ -638,41 +638,41 @@ cdef class Request(Operation):
                 ending = self._ending
             if ending is None:
                 self._outcome = outcome
-                rest.outcome = outcome
-                rest.elapsed = (self.arrived or seconds_now()) - self._start_time
-                rest.calls = self._callbacks if error is None else self._errbacks
-                rest.timers, self._timers = self._timers, None
-                rest.first, self.first = self.first, None
-                rest.others, self.others = self.others, ()
+                page_end.outcome = outcome
+                page_end.elapsed = (self.arrived or seconds_now()) - self._start_time
+                page_end.calls = self._callbacks if error is None else self._errbacks
+                page_end.timers, self._timers = self._timers, None
+                page_end.first, self.first = self.first, None
+                page_end.others, self.others = self.others, ()
                 waiters, self._waiters = self._waiters, ()
                 if not on_driver:
                     self.core.finish()
         if ending is not None:
             return ending(self, page, result, error, page_info)
         if not on_driver:
-            rest.waiters = complete_all(waiters, outcome, None)
-            if reactor is None or not post(reactor, rest):
-                self.do_rest(rest)
+            page_end.waiters = complete_all(waiters, outcome, None)
+            if reactor is None or not post(reactor, page_end):
+                self.finish_page(page_end)
             return True
         try:
-            self.finish_up(rest)
+            self.report_page(page_end)
         except BaseException as broken:
             report(broken, self)
         with cython.critical_section(self):  # after the count; another page may have begun
             if self._page == page:
                 self.core.finish()
-        rest.waiters = complete_all(waiters, outcome, None)
+        page_end.waiters = complete_all(waiters, outcome, None)
         try:
-            self.clear_up(rest)
+            self.release_page(page_end)
         except BaseException as broken:
             report(broken, self)
         return True
 
-    cdef int do_rest(self, _Rest rest) except -1:
+    cdef int finish_page(self, _PageEnd page_end) except -1:
         try:
-            self.finish_up(rest)
+            self.report_page(page_end)
         finally:
-            self.clear_up(rest)
+            self.release_page(page_end)
         return 0
 
     cdef Reactor driver(self):
@@ -684,48 +684,48 @@ cdef class Request(Operation):
                 reactor = <Reactor> known
         return None if reactor is None or reactor.core.foreign() else reactor
 
-    cdef int finish_up(self, _Rest rest) except -1:
+    cdef int report_page(self, _PageEnd page_end) except -1:
         """Count the page, and notify its observers."""
-        cdef object error = (<tuple> rest.outcome)[1]
+        cdef object error = (<tuple> page_end.outcome)[1]
         if self._tracking is not None:
-            self._tracking.page_ended(self, error, rest.elapsed)
+            self._tracking.page_ended(self, error, page_end.elapsed)
         if self._metrics is not None:
-            self._metrics.page_ended(self, error, rest.elapsed)
+            self._metrics.page_ended(self, error, page_end.elapsed)
         return 0
 
-    cdef int clear_up(self, _Rest rest) except -1:
+    cdef int release_page(self, _PageEnd page_end) except -1:
         """Do each of the steps, even if others raise."""
-        cdef object result = rest.outcome[0], error = rest.outcome[1], failed = None
+        cdef object result = page_end.outcome[0], error = page_end.outcome[1], failed = None
         if green_waiting:
             wake_greenlets(self)
         try:
             if _adapters:
-                close_the_closed()
+                clean_up_closed_loops()
         except BaseException as broken:
             failed = broken
-        for waiter in rest.waiters:
+        for waiter in page_end.waiters:
             try:
-                complete(waiter, rest.outcome)
+                complete(waiter, page_end.outcome)
             except BaseException as broken:
                 failed = broken
         try:
-            if rest.timers is not None:
-                for timer in rest.timers:
+            if page_end.timers is not None:
+                for timer in page_end.timers:
                     timer.cancel()
         except BaseException as broken:
             failed = broken
         try:
-            if rest.first is not None:
-                self._give_up(rest.first)
-            for attempt in rest.others:
+            if page_end.first is not None:
+                self._give_up(page_end.first)
+            for attempt in page_end.others:
                 self._give_up(attempt)
         except BaseException as broken:
             failed = broken
         try:
-            if rest.calls and type(result) is LAZY_ROWS:  # a callback was added meanwhile
-                tell_rows(rest.calls, result)
+            if page_end.calls and type(result) is LAZY_ROWS:  # a callback was added meanwhile
+                call_with_rows(page_end.calls, result)
             else:
-                for call in rest.calls:
+                for call in page_end.calls:
                     call_back(call, result if error is None else error)
         except BaseException as broken:
             failed = broken
@@ -830,7 +830,7 @@ cdef class Request(Operation):
         result, error, _, _ = outcome
         if error is None and type(result) is LAZY_ROWS:
             try:
-                result = opened(result)
+                result = decoded_rows(result)
             except Exception as broken:
                 error = broken
         if error is None and callback is not None:
@@ -845,9 +845,9 @@ cdef class Request(Operation):
 
     def _wait_for_outcome(self):
         """Wait for the outcome. Ctrl-C interrupts the wait and leaves the request unchanged."""
-        return self.settled()
+        return self.await_outcome()
 
-    cdef tuple settled(self):
+    cdef tuple await_outcome(self):
         cdef tuple outcome = self.outcome()
         if outcome is not None:
             return outcome
@@ -886,7 +886,7 @@ cdef class Request(Operation):
         """As :meth:`_wait_for_outcome`, without blocking the running loop; an ``await`` delegates to it."""
         return awaitable(self, False)
 
-    cdef object awaited(self, tuple outcome):
+    cdef object task_result(self, tuple outcome):
         """Return the result of *outcome*, or raise its exception, for one of several tasks that may wait at a time."""
         if outcome[1] is not None:
             raise_awaited(outcome[1])

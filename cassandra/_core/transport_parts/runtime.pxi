@@ -15,15 +15,15 @@ cdef extern from *:
     // Set at exit: no reactor thread may take the GIL any more.
     static std::atomic<bool> runtime_gone{false};
     // Kept by such a thread between its turns, so that taking the GIL does not create a thread state each time.
-    static thread_local PyThreadState* kept_state = nullptr;
-    static thread_local PyGILState_STATE kept_token;
+    static thread_local PyThreadState* thread_state = nullptr;
+    static thread_local PyGILState_STATE thread_token;
     """
     cdef cppclass AtomicBool "std::atomic<bool>":
         bint load() nogil
         void store(bint value) nogil
     AtomicBool runtime_gone
-    PyThreadState* kept_state
-    PyGILState_STATE kept_token
+    PyThreadState* thread_state
+    PyGILState_STATE thread_token
 
 
 from cassandra._base.real import green as _among
@@ -40,14 +40,14 @@ cdef void note_thread() noexcept with gil:
 
 
 cdef cbool runtime_enter(void** token) noexcept nogil:
-    global kept_state, kept_token
+    global thread_state, thread_token
     if runtime_gone.load():
         return False
     if PyGILState_GetThisThreadState() == NULL:
-        kept_token = PyGILState_Ensure()
+        thread_token = PyGILState_Ensure()
         if among_greenlets:
             note_thread()
-        kept_state = PyEval_SaveThread()
+        thread_state = PyEval_SaveThread()
     token[0] = <void*> <size_t> PyGILState_Ensure()
     return True
 
@@ -57,14 +57,14 @@ cdef void runtime_leave(void* token) noexcept nogil:
 
 
 cdef void runtime_thread_ending() noexcept nogil:
-    global kept_state
-    if kept_state == NULL or runtime_gone.load():
+    global thread_state
+    if thread_state == NULL or runtime_gone.load():
         return
-    PyEval_RestoreThread(kept_state)
+    PyEval_RestoreThread(thread_state)
     with gil:
         forget_thread()
-    kept_state = NULL
-    PyGILState_Release(kept_token)
+    thread_state = NULL
+    PyGILState_Release(thread_token)
 
 
 cdef void forget_thread() noexcept:
@@ -113,7 +113,7 @@ cdef Reason* runtime_connected(CChannel& core) noexcept:
     try:
         channel.handler.on_connected(channel)
     except BaseException as exception:
-        return caught(exception)
+        return exception_reason(exception)
     return NULL
 
 
@@ -122,7 +122,7 @@ cdef Reason* runtime_event(CChannel& core, CFrame& native) noexcept:
     try:
         channel.handler.on_event(channel, wrap_frame(native))
     except BaseException as exception:
-        return caught(exception)
+        return exception_reason(exception)
     return NULL
 
 
@@ -170,8 +170,8 @@ cdef Runtime make_runtime() noexcept:
     runtime.filter_eof = filter_eof
     runtime.filter_end = filter_end
     runtime.filter_established = filter_established
-    runtime.filter_lends = filter_lends
-    runtime.filter_settle = filter_settle
+    runtime.filter_is_lendable = filter_is_lendable
+    runtime.filter_complete = filter_complete
     runtime.compress = compress
     runtime.decompress = decompress
     return runtime

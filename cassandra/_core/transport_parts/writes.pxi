@@ -2,16 +2,16 @@
 #
 # One thread at a time submits and takes outcomes: that of a caller, or of an asyncio loop. The I/O thread delivers
 # outcomes, as to any operation. A void result without extras ends a write here. Any other outcome is appended to
-# ``ended``, its write is held, and Python code decides: ``again``, ``frame`` (its rows continue as requests of their
+# ``ended``, its write is held, and Python code decides: ``resend``, ``frame`` (its rows continue as requests of their
 # own) or ``close``.
 
 cdef enum:
     VOID = 1
-    MOST_ROWS = 0x7FFFFFFF  # rows of a batch
-    TRIES = 3  # selections of a host, until one has room
+    MAX_BATCH_ROWS = 0x7FFFFFFF  # rows of a batch
+    MAX_SELECTIONS = 3  # selections of a host, until one has room
 
 cdef enum Launch:
-    AS_ASKED
+    ALL_LAUNCHED
     NO_ROWS
     NO_ROOM
     NOT_SENT
@@ -19,7 +19,7 @@ cdef enum Launch:
 cdef enum:
     FIRST_WINDOW = 32  # initial limit of writes in flight to a host
 
-LAUNCHED = <int> AS_ASKED
+LAUNCHED = <int> ALL_LAUNCHED
 AT_END = <int> NO_ROWS
 FULL = <int> NO_ROOM
 HELD = <int> NOT_SENT
@@ -55,11 +55,11 @@ cdef class Writes(Operation):
     cdef object on_ahead  # called when the clock is ahead of the system time
     cdef TimestampClock clock
     cdef int64_t stamp  # timestamp of the last write
-    cdef bint counts_on
+    cdef bint counts_timestamps
     cdef bint routed
     cdef double timeout
     cdef Reactor reactor
-    cdef uint32_t most_of_host
+    cdef uint32_t max_per_host
     cdef size_t most  # limit of open writes
     cdef bint pending  # frames has a request without a write
     cdef uint32_t source
@@ -89,13 +89,13 @@ cdef class Writes(Operation):
         self.ended = collections.deque()
         self.most = most
         self.windows = {} if adaptive else None
-        self.counts_on = timestamp is not None
-        if self.counts_on:
+        self.counts_timestamps = timestamp is not None
+        if self.counts_timestamps:
             self.stamp = <int64_t> timestamp - 1
         self.routed = True
 
     def _compile(
-        self, head, values, tail, batch_head, entry, batch_tail, size_t most_rows, size_t most_bytes, size_t overhead,
+        self, head, values, tail, batch_head, entry, batch_tail, size_t max_rows, size_t max_bytes, size_t overhead,
     ):
         cdef WriteParts parts
         parts.head = head
@@ -104,15 +104,15 @@ cdef class Writes(Operation):
         parts.batch_head = batch_head
         parts.entry = entry
         parts.batch_tail = batch_tail
-        parts.most_rows = most_rows
-        parts.most_bytes = most_bytes
+        parts.max_rows = max_rows
+        parts.max_bytes = max_bytes
         parts.overhead = overhead
         if self.frames != NULL:
             raise RuntimeError("the requests are compiled already")
         self.frames = new WriteFrames(parts)
         self.repeated = new WriteFrames(parts)
 
-    def _direct(self, route, dialect, block, timeout, timestamps, clock, on_ahead, uint32_t most_of_host):
+    def _direct(self, route, dialect, block, timeout, timestamps, clock, on_ahead, uint32_t max_per_host):
         self.route = route
         self.dialect = dialect
         self.block = block
@@ -120,7 +120,7 @@ cdef class Writes(Operation):
         self.timestamps = timestamps
         self.clock = clock
         self.on_ahead = on_ahead
-        self.most_of_host = most_of_host
+        self.max_per_host = max_per_host
 
     # ---- sources
 
@@ -133,13 +133,13 @@ cdef class Writes(Operation):
         self.first = self.reached
         if source.rows() == 0:
             return
-        if source.rows() > MOST_ROWS:
-            raise ValueError(f"a batch of {source.rows()} rows is too large; the limit is {MOST_ROWS}")
+        if source.rows() > MAX_BATCH_ROWS:
+            raise ValueError(f"a batch of {source.rows()} rows is too large; the limit is {MAX_BATCH_ROWS}")
         self.source = self.sources.add(source, self.first)
         self.kept.append(rows)
         self.frames.begin(source)
 
-    cdef int done_with(self, Write* write, uint32_t written) except -1:
+    cdef int count_written(self, Write* write, uint32_t written) except -1:
         self.done += written
         self.sources.done(write.source, write.count)
         while self.sources.drop():
@@ -159,26 +159,26 @@ cdef class Writes(Operation):
     # ---- sending
 
     def launch(self, Py_ssize_t count):
-        cdef Made made
+        cdef FrameResult made
         cdef int status
         while count > 0:
             if self.table.open_count() >= self.most:
                 return NO_ROOM
             if not self.pending:
                 made = self.frames.make()
-                if made == Made.End:
+                if made == FrameResult.End:
                     return NO_ROWS
-                if made == Made.Failed:
-                    self.not_made()
+                if made == FrameResult.Failed:
+                    self.hold_unencodable()
                     return NOT_SENT
                 self.pending = True
             status = self.launch_pending()
-            if status != AS_ASKED:
+            if status != ALL_LAUNCHED:
                 return status
             count -= 1
-        return AS_ASKED
+        return ALL_LAUNCHED
 
-    cdef int not_made(self) except -1:
+    cdef int hold_unencodable(self) except -1:
         """Open a held write for the next row, which cannot be encoded, and append it to ``ended``."""
         cdef SourceEntry* entry = self.sources.find(self.source)
         cdef const string* text = &entry.source.failure()
@@ -202,8 +202,8 @@ cdef class Writes(Operation):
         cdef Write* write
         cdef int tries
         cdef WriteSender sender = None
-        for tries in range(TRIES):
-            sender = self.sender_for(token)
+        for tries in range(MAX_SELECTIONS):
+            sender = self.select_sender(token)
             if sender is None or sender.window is None or sender.window.window.has_room():
                 break
         else:
@@ -217,7 +217,7 @@ cdef class Writes(Operation):
         write.token = token
         self.pending = False
         self.reached = write.row + write.count
-        write.timestamp = self.next_stamp()
+        write.timestamp = self.next_timestamp()
         write.began = monotonic_now()
         if not self.frames.close(write.timestamp, self.block_of(token)):
             raise MemoryError("no memory for a request of an ingest")
@@ -227,10 +227,10 @@ cdef class Writes(Operation):
             return NOT_SENT
         return self.submit(number, sender, self.frames)
 
-    cdef int64_t next_stamp(self) except? -1:
+    cdef int64_t next_timestamp(self) except? -1:
         """Return a timestamp that is later than the one before, from any source."""
         cdef int64_t now
-        if self.counts_on:
+        if self.counts_timestamps:
             self.stamp += 1
             return self.stamp
         if self.clock is not None:
@@ -245,7 +245,7 @@ cdef class Writes(Operation):
     cdef int block_of(self, int64_t token) except -2:
         return -1 if self.block is None else self.block(token if self.routed else None)
 
-    cdef WriteSender sender_for(self, int64_t token):
+    cdef WriteSender select_sender(self, int64_t token):
         """Return the connection for a token; None if none accepts requests now."""
         cdef Target target = target_of(self.route, self.routed, token)
         if target is None:
@@ -257,9 +257,9 @@ cdef class Writes(Operation):
             connection = connection_of(<PoolFields?> pool, self.routed, token, target.shard)
         except self.not_sent:
             return None
-        return self.sender_by(target.host, pool, connection)
+        return self.sender_of_connection(target.host, pool, connection)
 
-    cdef WriteSender sender_by(self, host, pool, ConnectionBase connection):
+    cdef WriteSender sender_of_connection(self, host, pool, ConnectionBase connection):
         cdef WriteSender sender = <WriteSender> self.sender_of.get(connection)
         if sender is not None:
             return sender
@@ -272,7 +272,7 @@ cdef class Writes(Operation):
         if self.windows is not None:
             sender.window = self.windows.get(host)
             if sender.window is None:
-                sender.window = self.windows[host] = HostWindow(FIRST_WINDOW, self.most_of_host)
+                sender.window = self.windows[host] = HostWindow(FIRST_WINDOW, self.max_per_host)
         self.add_sender(sender)
         return sender
 
@@ -294,7 +294,7 @@ cdef class Writes(Operation):
 
     cdef int submit(self, uint32_t number, WriteSender sender, WriteFrames* frames) except -1:
         cdef Write* write = self.table.find(number)
-        cdef Submitted submitted
+        cdef SubmitResult submitted
         write.sender = sender.number
         write.state = WriteState.InFlight
         write.attempts += 1
@@ -328,32 +328,32 @@ cdef class Writes(Operation):
                 self.in_flight += 1
                 if sender.window is not None:
                     sender.window.window.sent()
-        return AS_ASKED
+        return ALL_LAUNCHED
 
-    def again(self, uint32_t number):
+    def resend(self, uint32_t number):
         cdef Write* write = self.held_write(number)
-        cdef WriteSender sender = self.sender_for(write.token)
+        cdef WriteSender sender = self.select_sender(write.token)
         if sender is None:
             self.ended.append((number, None, None))
             return NOT_SENT
         if sender.window is not None and not sender.window.window.has_room():
             return NO_ROOM
-        self.make_again(write)
+        self.build_again(write)
         return self.submit(number, sender, self.repeated)
 
-    def again_by(self, uint32_t number, host, pool, connection):
+    def resend_by(self, uint32_t number, host, pool, connection):
         cdef Write* write = self.held_write(number)
-        cdef WriteSender sender = self.sender_by(host, pool, connection)
+        cdef WriteSender sender = self.sender_of_connection(host, pool, connection)
         if sender is None:
             return False
-        self.make_again(write)
+        self.build_again(write)
         self.submit(number, sender, self.repeated)
         return True
 
-    cdef int make_again(self, Write* write) except -1:
+    cdef int build_again(self, Write* write) except -1:
         cdef SourceEntry* entry = self.sources.find(write.source)
-        cdef Made made = self.repeated.make_again(entry.source[0], write.at, write.count)
-        if made != Made.Request or not self.repeated.close(
+        cdef FrameResult made = self.repeated.build_again(entry.source[0], write.at, write.count)
+        if made != FrameResult.Request or not self.repeated.close(
             write.timestamp, self.block_of(write.token)
         ):
             raise MemoryError("no memory for a request of an ingest")
@@ -369,7 +369,7 @@ cdef class Writes(Operation):
         cdef Write* write = self.held_write(number)
         cdef SourceEntry* entry = self.sources.find(write.source)
         cdef int64_t token
-        if self.repeated.make_again(entry.source[0], write.at + index, 1) != Made.Request:
+        if self.repeated.build_again(entry.source[0], write.at + index, 1) != FrameResult.Request:
             raise MemoryError("no memory for a request of an ingest")
         token = self.repeated.token()
         routing = token if self.routed else None
@@ -402,7 +402,7 @@ cdef class Writes(Operation):
             number = outcome.attempt
             self.at += 1
             write = self.table.find(number)
-            if write == NULL or write.state != WriteState.InFlight:  # a nudge
+            if write == NULL or write.state != WriteState.InFlight:  # a wake-up
                 continue
             sender = <WriteSender> self.senders[write.sender]
             sender.in_flight -= 1
@@ -410,7 +410,7 @@ cdef class Writes(Operation):
             if is_void(outcome[0]):
                 if sender.window is not None:
                     sender.window.window.answered()
-                self.done_with(write, write.count)
+                self.count_written(write, write.count)
                 self.table.close(number)
                 continue
             if sender.window is not None:
@@ -428,7 +428,7 @@ cdef class Writes(Operation):
 
     def close(self, uint32_t number, uint32_t written):
         cdef Write* write = self.held_write(number)
-        self.done_with(write, written)
+        self.count_written(write, written)
         self.table.close(number)
 
     def about(self, uint32_t number):

@@ -416,13 +416,13 @@ class Admission:
         sending.plan.restart()
         sending.errors = {host: error for host, error in sending.errors.items() if not _was_not_sent(error)}
         tried = len(request.attempted_hosts)
-        request._right = FIRST
+        request._priority = FIRST
         try:
             sending.send(request, waiter.page)
         except Exception as error:  # of a user's policy
             request._fail(waiter.page, error)
         finally:
-            request._right = NORMAL
+            request._priority = NORMAL
         if waiter.waits:
             del request.attempted_hosts[tried:]  # refused again: these were not attempts
             return True

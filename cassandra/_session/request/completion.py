@@ -148,7 +148,7 @@ def _hold_of(session: Session) -> Hold:
 
 
 def _send_held(request: ResponseFuture, page: int, hold: Hold) -> None:
-    request._right = DRIVER  # its hold does not apply to itself
+    request._priority = DRIVER  # its hold does not apply to itself
     request._add_timer(page, hold)
 
 

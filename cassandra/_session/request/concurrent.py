@@ -14,7 +14,7 @@ plain rows or nothing, which is processed natively. A request with another outco
 warnings …) becomes a ResponseFuture, which continues as if it had been one from the beginning, with retries,
 re-preparing and the next page.
 
-Other threads append to ``ended``, and then end the wait by ``Operation._nudge``. If the peer of an in-flight
+Other threads append to ``ended``, and then end the wait by ``Operation._wake_up``. If the peer of an in-flight
 request is silent, the I/O thread gives the attempt up, and continues with another host as a ResponseFuture.
 """
 
@@ -142,9 +142,9 @@ class ConcurrentBatch(ManyRequests, RequestBatch):
         is left for the next call, which does not wait then. Ctrl-C interrupts the wait."""
         self.send()
         aio.send_waiting()
-        if not self._holds:
+        if not self._has_outcomes:
             self._ask()
-        if not self.ended and not self._holds:
+        if not self.ended and not self._has_outcomes:
             if self.session._on_io_thread():
                 raise DriverException("cannot wait for requests on the driver's I/O thread (in a callback)")
             self._wait(None)

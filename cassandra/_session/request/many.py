@@ -46,7 +46,7 @@ class ManyRequests:
 
     if TYPE_CHECKING:
 
-        def _nudge(self) -> None:
+        def _wake_up(self) -> None:
             """End a wait; of ``Operation``."""
 
     # ---- requests that continue as a ResponseFuture
@@ -58,11 +58,11 @@ class ManyRequests:
     def _succeeded(self, rows: Any, future: ResponseFuture[Any], *key: Any) -> None:
         future.clear_callbacks()
         self._continued(future, rows, None, *key)
-        self._nudge()
+        self._wake_up()
 
     def _failed(self, error: BaseException, *key: Any) -> None:
         self._continued(None, None, error, *key)
-        self._nudge()
+        self._wake_up()
 
     def _continued(self, future: Any, rows: Any, error: BaseException | None, *key: Any) -> None:
         """Override. Append the outcome of a request that has continued as *future*, which is None after an *error*. On
@@ -79,7 +79,7 @@ class ManyRequests:
         """Schedule a request whose peer is silent for another host, if there is one. On the I/O thread."""
         if self.has_responsive_host():
             self._silent.append(number)
-            self._nudge()
+            self._wake_up()
 
 
 def note_attempt(future: ResponseFuture[Any], host: Host) -> None:

@@ -155,7 +155,7 @@ class ResultSet(Answer, OfRows[Row]):
         from .concurrent import future_of  # which makes results, and imports this module
 
         future = future_of(request)
-        future._outcome = (self._unopened, None, (self._plan, self._paging_state, self._extras, self._kept), 0)
+        future._outcome = (self._undecoded_rows, None, (self._plan, self._paging_state, self._extras, self._kept), 0)
         future._finish()
         return future
 
@@ -176,7 +176,7 @@ class ResultSet(Answer, OfRows[Row]):
 
     def __repr__(self) -> str:
         more = ", and there are more" if self.has_more_pages else ""
-        return f"<ResultSet: {size_text(self._unopened)}{more}>"
+        return f"<ResultSet: {size_text(self._undecoded_rows)}{more}>"
 
     # ---- names and types of columns
 

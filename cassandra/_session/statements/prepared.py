@@ -127,7 +127,13 @@ class PreparedStatement:
             self._encrypt_by(resolver(value))
             self._check_encryption()
         super().__setattr__(name, value)
+        self._discard_plans()
+
+    def _discard_plans(self) -> None:
+        before = self.__dict__.get("_plans")
         super().__setattr__("_plans", PlanCache())
+        if before is not None:
+            before.discard()  # caches of the mapper refer to it
 
     @classmethod
     def from_message(
@@ -254,7 +260,7 @@ class PreparedStatement:
         if changed_plan is not plan:
             self._snapshot = (changed_plan, metadata_id)
         set_("_resolver", resolve)
-        set_("_plans", PlanCache())
+        self._discard_plans()
         self.__dict__["column_encryption_policy"] = None if resolve is None else resolve.policy
 
     def _compare(self, bind_plan: BindPlan | None) -> None:

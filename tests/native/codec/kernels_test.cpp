@@ -11,7 +11,6 @@
 #include "base/bytes.h"
 #include "codec/arrays.h"
 #include "codec/civil.h"
-#include "codec/integers.h"
 #include "codec/text.h"
 #include "testing.h"
 

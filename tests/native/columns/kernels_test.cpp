@@ -140,7 +140,7 @@ TEST(masks_are_what_rows_are) {
 
 TEST(groups_go_over_as_bytes) {
     const Table table(500, true);
-    const std::vector<Wanted> wanted = {{Aggregate::Sum, 0, Form::Int64}, {Aggregate::Max, 1, Form::Bytes}};
+    const std::vector<MeasureSpec> wanted = {{Aggregate::Sum, 0, Form::Int64}, {Aggregate::Max, 1, Form::Bytes}};
     for (const Form form : {Form::Bytes, Form::Views, Form::Words}) {
         Groups groups, again, whole;
         const std::vector<Key> keys = {{form == Form::Bytes ? 1 : form == Form::Views ? 2 : 3, form}, {0, Form::Int64}};

@@ -136,7 +136,7 @@ Rows merged(Merge& merge, const Plan& plan, memory::Pool& pool, const std::vecto
         bool hungry = false;
         for (size_t i = 0; i < sources.size(); ++i) {
             const auto source = static_cast<int32_t>(i);
-            if (!merge.is_hungry(source)) continue;
+            if (!merge.needs_rows(source)) continue;
             hungry = true;
             const size_t left = sources[i].size() - at[i];
             const size_t count = std::min(left, static_cast<size_t>(1 + random.below(200)));
@@ -156,7 +156,7 @@ Rows merged(Merge& merge, const Plan& plan, memory::Pool& pool, const std::vecto
         CHECK(pending >= 0);
         if (!hungry && !pending) return out;
         while (random.below(4)) {
-            Merge::Piece piece;
+            Merge::MergedRows piece;
             CHECK(merge.take(piece, failure));
             if (!piece.batch) break;
             read(*piece.batch, piece.first, piece.count, out);
@@ -195,11 +195,11 @@ TEST(what_is_not_in_order_is_refused_and_changes_nothing) {
         Failure failure;
         Batch* wrong = batch_of(*plan, *pool, {{1, 0, 0}, {3, 0, 1}, {2, 0, 2}});
         CHECK(!merge.feed(0, *wrong, 0, 3, failure) && failure.kind == Failure::Kind::Value && failure.row == 2);
-        CHECK(merge.is_hungry(0) && merge.advance(10) == 0);
+        CHECK(merge.needs_rows(0) && merge.advance(10) == 0);
         CHECK(merge.feed(0, *wrong, 0, 2, failure));
-        CHECK(merge.advance(10) == 2 && merge.is_hungry(0));
+        CHECK(merge.advance(10) == 2 && merge.needs_rows(0));
         CHECK(!merge.feed(0, *wrong, 2, 1, failure) && failure.row == 2);
-        Merge::Piece piece;
+        Merge::MergedRows piece;
         CHECK(merge.take(piece, failure) && piece.count == 2);
         piece.batch->release();
         wrong->release();
@@ -238,7 +238,7 @@ TEST(merges_on_threads_share_batches) {
                 }
                 Rows out;
                 while (merge.advance(1000) > 0) {
-                    Merge::Piece piece;
+                    Merge::MergedRows piece;
                     CHECK(merge.take(piece, failure));
                     CHECK(piece.count == 100);
                     read(*piece.batch, piece.first, piece.count, out);

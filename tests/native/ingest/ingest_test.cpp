@@ -4,7 +4,7 @@
 #include <random>
 
 #include "ingest/arrays.h"
-#include "ingest/integers.h"
+#include "ingest/encode.h"
 #include "ingest/rows.h"
 #include "ingest/rows.h"
 #include "ingest/text.h"

@@ -35,7 +35,7 @@ TEST(many_lists) {
 }
 
 TEST(dice_are_fair) {
-    Dice dice(5);
+    RandomSource dice(5);
     for (size_t sides : {1u, 2u, 3u, 255u}) {
         std::vector<size_t> counts(sides);
         for (size_t i = 0; i < 1000 * sides; ++i) ++counts.at(dice.below(sides));

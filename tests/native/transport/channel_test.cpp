@@ -107,13 +107,13 @@ TEST(a_late_answer_frees_its_stream) {
     Client client;
     auto channel = client.connected(server.port(), events);
     auto* slow = new Request;
-    const Submitted sent = submit(*channel, *slow, frame("slow"), 0.05, 7);
+    const SubmitResult sent = submit(*channel, *slow, frame("slow"), 0.05, 7);
     CHECK(slow->wait());
     CHECK(slow->outcome().failure && slow->outcome().failure->kind == FailureKind::TimedOut);
     CHECK(slow->outcome().failure->sent && slow->outcome().attempt == 7);
     CHECK(channel->orphaned() == 1 && channel->in_flight() == 0);
     auto* next = new Request;
-    const Submitted after = submit(*channel, *next, frame("next"));
+    const SubmitResult after = submit(*channel, *next, frame("next"));
     CHECK(after.stream != sent.stream);
     CHECK(next->wait());
     CHECK(next->body().substr(4) == "next");
@@ -175,7 +175,7 @@ TEST(requests_that_end_unsent_are_never_sent) {
     auto* given_up = new Request;
     auto* kept = new Request;
     submit(*channel, *timed_out, frame("marked"), 0.05);
-    const Submitted second = submit(*channel, *given_up, frame("marked"));
+    const SubmitResult second = submit(*channel, *given_up, frame("marked"));
     submit(*channel, *kept, frame("kept"));
     CHECK(channel->orphan(second.stream, &given_up->core, 0));
     CHECK(!channel->orphan(second.stream, &given_up->core, 0));

@@ -8,7 +8,7 @@ namespace fixtures {
 void dispatch(Operation* operation) {
     auto* request = static_cast<Request*>(operation->self);
     Ref<CompletionQueue> queue;
-    while (request->core.begin_dispatch(false) == Operation::Begun::Here) {
+    while (request->core.begin_dispatch(false) == Operation::DispatchStart::Here) {
         if (request->on_outcome) {
             request->on_outcome(*request);
         } else {
@@ -36,7 +36,7 @@ void drop_operations(Operation* list) {
     while (list) {
         auto* request = static_cast<Request*>(list->self);
         list = list->next_drop;
-        for (int count = request->core.left_drop_list(); count > 0; --count) request->release();
+        for (int count = request->core.leave_drop_list(); count > 0; --count) request->release();
     }
 }
 
@@ -138,8 +138,8 @@ Runtime make_runtime() {
         take(filter.sent, wire);
         return nullptr;
     };
-    table.filter_lends = [](void* target) { return static_cast<FlipFilter*>(target)->lends; };
-    table.filter_settle = [](void* target, Buffer& plain, Buffer& wire) -> Reason* {
+    table.filter_is_lendable = [](void* target) { return static_cast<FlipFilter*>(target)->lends; };
+    table.filter_complete = [](void* target, Buffer& plain, Buffer& wire) -> Reason* {
         auto& filter = *static_cast<FlipFilter*>(target);
         take(filter.received, plain);
         take(filter.sent, wire);
@@ -172,12 +172,12 @@ Runtime runtime = make_runtime();
 std::atomic<int> warnings{0};
 thread_local bool interrupted_threads = false;
 
-Submitted submit(Channel& channel, Request& request, const std::string& text, double timeout,
+SubmitResult submit(Channel& channel, Request& request, const std::string& text, double timeout,
                  uint32_t attempt) {
     RuntimeLock lock(runtime_mutex);
     request.retain();
     request.home = Ref<Reactor>(&channel.reactor());
-    const Submitted result = channel.submit(reinterpret_cast<const uint8_t*>(text.data()), text.size(),
+    const SubmitResult result = channel.submit(reinterpret_cast<const uint8_t*>(text.data()), text.size(),
                                             &request.core, attempt, timeout);
     if (result.status != SubmitStatus::Accepted) request.release();
     if (!channel.reactor().drops.empty()) drop_operations(channel.reactor().drops.take_all());

@@ -105,25 +105,25 @@ public:
         }
         if (core.enter_wait()) {
             const Nanos deadline = monotonic_now() + timeout;
-            Waited waited;
+            WaitResult waited;
             do {
                 waited = home ? home->await(core, deadline) : core.sleep(deadline);
-                if (waited == Waited::NeedsRuntime) {
+                if (waited == WaitResult::NeedsRuntime) {
                     RuntimeLock runtime(runtime_mutex);
                     home->run_input();
                 }
-            } while (waited == Waited::Interrupted || waited == Waited::NeedsRuntime);
+            } while (waited == WaitResult::Interrupted || waited == WaitResult::NeedsRuntime);
             RuntimeLock runtime(runtime_mutex);
             int references = 0;
             Ref<CompletionQueue> queue;
-            const Next next = core.leave_wait(waited != Waited::Ready, &references, &queue);
+            const Next next = core.leave_wait(waited != WaitResult::Ready, &references, &queue);
             while (references-- > 0) release();
-            CHECK(next == Next::Nothing || (next == Next::Dispatch && waited != Waited::Ready));
+            CHECK(next == Next::Nothing || (next == Next::Dispatch && waited != WaitResult::Ready));
             if (next == Next::Dispatch) {
                 retain();
                 if (!home || !home->dispatch_later(&core)) dispatch(&core);
             }
-            if (waited != Waited::Ready) return false;
+            if (waited != WaitResult::Ready) return false;
         }
         RuntimeLock runtime(runtime_mutex);
         take_all();
@@ -248,11 +248,11 @@ inline std::string answer(const std::string& body, int stream, uint8_t version =
 }
 
 // Joins the queue of *channel*, to be sent with others.
-inline Submitted submit_later(Channel& channel, Request& request, const std::string& text, double timeout = 60) {
+inline SubmitResult submit_later(Channel& channel, Request& request, const std::string& text, double timeout = 60) {
     RuntimeLock lock(runtime_mutex);
     request.retain();
     request.home = Ref<Reactor>(&channel.reactor());
-    const Submitted result = channel.submit(reinterpret_cast<const uint8_t*>(text.data()), text.size(),
+    const SubmitResult result = channel.submit(reinterpret_cast<const uint8_t*>(text.data()), text.size(),
                                             &request.core, 0, timeout, true);
     if (result.status != SubmitStatus::Accepted) request.release();
     return result;
@@ -260,7 +260,7 @@ inline Submitted submit_later(Channel& channel, Request& request, const std::str
 
 // Sends; the request's new reference goes with it. *drain* does the same as Channel.submit of the runtime on
 // the way.
-Submitted submit(Channel& channel, Request& request, const std::string& text, double timeout = 60,
+SubmitResult submit(Channel& channel, Request& request, const std::string& text, double timeout = 60,
                  uint32_t attempt = 0);
 
 // A listening socket and one thread per connection that runs *serve*.

@@ -1,5 +1,5 @@
 // Windows of hosts.
-#include "transport/host_window.h"
+#include "transport/limits.h"
 
 #include "testing.h"
 

@@ -235,7 +235,7 @@ TEST(signals_come_through) {
         std::atomic<bool> interrupted{false};
         std::thread waiter([&] {
             CHECK(request->core.enter_wait());
-            while (client.reactor->await(request->core, kNever) != Waited::Interrupted) {
+            while (client.reactor->await(request->core, kNever) != WaitResult::Interrupted) {
             }
             interrupted = true;
             int references = 0;
@@ -269,11 +269,11 @@ TEST(only_a_lone_caller_is_wanted) {
         return count;
     };
     CHECK(!asked(0));
-    CHECK(alone() >= Ownership::kAlone - 1);
+    CHECK(alone() >= Ownership::kSingleCallerAsks - 1);
     CHECK(testing::eventually([&] { return asked(0); }));  // and from then on
     CHECK(!asked(1));
     CHECK(!asked(0));
-    CHECK(alone() >= Ownership::kAlone - 1);
+    CHECK(alone() >= Ownership::kSingleCallerAsks - 1);
     CHECK(!ownership.wanted());  // no caller asked
 }
 
@@ -287,10 +287,10 @@ TEST(a_caller_that_takes_answers_repeatedly_is_left_to_poll) {
         auto channel = client.connected(server.port(), events);
         int sleeps = 0;
         bool found = false;
-        for (int round = 0; round < 10'000 && sleeps < Ownership::kAlone - 1 && !found; ++round) {
+        for (int round = 0; round < 10'000 && sleeps < Ownership::kSingleCallerAsks - 1 && !found; ++round) {
             auto* request = new Request;
             submit(*channel, *request, frame("x"));
-            const Nanos soon = monotonic_now() + Ownership::kGrace / 2;
+            const Nanos soon = monotonic_now() + Ownership::kBoundedSleepTime / 2;
             while (!request->core.ready() && monotonic_now() < soon) std::this_thread::yield();
             if (request->core.ready()) {
                 client.reactor->ask();

@@ -39,7 +39,7 @@ struct Waiter {
 // Takes the waiters to notify, as a channel does, and drops the references.
 size_t told(Limit& limit) {
     std::vector<Operation*> waiters;
-    limit.tell(waiters);
+    limit.collect_waiters(waiters);
     RuntimeLock lock(runtime_mutex);
     for (Operation* waiter : waiters) static_cast<Request*>(waiter->self)->release();
     return waiters.size();
@@ -88,11 +88,11 @@ struct Slow {
 TEST(all_or_nothing) {
     auto session = make_limit(3);
     auto node = make_limit(2, session), other = make_limit(2, session);
-    CHECK(node->take(Right::Normal) && node->take(Right::Normal) && !node->take(Right::Normal));
+    CHECK(node->take(Priority::Normal) && node->take(Priority::Normal) && !node->take(Priority::Normal));
     CHECK(session->in_flight() == 2);
-    CHECK(other->take(Right::Normal) && !other->take(Right::Normal));
+    CHECK(other->take(Priority::Normal) && !other->take(Priority::Normal));
     CHECK(other->in_flight() == 1 && session->in_flight() == 3);  // nothing was taken at the node
-    CHECK(!other->give() && other->take(Right::Normal));
+    CHECK(!other->give() && other->take(Priority::Normal));
     CHECK(!node->give() && !node->give() && !other->give());
     CHECK(node->in_flight() == 0 && other->in_flight() == 0 && session->in_flight() == 0);
 }
@@ -100,25 +100,25 @@ TEST(all_or_nothing) {
 TEST(newcomers_do_not_get_past_a_line) {
     auto limit = make_limit(1);
     Waiter waiter, other;
-    CHECK(waiter.at(*limit) == Wait::Room && !limit->take(Right::Normal) && limit->take(Right::First));
+    CHECK(waiter.at(*limit) == Wait::Room && !limit->take(Priority::Normal) && limit->take(Priority::First));
     CHECK(waiter.at(*limit) == Wait::Armed && other.at(*limit) == Wait::Known && limit->has_waiter());
     CHECK(limit->give() && told(*limit) == 1 && told(*limit) == 0);
-    CHECK(!limit->take(Right::Normal));  // there is room, for the first in line
-    CHECK(limit->take(Right::First));
+    CHECK(!limit->take(Priority::Normal));  // there is room, for the first in line
+    CHECK(limit->take(Priority::First));
     CHECK(!limit->give());
-    CHECK(!limit->take(Right::Normal));
+    CHECK(!limit->take(Priority::Normal));
     limit->end_queue();
-    CHECK(limit->take(Right::Normal));
+    CHECK(limit->take(Priority::Normal));
     CHECK(waiter.at(*limit) == Wait::Armed);
     limit->end_queue();  // without effect: a waiter arrived meanwhile
-    CHECK(limit->give() && !limit->take(Right::Normal) && told(*limit) == 1);
+    CHECK(limit->give() && !limit->take(Priority::Normal) && told(*limit) == 1);
 }
 
 TEST(waiters_on_the_limit_above_are_notified) {
     auto session = make_limit(1);
     auto node = make_limit(1, session);
     Waiter waiter;
-    CHECK(node->take(Right::Normal) && waiter.at(*session) == Wait::Armed);
+    CHECK(node->take(Priority::Normal) && waiter.at(*session) == Wait::Armed);
     CHECK(node->has_waiter() && node->give() && told(*node) == 1 && !node->has_waiter());
 }
 
@@ -131,7 +131,7 @@ TEST(limits_under_contention) {
         threads.emplace_back([&, t] {
             auto node = make_limit(2 + t % 2, session);
             for (int i = 0; i < 20000; ++i) {
-                if (!node->take(Right::Normal)) continue;
+                if (!node->take(Priority::Normal)) continue;
                 const int now = ++running;
                 int seen = most;
                 while (now > seen && !most.compare_exchange_weak(seen, now)) {
@@ -170,7 +170,7 @@ TEST(a_stream_waits_for_its_late_answer) {
         CHECK(testing::eventually([&] { return waiter.told == 1; }));  // it may have to be replaced
         CHECK(channel->orphaned() == 1 && limit->in_flight() == 2);
         CHECK(submit(*channel, *late, frame("x")).status == SubmitStatus::Busy);
-        own->core.right = Right::Driver;
+        own->core.priority = Priority::Driver;
         CHECK(submit(*channel, *own, frame("own")).stream == 2);  // not limited, not counted
         CHECK(own->wait() && own->body() == std::string("\0\0\0\1own", 7) && limit->in_flight() == 2);
         CHECK(waiter.at(*channel) == Wait::Armed);
@@ -178,7 +178,7 @@ TEST(a_stream_waits_for_its_late_answer) {
         CHECK(testing::eventually([&] { return waiter.told == 2; }));
         CHECK(channel->orphaned() == 0 && limit->in_flight() == 1);
         CHECK(submit(*channel, *late, frame("x")).status == SubmitStatus::Busy);  // there is a line
-        late->core.right = Right::First;
+        late->core.priority = Priority::First;
         CHECK(submit(*channel, *late, frame("x")).stream == 0);
         CHECK(late->wait() && late->body() == std::string("\0\0\0\1x", 5));
         slow.answer_one();

@@ -273,7 +273,7 @@ TEST(threads_park_and_are_woken_in_the_child_of_a_fork) {
         if (child == 0) {
             for (auto& word : words) {
                 unpark_one(&word);
-                if (park(word, 0, 0) == Parked::Interrupted) ::_exit(1);
+                if (park(word, 0, 0) == ParkResult::Interrupted) ::_exit(1);
             }
             ::_exit(0);
         }

@@ -143,7 +143,7 @@ TEST(a_hot_outcome_waits_without_a_reference) {
     Ref<CompletionQueue> queue;
     request->retain();
     CHECK(request->core.deliver(hot(), &queue) == Next::Drop);
-    CHECK(request->core.left_drop_list() == 1);
+    CHECK(request->core.leave_drop_list() == 1);
     request->release();
     CHECK(request->wait(0));
     CHECK(request->outcomes() == 1 && request->references() == 1);
@@ -230,7 +230,7 @@ TEST(outcomes_are_taken_together) {
     // Taken outcomes leave nothing behind: a hot one is not taken for a cold one.
     request->retain();
     CHECK(request->core.deliver(hot(), &queue) == Next::Drop);
-    for (int count = request->core.left_drop_list(); count > 0; --count) request->release();
+    for (int count = request->core.leave_drop_list(); count > 0; --count) request->release();
     CHECK(request->core.take_all(&batch) && batch.size() == 1 && request->references() == 1);
     request->release();
     CHECK(Request::alive == 0);
@@ -240,7 +240,7 @@ TEST(finish_wakes_and_discards) {
     auto* request = new_request();
     std::thread waiter([&] {
         if (!request->core.enter_wait()) return;
-        while (request->core.sleep(kNever) != Waited::Ready) {
+        while (request->core.sleep(kNever) != WaitResult::Ready) {
         }
         int references;
         Ref<CompletionQueue> queue;
@@ -252,7 +252,7 @@ TEST(finish_wakes_and_discards) {
     Ref<CompletionQueue> queue;
     request->retain();
     CHECK(request->core.deliver(cold(), &queue) == Next::Drop);
-    CHECK(request->core.left_drop_list() == 1 && !request->core.ready());
+    CHECK(request->core.leave_drop_list() == 1 && !request->core.ready());
     request->release();
     CHECK(request->core.rearm() == 0 && !request->core.finished());
     request->release();

@@ -52,7 +52,7 @@ struct Listed final : RowSource {
     std::string reason = "column text, row 1";
 };
 
-WriteParts parts(size_t most_rows = 1) {
+WriteParts parts(size_t max_rows = 1) {
     WriteParts made;
     made.head = std::string(9, 'h') + "HEAD";
     made.values = "|ttl";
@@ -60,8 +60,8 @@ WriteParts parts(size_t most_rows = 1) {
     made.batch_head = std::string(9, 'b') + "BATCH";
     made.entry = "<e>";
     made.batch_tail = "|end";
-    made.most_rows = most_rows;
-    made.most_bytes = 100;
+    made.max_rows = max_rows;
+    made.max_bytes = 100;
     made.overhead = 5;
     return made;
 }
@@ -132,16 +132,16 @@ TEST(rows_are_requests_in_their_order) {
     Listed source;
     source.all = {{"a", "1", "x"}, {"a", "2", "y"}, {"b", "1", "z"}};
     WriteFrames frames(parts());
-    CHECK(frames.make() == WriteFrames::Made::End);
+    CHECK(frames.make() == WriteFrames::FrameResult::End);
     frames.begin(&source);
     for (size_t row = 0; row < 3; ++row) {
-        CHECK(frames.make() == WriteFrames::Made::Request);
+        CHECK(frames.make() == WriteFrames::FrameResult::Request);
         CHECK(frames.at() == row && frames.count() == 1);
         CHECK(frames.token() == source.all[row].partition[0]);
         CHECK(text_of(frames) == alone(source.all[row]));
     }
     CHECK(frames.at_end());
-    CHECK(frames.make() == WriteFrames::Made::End);
+    CHECK(frames.make() == WriteFrames::FrameResult::End);
 }
 
 TEST(the_last_byte_is_of_requests_alone) {
@@ -149,7 +149,7 @@ TEST(the_last_byte_is_of_requests_alone) {
     source.all = {{"a", "1", "x"}, {"a", "2", "y"}};
     WriteFrames frames(parts());
     frames.begin(&source);
-    CHECK(frames.make() == WriteFrames::Made::Request);
+    CHECK(frames.make() == WriteFrames::FrameResult::Request);
     CHECK(frames.close(1, 0x5a));
     CHECK(frames.data()[frames.size() - 1] == 0x5a);
     CHECK(load32(frames.data() + 5) == frames.size() - 9);
@@ -164,16 +164,16 @@ TEST(neighbours_of_one_partition_are_a_batch) {
     source.all = {{"a", "1", "x"}, {"a", "2", "y"}, {"a", "3", "z"}, {"b", "1", "u"}, {"c", "1", "v"}, {"c", "2", "w"}};
     WriteFrames frames(parts(10));
     frames.begin(&source);
-    CHECK(frames.make() == WriteFrames::Made::Request);
+    CHECK(frames.make() == WriteFrames::FrameResult::Request);
     CHECK(frames.at() == 0 && frames.count() == 3 && frames.token() == 'a' && frames.is_batch());
     CHECK(text_of(frames) == batch({source.all[0], source.all[1], source.all[2]}));
-    CHECK(frames.make() == WriteFrames::Made::Request);
+    CHECK(frames.make() == WriteFrames::FrameResult::Request);
     CHECK(frames.at() == 3 && frames.count() == 1 && frames.token() == 'b');
     CHECK(text_of(frames) == alone(source.all[3]));
-    CHECK(frames.make() == WriteFrames::Made::Request);
+    CHECK(frames.make() == WriteFrames::FrameResult::Request);
     CHECK(frames.at() == 4 && frames.count() == 2 && frames.token() == 'c');
     CHECK(text_of(frames) == batch({source.all[4], source.all[5]}));
-    CHECK(frames.make() == WriteFrames::Made::End);
+    CHECK(frames.make() == WriteFrames::FrameResult::End);
     CHECK(source.written == std::vector<size_t>({0, 1, 2, 3, 4, 5}));  // each once
 }
 
@@ -182,9 +182,9 @@ TEST(a_row_that_is_written_twice_is_not_in_one_batch) {
     source.all = {{"a", "1", "x"}, {"a", "2", "y"}, {"a", "1", "newer"}};
     WriteFrames frames(parts(10));
     frames.begin(&source);
-    CHECK(frames.make() == WriteFrames::Made::Request);
+    CHECK(frames.make() == WriteFrames::FrameResult::Request);
     CHECK(frames.count() == 2);
-    CHECK(frames.make() == WriteFrames::Made::Request);
+    CHECK(frames.make() == WriteFrames::FrameResult::Request);
     CHECK(frames.at() == 2 && frames.count() == 1);
     CHECK(text_of(frames) == alone(source.all[2]));
 }
@@ -195,7 +195,7 @@ TEST(rows_whose_keys_may_be_equal_are_no_batch) {
     source.keys_are_equal = true;
     WriteFrames frames(parts(10));
     frames.begin(&source);
-    CHECK(frames.make() == WriteFrames::Made::Request);
+    CHECK(frames.make() == WriteFrames::FrameResult::Request);
     CHECK(frames.count() == 1);
 }
 
@@ -206,10 +206,10 @@ TEST(a_row_whose_key_cannot_be_hashed_is_sent_alone) {
     WriteFrames frames(parts(10));
     frames.begin(&source);
     for (int i = 0; i < 2; ++i) {
-        CHECK(frames.make() == WriteFrames::Made::Request);
+        CHECK(frames.make() == WriteFrames::FrameResult::Request);
         CHECK(frames.count() == 1);
     }
-    CHECK(frames.make() == WriteFrames::Made::End);
+    CHECK(frames.make() == WriteFrames::FrameResult::End);
 }
 
 TEST(batches_have_limits) {
@@ -217,18 +217,18 @@ TEST(batches_have_limits) {
     for (int i = 0; i < 9; ++i) source.all.push_back({"a", std::to_string(i), "123456789"});
     WriteFrames frames(parts(10));
     frames.begin(&source);
-    CHECK(frames.make() == WriteFrames::Made::Request);
+    CHECK(frames.make() == WriteFrames::FrameResult::Request);
     CHECK(frames.count() == 3);
     WriteFrames few(parts(2));
     few.begin(&source);
     for (size_t at : {0u, 2u, 4u, 6u, 8u}) {
-        CHECK(few.make() == WriteFrames::Made::Request);
+        CHECK(few.make() == WriteFrames::FrameResult::Request);
         CHECK(few.at() == at && few.count() == (at == 8 ? 1u : 2u));
     }
     CHECK(few.at_end());
     source.all.insert(source.all.begin(), {"a", "large", std::string(500, 'x')});
     frames.begin(&source);
-    CHECK(frames.make() == WriteFrames::Made::Request);
+    CHECK(frames.make() == WriteFrames::FrameResult::Request);
     CHECK(frames.count() == 1);
 }
 
@@ -239,16 +239,16 @@ TEST(what_cannot_be_written_is_passed_over) {
         source.bad = 1;
         WriteFrames frames(parts(most));
         frames.begin(&source);
-        CHECK(frames.make() == WriteFrames::Made::Request);
+        CHECK(frames.make() == WriteFrames::FrameResult::Request);
         CHECK(frames.count() == 1);
         CHECK(text_of(frames) == alone(source.all[0]));
-        CHECK(frames.make() == WriteFrames::Made::Failed);
+        CHECK(frames.make() == WriteFrames::FrameResult::Failed);
         CHECK(frames.at() == 1 && frames.count() == 1);
         CHECK(source.failure() == "column text, row 1");
-        CHECK(frames.make() == WriteFrames::Made::Request);
+        CHECK(frames.make() == WriteFrames::FrameResult::Request);
         CHECK(frames.at() == 2);
         CHECK(text_of(frames) == alone(source.all[2]));
-        CHECK(frames.make() == WriteFrames::Made::End);
+        CHECK(frames.make() == WriteFrames::FrameResult::End);
     }
 }
 
@@ -257,17 +257,17 @@ TEST(requests_are_made_again_as_they_were) {
     source.all = {{"a", "1", "x"}, {"a", "2", "y"}, {"b", "1", "z"}};
     WriteFrames frames(parts(10)), again(parts(10));
     frames.begin(&source);
-    CHECK(frames.make() == WriteFrames::Made::Request);
+    CHECK(frames.make() == WriteFrames::FrameResult::Request);
     const std::string first = text_of(frames);
-    CHECK(frames.make() == WriteFrames::Made::Request);
-    CHECK(again.make_again(source, 0, 2) == WriteFrames::Made::Request);
+    CHECK(frames.make() == WriteFrames::FrameResult::Request);
+    CHECK(again.build_again(source, 0, 2) == WriteFrames::FrameResult::Request);
     CHECK(again.token() == 'a');
     CHECK(text_of(again) == first);
-    CHECK(again.make_again(source, 1, 1) == WriteFrames::Made::Request);
+    CHECK(again.build_again(source, 1, 1) == WriteFrames::FrameResult::Request);
     CHECK(text_of(again) == alone(source.all[1]));
     CHECK(text_of(frames) == alone(source.all[2]));
     source.bad = 1;
-    CHECK(again.make_again(source, 0, 2) == WriteFrames::Made::Failed);
+    CHECK(again.build_again(source, 0, 2) == WriteFrames::FrameResult::Failed);
 }
 
 TEST_MAIN()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._core.models import ByNames, ColumnAccess, Instance, InstanceLayout, load_instances, new_loaded
+from cassandra._core.models import ColumnAccess, Instance, InstanceLayout, KeywordCache, load_instances, new_loaded
 
 
 def nothing() -> None:
@@ -136,7 +136,7 @@ def test_layouts_change_under_a_column_that_several_threads_read() -> None:
 
 
 def test_names_of_calls_are_found_in_their_order() -> None:
-    known = ByNames(3)
+    known = KeywordCache(3)
     assert known.find({"a": 1}) is None and known.find({}) is None
     assert known.add({"a": 1, "b": 2}, "ab") == "ab"
     assert known.find({"a": 5, "b": 6}) == "ab"
@@ -154,7 +154,7 @@ def test_names_of_calls_are_found_in_their_order() -> None:
 
 
 def test_no_more_names_are_kept_than_were_asked_for() -> None:
-    known = ByNames(10)
+    known = KeywordCache(10)
     for number in range(100):
         known.add({f"name{number}": 1}, number)
     found = [known.find({f"name{number}": 1}) for number in range(100)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._core.models import ExactKinds, Instance, InstanceLayout, Untouched, new_loaded
+from cassandra._core.models import ExactKinds, Instance, InstanceLayout, UnmodifiedMethods, new_loaded
 
 
 class Kind:
@@ -39,9 +39,9 @@ def test_places_are_checked(places: list[int]) -> None:
 
 def test_values_are_bound_with_another_one() -> None:
     kinds = ExactKinds([int, str], [0, 1], 2)
-    assert kinds.bound_with({"a": 1, "b": "x"}, 7) == ((1, "x", 7), (1, "x"))
-    assert kinds.bound_with({"a": 1, "b": 2}, 7) is None
-    assert ExactKinds([], [], 0).bound_with({}, 7) == ((7,), ())
+    assert kinds.bind_with({"a": 1, "b": "x"}, 7) == ((1, "x", 7), (1, "x"))
+    assert kinds.bind_with({"a": 1, "b": 2}, 7) is None
+    assert ExactKinds([], [], 0).bind_with({}, 7) == ((7,), ())
 
 
 def test_as_many_values_as_classes() -> None:
@@ -53,7 +53,7 @@ def test_as_many_values_as_classes() -> None:
 
 
 def test_untouched_recognizes_classes_and_instances_without_overrides() -> None:
-    untouched = Untouched(Kind, ["one", "other"])
+    untouched = UnmodifiedMethods(Kind, ["one", "other"])
     made: Any = Kind()
     assert untouched.holds() and untouched.of(made)
     made.something = 1
@@ -64,7 +64,7 @@ def test_untouched_recognizes_classes_and_instances_without_overrides() -> None:
 
 
 def test_a_class_that_was_touched(monkeypatch: pytest.MonkeyPatch) -> None:
-    untouched = Untouched(Kind, ["one"])
+    untouched = UnmodifiedMethods(Kind, ["one"])
     monkeypatch.setattr(Kind, "other", None)
     assert untouched.holds() and untouched.of(Kind())
     monkeypatch.setattr(Kind, "one", lambda self: None)
@@ -77,7 +77,7 @@ def test_methods_that_are_gone() -> None:
     class Short:
         def one(self) -> None: ...
 
-    untouched = Untouched(Short, ["one"])
+    untouched = UnmodifiedMethods(Short, ["one"])
     del Short.one
     with pytest.raises(AttributeError):
         untouched.holds()

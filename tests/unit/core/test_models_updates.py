@@ -10,18 +10,19 @@ from typing import Any
 import pytest
 
 from cassandra._core.models import (
-    ByNames,
     ConnectionFields,
     FastRequest,
     Instance,
     InstanceLayout,
+    KeywordCache,
     Kind,
     Precomputed,
+    PreparedEntry,
     ReadyStatements,
     RowUpdate,
     RowUpdates,
     Statements,
-    Untouched,
+    UnmodifiedMethods,
     new_loaded,
 )
 from cassandra._core.routing import PlanCache, SessionFields
@@ -39,9 +40,13 @@ class Connection(ConnectionFields):
     pass
 
 
-class Statement:
-    _outdated: str | None = None
-    _plans: PlanCache
+class Statement(PreparedEntry):
+    """Its own entry."""
+
+    is_outdated = False
+
+    def is_ready(self) -> bool:
+        return not self.is_outdated
 
 
 def never(value: Any) -> bool:
@@ -65,7 +70,7 @@ class Session(SessionFields):
         return Sent(statement, values)
 
 
-SESSIONS = Untouched(Session, ["execute_async"])
+SESSIONS = UnmodifiedMethods(Session, ["execute_async"])
 
 
 def nowhere() -> ReadyStatements:
@@ -210,7 +215,7 @@ def test_unsent_update_leaves_the_instance_unchanged() -> None:
     one = loaded()
     assert rewrite().send(one, {"b": "x", "a": 7}) is None
     updates = RowUpdates("kind", {"DEFAULT_KEYSPACE": "ks"}, lambda model, given: rewrite())
-    known = ByNames(8)
+    known = KeywordCache(8)
     Row._shapes = {"kind": known}  # type: ignore[attr-defined]
     updates.keep(known, {"b": "x", "a": 7}, rewrite())
     assert updates.write(one, {"b": "x", "a": 7}) is False
@@ -222,8 +227,7 @@ def test_unsent_update_leaves_the_instance_unchanged() -> None:
 
 def ready() -> tuple[ReadyStatements, Any, Any, dict[str, Any]]:
     """And a connection, a statement that is ready, and settings."""
-    statement = Statement()
-    statement._plans = PlanCache()
+    statement = Statement("statement", PlanCache())
     connection = Connection()
     connection._ready = Session()
     connection._ready.prepared = Statements()
@@ -234,10 +238,10 @@ def ready() -> tuple[ReadyStatements, Any, Any, dict[str, Any]]:
 
 
 def test_send_executes_the_prepared_statement() -> None:
-    statements, _, statement, _ = ready()
+    statements, _, _, _ = ready()
     for name in "one", None, "default":
         future = statements.send(name, "shape", (1,))
-        assert future.sent == (statement, (1,)) and future.row_factory is None
+        assert future.sent == ("statement", (1,)) and future.row_factory is None
         assert statements.send(name, "shape", (1,), tuple).row_factory is tuple
 
 
@@ -248,7 +252,7 @@ def test_values_that_cannot_be_bound(error: type[Exception], monkeypatch: pytest
 
     monkeypatch.setattr(Session, "execute_async", refuse)
     statements, connection, _, settings = ready()
-    unmodified = Untouched(Session, ["execute_async"])
+    unmodified = UnmodifiedMethods(Session, ["execute_async"])
     statements = ReadyStatements(unmodified, "prepared", {"default": connection}, "default", settings)
     assert statements.send(None, "shape", (1,)) is None
 
@@ -273,7 +277,7 @@ def test_send_returns_none_when_statement_or_session_is_not_ready(what: str, aga
         del connection._ready.__dict__["prepared"]
         connection._ready.keep(None)
     elif what == "outdated":
-        statement._outdated = "altered"
+        statement.is_outdated = True
     elif what == "seen":
         settings["executed_by"] = print
     elif what == "by text":
@@ -292,7 +296,7 @@ def test_it_is_worked_out_once() -> None:
 
     def compute(of: Any, given: dict[str, Any]) -> Any:
         asked.append(tuple(given))
-        known = model._shapes.setdefault("kind", ByNames(8))
+        known = model._shapes.setdefault("kind", KeywordCache(8))
         found = None if nothing else FastRequest(of, "shape", settings["DEFAULT_KEYSPACE"], nowhere())
         return worked.keep(known, given, found)
 

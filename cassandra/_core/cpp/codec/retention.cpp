@@ -84,7 +84,7 @@ void add_anchor() noexcept {
     place = made;
 }
 
-void give_malloc_back() noexcept {
+void release_malloc() noexcept {
     void* freed[kAnchors];
     {
         const Guard guard;
@@ -113,7 +113,7 @@ size_t target() noexcept {
 
 // Return the memory of arenas beyond *bytes* to the system; their addresses stay, as only Python may free them. One
 // arena per lock, so that Python does not wait for long.
-void cool(size_t bytes) noexcept {
+void drop_arenas(size_t bytes) noexcept {
     while (true) {
         const Guard guard;
         const size_t most = arena_bytes ? bytes / arena_bytes : 0;
@@ -177,22 +177,22 @@ void rest() noexcept {
 }
 
 void* watch(void*) noexcept {
-    std::chrono::duration<double> nap{};
+    std::chrono::duration<double> tick_length{};
     {
         const Guard guard;
-        nap = std::chrono::duration<double>(period / kTicks);
+        tick_length = std::chrono::duration<double>(period / kTicks);
     }
     while (true) {
-        std::this_thread::sleep_for(nap);
+        std::this_thread::sleep_for(tick_length);
         size_t lowered = 0;
         if (!adjust(lowered)) break;
         if (lowered) {
-            cool(lowered);
+            drop_arenas(lowered);
             trim_malloc(lowered);
         }
     }
-    cool(0);  // slow: pages may be decoded meanwhile
-    give_malloc_back();
+    drop_arenas(0);  // slow: pages may be decoded meanwhile
+    release_malloc();
     rest();
     return nullptr;
 }

@@ -102,7 +102,7 @@ bool Batch::make_room(const Page& page, const RowCount& in_all, Failure& failure
         bytes = many;
     }
     int32_t variable = 0, last = 0;
-    bool passed_over = false;
+    bool skipped = false;
     int64_t fixed = 4 * page.rows * plan_.columns;
     for (int32_t i = 0; i < plan_.columns; ++i) {
         const Type& type = *columns_[i].type;
@@ -110,30 +110,30 @@ bool Batch::make_room(const Page& page, const RowCount& in_all, Failure& failure
             ++variable;
             last = i;
         } else if (type.kind == Kind::Place) {
-            passed_over = true;
+            skipped = true;
         } else {
             fixed += static_cast<int64_t>(type.kind == Kind::Boolean ? 1 : type.width()) * page.rows;
         }
     }
-    if (variable == 1 && !passed_over) {  // the rest of the page; more if the others have nulls
+    if (variable == 1 && !skipped) {  // the rest of the page; more if the others have nulls
         bytes[last] = std::max(int64_t{0}, static_cast<int64_t>(page.size) - fixed);
     } else if (variable) {
         measure(page, bytes);
     }
     const int64_t rows = rows_ + page.rows;
-    const int64_t to_come = rows_to_come(page, std::max(fixed, static_cast<int64_t>(page.size)), in_all);
-    bool done = rows_ > 0 || to_come > page.rows || make_first_room(page, bytes, failure);
+    const int64_t remaining = remaining_rows(page, std::max(fixed, static_cast<int64_t>(page.size)), in_all);
+    bool done = rows_ > 0 || remaining > page.rows || make_first_room(page, bytes, failure);
     Appender appender{memory_, failure};
     for (int32_t i = 0; done && i < plan_.columns; ++i) {
         Column& column = columns_[i];
         const size_t room = column.values.capacity() / std::max(size_t{1}, column.type->width());
         const bool fits = room > static_cast<size_t>(rows);
-        done = appender.reserve(column, fits ? page.rows : to_come);
-        if (!done && !fits && to_come > page.rows) {  // a hint must not fail
+        done = appender.reserve(column, fits ? page.rows : remaining);
+        if (!done && !fits && remaining > page.rows) {  // a hint must not fail
             failure.kind = Failure::Kind::None;
             done = appender.reserve(column, page.rows);
         }
-        if (done) expect(column, static_cast<size_t>(bytes[i]), page.rows, to_come, appender);
+        if (done) expect(column, static_cast<size_t>(bytes[i]), page.rows, remaining, appender);
     }
     std::free(many);
     return done;
@@ -141,7 +141,7 @@ bool Batch::make_room(const Page& page, const RowCount& in_all, Failure& failure
 
 // Number of rows to reserve with a page of *page_bytes*: its own, and those that are likely to follow. A target is
 // often far away: the reservation is limited to a few times the present rows.
-int64_t Batch::rows_to_come(const Page& page, int64_t page_bytes, const RowCount& in_all) const {
+int64_t Batch::remaining_rows(const Page& page, int64_t page_bytes, const RowCount& in_all) const {
     constexpr int64_t kTimes = 6;
     constexpr int64_t kBytes = int64_t{32} << 20;
     const int64_t rows = rows_ + page.rows;
@@ -157,10 +157,10 @@ int64_t Batch::rows_to_come(const Page& page, int64_t page_bytes, const RowCount
 
 // Reserve memory for the values in *bytes* of the wire, of *rows* rows; if it is not there yet, for all rows to come,
 // in proportion. This only avoids repeated growth: a failed reservation is repeated when the memory is needed.
-void Batch::expect(Column& column, size_t bytes, int64_t rows, int64_t to_come, Appender& appender) {
+void Batch::expect(Column& column, size_t bytes, int64_t rows, int64_t remaining, Appender& appender) {
     const Type& type = *column.type;
     if (!bytes || !rows || type.kind == Kind::VarintText || type.kind == Kind::DecimalText) return;
-    const double factor = static_cast<double>(to_come) / static_cast<double>(rows) * (to_come > rows ? 1.06 : 1.0);
+    const double factor = static_cast<double>(remaining) / static_cast<double>(rows) * (remaining > rows ? 1.06 : 1.0);
     if (static_cast<double>(bytes) * factor > INT32_MAX) return;
     const auto scaled = static_cast<size_t>(static_cast<double>(bytes) * factor);
     if (type.is_variable()) {
@@ -184,7 +184,7 @@ void Batch::expect(Column& column, size_t bytes, int64_t rows, int64_t to_come, 
         const size_t each = scaled / std::max(size_t{2}, texts);
         for (int32_t i = 0; i < type.children; ++i) {
             Column& field = column.kids[i];
-            if (!appender.reserve(field, to_come)) appender.failure.kind = Failure::Kind::None;
+            if (!appender.reserve(field, remaining)) appender.failure.kind = Failure::Kind::None;
             if (field.type->is_variable() && field.data.size() == 0) (void)field.data.ensure(each, memory_);
         }
     }
@@ -365,7 +365,7 @@ void release_array(ArrowArray* array) {
     drop_array(exported);
 }
 
-const void* or_nothing(const Buffer& buffer) { return buffer.size() ? buffer.data() : kNothing; }
+const void* data_or_placeholder(const Buffer& buffer) { return buffer.size() ? buffer.data() : kNothing; }
 
 int64_t buffers_of(const Type& type, int32_t pages) {
     if (type.is_variable()) return 3;
@@ -434,8 +434,8 @@ bool Batch::export_array(ArrowArray* out, int64_t first, int64_t rows) noexcept 
         array.n_children = type.children;
         array.children = type.children ? children + type.first_child : nullptr;
         array.buffers[0] = column.nulls ? column.validity.data() : nullptr;
-        if (array.n_buffers > 1) array.buffers[1] = or_nothing(column.values);
-        if (type.is_variable()) array.buffers[2] = or_nothing(column.data);
+        if (array.n_buffers > 1) array.buffers[1] = data_or_placeholder(column.values);
+        if (type.is_variable()) array.buffers[2] = data_or_placeholder(column.data);
         if (type.kind == Kind::View) {
             for (int32_t k = 0; k < page_count_; ++k) array.buffers[2 + k] = pages_[k].data;
             array.buffers[2 + page_count_] = page_count_ ? static_cast<const void*>(sizes) : kNothing;
@@ -443,8 +443,8 @@ bool Batch::export_array(ArrowArray* out, int64_t first, int64_t rows) noexcept 
         if (type.kind == Kind::Dictionary) {
             ArrowArray& values = *extra++;
             set(values, column.words ? column.words->count : 0, 0, 3);
-            values.buffers[1] = column.words ? or_nothing(column.words->offsets) : kNothing;
-            values.buffers[2] = column.words ? or_nothing(column.words->data) : kNothing;
+            values.buffers[1] = column.words ? data_or_placeholder(column.words->offsets) : kNothing;
+            values.buffers[2] = column.words ? data_or_placeholder(column.words->data) : kNothing;
             array.dictionary = &values;
         }
     }

@@ -96,9 +96,9 @@ private:
     void destroy();
     void measure(const Page& page, int64_t* bytes) const;
     bool make_room(const Page& page, const RowCount& in_all, Failure& failure);
-    int64_t rows_to_come(const Page& page, int64_t page_bytes, const RowCount& in_all) const;
+    int64_t remaining_rows(const Page& page, int64_t page_bytes, const RowCount& in_all) const;
     bool make_first_room(const Page& page, const int64_t* bytes, Failure& failure);
-    void expect(Column& column, size_t bytes, int64_t rows, int64_t to_come, Appender& appender);
+    void expect(Column& column, size_t bytes, int64_t rows, int64_t remaining, Appender& appender);
     bool read(const Page& page, Appender& appender);
     bool check(Failure& failure) const;
     bool keep_page(const Page& page);

@@ -98,7 +98,7 @@ bool Appender::mark_null(Column& column) {
 
 bool Appender::append_null(Column& column) {
     const Type& type = *column.type;
-    if (++nulls > kMostNulls) return failure.value("more nulls than a page can have");
+    if (++nulls > kMaxNulls) return failure.value("more nulls than a page can have");
     if (!reserve(column) || !mark_null(column)) return false;
     if (type.has_offsets()) {
         int32_t* offsets = offsets_of(column);
@@ -513,7 +513,7 @@ int32_t Appender::texts_to_numbers(Column& keys, Column& values, const uint8_t*&
 
 // Reserve memory for the entries of all maps to come, if they are like the first one, of n bytes. This only avoids
 // repeated growth: a failed reservation is repeated when the memory is needed.
-void Appender::expect_like(Column& column, int32_t count, int32_t n) {
+void Appender::expect_entries(Column& column, int32_t count, int32_t n) {
     const size_t bytes = column.expected;
     column.expected = 0;
     const auto entries = static_cast<int64_t>(static_cast<double>(bytes) / n * count * 1.05) + 1;
@@ -538,7 +538,7 @@ bool Appender::map(Column& column, const uint8_t* p, int32_t n) {
     if (!count_of(column, p, end, 2, count) || !reserve(column)) return false;
     if (entries.length + count > INT32_MAX) return failure.value("more than 2^31 items in one batch");
     const int64_t nulls = keys.nulls;
-    if (column.expected && count) expect_like(column, count, n);
+    if (column.expected && count) expect_entries(column, count, n);
     for (int32_t i = texts_to_numbers(keys, values, p, end, count); i < count; ++i) {
         if (!(p = cell(keys, p, end)) || !(p = cell(values, p, end))) return false;
     }
@@ -552,11 +552,11 @@ bool Appender::map(Column& column, const uint8_t* p, int32_t n) {
 // Missing fields at the end are null; fields beyond those of the type (it was altered since) are ignored.
 bool Appender::fields(Column& column, const uint8_t* p, int32_t n) {
     const uint8_t* end = p + n;
-    Column* kid = column.kids;
-    for (const Column* last = kid + column.type->children; kid != last; ++kid) {
+    Column* child = column.kids;
+    for (const Column* last = child + column.type->children; child != last; ++child) {
         if (p == end) {
-            if (!append_null(*kid)) return false;
-        } else if (!(p = cell(*kid, p, end))) {
+            if (!append_null(*child)) return false;
+        } else if (!(p = cell(*child, p, end))) {
             return false;
         }
     }
@@ -627,7 +627,7 @@ struct Lane {
     Lane* fields_end;
 };
 
-Method way_of(const Type& type) {
+Method method_of(const Type& type) {
     switch (type.kind) {
         case Kind::Four:
         case Kind::Date: return Method::Four;
@@ -667,7 +667,7 @@ void close(Lane& lane, int64_t row) {
 }
 
 // Append a value that the fast paths do not handle: check it, append it, and reopen the lane. Return its end, or null.
-const uint8_t* slowly(Lane& lane, int64_t row, const uint8_t* p, const uint8_t* end, int32_t n, Appender& appender) {
+const uint8_t* read_slow(Lane& lane, int64_t row, const uint8_t* p, const uint8_t* end, int32_t n, Appender& appender) {
     if (n > end - p) {
         const Type& type = *lane.column->type;
         if (type.parent < 0) {
@@ -758,14 +758,14 @@ const uint8_t* read_other(Lane& lane, int64_t row, const uint8_t* p, const uint8
         if (type.parent < 0) {
             appender.failure.value("the response ends before the length of this value");
         } else if (p == end) {
-            return slowly(lane, row, p, end, -1, appender);  // fields at the end may be missing
+            return read_slow(lane, row, p, end, -1, appender);  // fields at the end may be missing
         } else {
             appender.failure.value("%s item: its length is cut off", type.cql.c_str());
         }
         return nullptr;
     }
     const int32_t n = load_i32(p);
-    if (lane.method != Method::Place || n >= 0) return slowly(lane, row, p + 4, end, n, appender);
+    if (lane.method != Method::Place || n >= 0) return read_slow(lane, row, p + 4, end, n, appender);
     const auto at = static_cast<int32_t>(p - appender.page);
     std::memcpy(lane.values + row * 4, &at, 4);
     return p + 4;
@@ -850,7 +850,7 @@ bool Batch::read(const Page& page, Appender& appender) {
         const Type& type = plan_.types[i];
         Lane& lane = lanes[i] = {};
         lane.column = &columns_[i];
-        lane.method = way_of(type);
+        lane.method = method_of(type);
         const uint32_t width = lane.method == Method::Four ? 4 : lane.method == Method::Eight ? 8 : 0;
         lane.least = 4 + width;
         lane.length = big32(width);

@@ -44,7 +44,7 @@ struct Appender {
     bool page_is_needed = false;    // a view refers to it
     int64_t nulls = 0;              // of all types and levels; a few bytes may claim many
 
-    static constexpr int64_t kMostNulls = int64_t{1} << 27;
+    static constexpr int64_t kMaxNulls = int64_t{1} << 27;
 
     // Appends one value of n bytes, null if n is negative. The caller has checked that the bytes exist.
     bool append(Column& column, const uint8_t* p, int32_t n);
@@ -66,7 +66,7 @@ struct Appender {
     bool mark_null(Column& column);
     bool pad_vector(Column& column);
     int32_t texts_to_numbers(Column& keys, Column& values, const uint8_t*& p, const uint8_t* end, int32_t count);
-    void expect_like(Column& column, int32_t count, int32_t n);
+    void expect_entries(Column& column, int32_t count, int32_t n);
     bool count_of(Column& column, const uint8_t*& p, const uint8_t* end, int cells, int32_t& count);
     const uint8_t* cell(Column& column, const uint8_t* p, const uint8_t* end);
     const uint8_t* any_cell(Column& column, const uint8_t* p, const uint8_t* end);

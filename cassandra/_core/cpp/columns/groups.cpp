@@ -38,12 +38,12 @@ size_t size_of(Form form) {
 
 }  // namespace
 
-bool Groups::make(std::vector<Key> keys, const std::vector<Wanted>& wanted) {
+bool Groups::make(std::vector<Key> keys, const std::vector<MeasureSpec>& wanted) {
     keys_ = std::move(keys);
     for (const Key& key : keys_) {
         if (key.form == Form::Other) return false;
     }
-    for (const Wanted& one : wanted) {
+    for (const MeasureSpec& one : wanted) {
         measures_.push_back(make_measure(one.aggregate, one.column, one.form));
         if (!measures_.back()) return false;
     }
@@ -277,9 +277,9 @@ bool load_all(std::vector<T>& all, const uint8_t*& p, const uint8_t* end, size_t
 
 std::string bytes_of(const void* data, size_t size) { return {static_cast<const char*>(data), size}; }
 
-class Counted final : public Measure {
+class CountMeasure final : public Measure {
 public:
-    explicit Counted(int32_t column) : column_(column) {}
+    explicit CountMeasure(int32_t column) : column_(column) {}
     void grow(size_t groups) override { counts_.resize(groups); }
     void add(const Rows& rows) override {
         const uint8_t* validity = column_ < 0 ? nullptr : validity_of(rows.slice, column_);
@@ -294,7 +294,7 @@ public:
         for (int64_t at = 0; at < rows.slice.rows; at += 64) counts_[0] += __builtin_popcountll(chosen(rows, validity, at));
     }
     void merge(const Measure& other, const uint32_t* groups, size_t count) override {
-        const auto& theirs = static_cast<const Counted&>(other).counts_;
+        const auto& theirs = static_cast<const CountMeasure&>(other).counts_;
         for (size_t i = 0; i < count; ++i) counts_[groups[i]] += theirs[i];
     }
     Result result(size_t group) const override {
@@ -328,10 +328,10 @@ void add_many(FloatSum* lanes, const Cells& cells, int64_t first, int64_t end) {
 }
 
 template <class V>
-class Summed final : public Measure {
+class SumMeasure final : public Measure {
 public:
     using Sum = typename SumOf<V>::type;
-    Summed(int32_t column, Form form) : column_(column), form_(form) {}
+    SumMeasure(int32_t column, Form form) : column_(column), form_(form) {}
     void grow(size_t groups) override { sums_.resize(groups); }
     void add(const Rows& rows) override {
         const uint8_t* validity = validity_of(rows.slice, column_);
@@ -346,7 +346,7 @@ public:
         });
     }
     void merge(const Measure& other, const uint32_t* groups, size_t count) override {
-        const auto& theirs = static_cast<const Summed&>(other).sums_;
+        const auto& theirs = static_cast<const SumMeasure&>(other).sums_;
         for (size_t i = 0; i < count; ++i) sums_[groups[i]].add(theirs[i]);
     }
     Result result(size_t group) const override {
@@ -383,23 +383,23 @@ private:
 };
 
 template <class V>
-struct Kept {
+struct StoredAs {
     using type = V;
 };
 template <>
-struct Kept<std::string_view> {
+struct StoredAs<std::string_view> {
     using type = std::string;  // the batch is freed
 };
 
 // The first or last value in the order of comes_before().
 template <class V, bool Greatest>
-class Extreme final : public Measure {
+class ExtremeMeasure final : public Measure {
 public:
-    using Value = typename Kept<V>::type;
-    Extreme(int32_t column, Form form) : column_(column), form_(form) {}
+    using Value = typename StoredAs<V>::type;
+    ExtremeMeasure(int32_t column, Form form) : column_(column), form_(form) {}
     void grow(size_t groups) override {
         found_.resize(groups);
-        there_.resize(groups);
+        has_value_.resize(groups);
     }
     void add(const Rows& rows) override {
         const uint8_t* validity = validity_of(rows.slice, column_);
@@ -414,13 +414,13 @@ public:
         });
     }
     void merge(const Measure& other, const uint32_t* groups, size_t count) override {
-        const auto& theirs = static_cast<const Extreme&>(other);
+        const auto& theirs = static_cast<const ExtremeMeasure&>(other);
         for (size_t i = 0; i < count; ++i) {
-            if (theirs.there_[i]) take(groups[i], V(theirs.found_[i]));
+            if (theirs.has_value_[i]) take(groups[i], V(theirs.found_[i]));
         }
     }
     Result result(size_t group) const override {
-        if (!there_[group]) return {};
+        if (!has_value_[group]) return {};
         const Value& value = found_[group];
         if constexpr (std::is_same_v<V, int64_t>) {
             return {Result::What::Integer, 0, bytes_of(&value, sizeof value)};
@@ -437,7 +437,7 @@ public:
         }
     }
     void save(std::string& out) const override {
-        save_all(there_, out);
+        save_all(has_value_, out);
         if constexpr (std::is_same_v<Value, std::string>) {
             for (const std::string& text : found_) {
                 const auto size = static_cast<uint32_t>(text.size());
@@ -449,7 +449,7 @@ public:
         }
     }
     bool load(const uint8_t*& p, const uint8_t* end, size_t groups) override {
-        if (!load_all(there_, p, end, groups)) return false;
+        if (!load_all(has_value_, p, end, groups)) return false;
         if constexpr (std::is_same_v<Value, std::string>) {
             if (static_cast<size_t>(end - p) / 4 < groups) return false;
             found_.resize(groups);
@@ -473,14 +473,14 @@ private:
         return Greatest ? comes_before(than, value) : comes_before(value, than);
     }
     void take(size_t group, const V& value) {
-        if (there_[group] && !is_better(value, V(found_[group]))) return;
+        if (has_value_[group] && !is_better(value, V(found_[group]))) return;
         found_[group] = Value(value);
-        there_[group] = 1;
+        has_value_[group] = 1;
     }
     // Compares values in place, and stores the best one at the end.
     template <class Cells>
     void add_all(const Rows& rows, const uint8_t* validity, const Cells& cells) {
-        bool any = there_[0];
+        bool any = has_value_[0];
         V best = any ? V(found_[0]) : V{};
         const auto one = [&](int64_t row) {
             const V value = cells.get(row);
@@ -503,21 +503,21 @@ private:
         if (!any) return;
         Value kept(best);  // best may be a view of found_[0]
         found_[0] = std::move(kept);
-        there_[0] = 1;
+        has_value_[0] = 1;
     }
 
     int32_t column_;
     Form form_;
     std::vector<Value> found_;
-    std::vector<uint8_t> there_;
+    std::vector<uint8_t> has_value_;
 };
 
 template <class V>
 std::unique_ptr<Measure> measure_of(Aggregate aggregate, int32_t column, Form form) {
-    if (aggregate == Aggregate::Min) return std::make_unique<Extreme<V, false>>(column, form);
-    if (aggregate == Aggregate::Max) return std::make_unique<Extreme<V, true>>(column, form);
+    if (aggregate == Aggregate::Min) return std::make_unique<ExtremeMeasure<V, false>>(column, form);
+    if (aggregate == Aggregate::Max) return std::make_unique<ExtremeMeasure<V, true>>(column, form);
     if constexpr (std::is_same_v<V, int64_t> || std::is_same_v<V, double> || std::is_same_v<V, Wide>) {
-        return std::make_unique<Summed<V>>(column, form);
+        return std::make_unique<SumMeasure<V>>(column, form);
     }
     return nullptr;
 }
@@ -525,7 +525,7 @@ std::unique_ptr<Measure> measure_of(Aggregate aggregate, int32_t column, Form fo
 }  // namespace
 
 std::unique_ptr<Measure> make_measure(Aggregate aggregate, int32_t column, Form form) {
-    if (aggregate == Aggregate::Count) return std::make_unique<Counted>(column);
+    if (aggregate == Aggregate::Count) return std::make_unique<CountMeasure>(column);
     switch (form) {
         case Form::Bits:
         case Form::Int8:

@@ -61,7 +61,7 @@ struct Key {
     Form form;
 };
 
-struct Wanted {
+struct MeasureSpec {
     Aggregate aggregate;
     int32_t column;  // -1: rows
     Form form;
@@ -70,7 +70,7 @@ struct Wanted {
 class Groups {
 public:
     // False if a measure is not supported.
-    bool make(std::vector<Key> keys, const std::vector<Wanted>& wanted);
+    bool make(std::vector<Key> keys, const std::vector<MeasureSpec>& wanted);
 
     size_t size() const noexcept { return keys_.empty() ? 1 : static_cast<size_t>(table_.count); }
     // Adds the rows of a mask, or all. False without memory: earlier rows stay, and these may be partly added.

@@ -12,7 +12,7 @@ namespace fastcql::columns {
 
 namespace {
 
-constexpr int64_t kMost = INT32_MAX;
+constexpr int64_t kMaxRows = INT32_MAX;
 constexpr int32_t kInView = 12;  // bytes of text that are stored in its view
 
 int64_t rows_of(const std::vector<Run>& runs) {
@@ -39,7 +39,7 @@ private:
     bool column(int32_t index, const std::vector<Run>& runs, int64_t rows) {
         Column& out = out_.column(index);
         const Type& type = *out.type;
-        if (rows > kMost) return too_large();
+        if (rows > kMaxRows) return too_large();
         for (size_t i = 0; i < columns_.size(); ++i) columns_[i] = &batches_[i]->column(index);
         out.length = rows;
         if (!rows) return true;
@@ -125,7 +125,7 @@ private:
             const int32_t* from = offsets_of(*columns_[static_cast<size_t>(run.from)]) + run.first;
             const int64_t shift = end - *from;
             end = shift + from[run.count];
-            if (end > kMost) return too_large();
+            if (end > kMaxRows) return too_large();
             for (int32_t i = 1; i <= run.count; ++i) *++ends = static_cast<int32_t>(from[i] + shift);
         }
         *total = end;
@@ -165,7 +165,7 @@ private:
 
     bool elements(const Type& type, const std::vector<Run>& runs, int64_t rows) {
         const int32_t n = type.dimensions;
-        if (rows * n > kMost) return too_large();
+        if (rows * n > kMaxRows) return too_large();
         std::vector<Run> below(runs);
         for (Run& run : below) run = {run.from, run.first * n, run.count * n};
         return children(type, below, rows * n);
@@ -192,7 +192,7 @@ private:
                 std::memcpy(&at, view + 12, 4);
                 const auto bytes = static_cast<size_t>(size);
                 const size_t end = page_.size();
-                if (end + bytes > static_cast<size_t>(kMost)) return too_large();
+                if (end + bytes > static_cast<size_t>(kMaxRows)) return too_large();
                 if (!page_.ensure(end + bytes, out_.memory())) return failure_.memory();
                 std::memcpy(page_.data() + end, batch.page(page).data + at, bytes);
                 page_.add(bytes);
@@ -308,7 +308,7 @@ int64_t count_bits(const uint8_t* bits, int64_t from, int64_t n) {
 namespace {
 
 constexpr int64_t kStreak = 8;                // consecutive rows of a source after which its whole streak is searched
-constexpr size_t kMostRuns = size_t{1} << 16;  // in one piece
+constexpr size_t kMaxRuns = size_t{1} << 16;  // in one piece
 using Rank = unsigned __int128;               // of a row: its head, and the index of its source; the smallest one wins
 constexpr Rank kNone = ~Rank{0};
 
@@ -352,14 +352,14 @@ public:
     // Replaces the winner by its next row.
     void replay() {
         const size_t place = winner();
-        Rank has_risen = rank(place);
+        Rank challenger = rank(place);
         for (size_t node = (size_ + place) / 2; node; node /= 2) {
             const Rank there = nodes_[node];
-            const bool loses = less(there, has_risen);
-            nodes_[node] = loses ? has_risen : there;
-            has_risen = loses ? there : has_risen;
+            const bool loses = less(there, challenger);
+            nodes_[node] = loses ? challenger : there;
+            challenger = loses ? there : challenger;
         }
-        winner_ = has_risen;
+        winner_ = challenger;
     }
     // Number of consecutive rows of the winner that come before those of all others, from the current one on.
     int64_t streak() const {
@@ -417,7 +417,7 @@ bool Merge::feed(int32_t source, Batch& batch, int64_t first, int64_t count, Fai
     if (count <= 0) return true;
     Source& fed = sources_[static_cast<size_t>(source)];
     try {
-        auto lot = std::make_unique<Lot>(source, batch, first, count);
+        auto lot = std::make_unique<FedRows>(source, batch, first, count);
         Keys& keys = lot->keys;
         keys.fill(batch, order_, first, count);
         int64_t wrong = keys.first_unordered();
@@ -428,13 +428,13 @@ bool Merge::feed(int32_t source, Batch& batch, int64_t first, int64_t count, Fai
         }
         Keys last = keys.last();
         if (free_.empty()) {
-            free_.reserve(lots_.size() + 1);  // freeing the index must not fail
-            lots_.emplace_back();
-            free_.push_back(static_cast<int32_t>(lots_.size() - 1));
+            free_.reserve(fed_rows_.size() + 1);  // freeing the index must not fail
+            fed_rows_.emplace_back();
+            free_.push_back(static_cast<int32_t>(fed_rows_.size() - 1));
         }
         const int32_t place = free_.back();
         free_.pop_back();
-        lots_[static_cast<size_t>(place)] = std::move(lot);
+        fed_rows_[static_cast<size_t>(place)] = std::move(lot);
         fed.lot = place;
         fed.at = 0;
         fed.last = std::move(last);
@@ -467,7 +467,7 @@ int64_t Merge::advance(int64_t most) noexcept {
             const Source& source = sources_[i];
             if (!source.open) continue;
             if (source.lot < 0) return pending_;
-            const Keys& keys = lots_[static_cast<size_t>(source.lot)]->keys;
+            const Keys& keys = fed_rows_[static_cast<size_t>(source.lot)]->keys;
             if (!watermark || Keys::compare(keys, keys.count() - 1, *watermark, watermark->count() - 1) < 0) {
                 watermark = &keys;
                 watermark_source = i;
@@ -493,7 +493,7 @@ int64_t Merge::advance(int64_t most) noexcept {
 void Merge::enter(size_t index, bool bounded, size_t watermark_source, const Keys* watermark) {
     const Source& source = sources_[index];
     if (source.lot < 0) return;
-    const Lot& lot = *lots_[static_cast<size_t>(source.lot)];
+    const FedRows& lot = *fed_rows_[static_cast<size_t>(source.lot)];
     const Keys& keys = lot.keys;
     int64_t limit = keys.count();
     if (bounded && index != watermark_source) {
@@ -518,15 +518,15 @@ template <bool kRest>
 void Merge::pass(int64_t most) {
     Tree<kRest> tree(runners_);
     size_t before = runners_.size();
-    int64_t in_a_row = 0;
+    int64_t streak_length = 0;
     while (most > 0 && !tree.over()) {
         const size_t place = tree.winner();
         Runner& runner = runners_[place];
         int64_t count = 1;
-        in_a_row = place == before ? in_a_row + 1 : 0;
-        if (in_a_row >= kStreak) {
+        streak_length = place == before ? streak_length + 1 : 0;
+        if (streak_length >= kStreak) {
             count = std::min(most, tree.streak());
-            in_a_row = 0;
+            streak_length = 0;
         }
         add_run(runner, count);
         before = place;
@@ -551,7 +551,7 @@ void Merge::leave() {
     for (const Runner& runner : runners_) {
         Source& source = sources_[runner.source];
         source.at = runner.at;
-        Lot& lot = *lots_[static_cast<size_t>(source.lot)];
+        FedRows& lot = *fed_rows_[static_cast<size_t>(source.lot)];
         if (source.at < lot.keys.count()) continue;
         lot.keys = Keys();
         source.lot = -1;
@@ -559,25 +559,25 @@ void Merge::leave() {
     runners_.clear();
 }
 
-bool Merge::take(Piece& piece, Failure& failure) noexcept {
+bool Merge::take(MergedRows& piece, Failure& failure) noexcept {
     piece = {};
     origins_.clear();
     if (!pending_) return true;
     try {  // no failure after the first change
-        origins_.reserve(std::min(kMostRuns, runs_.size() - taken_));
+        origins_.reserve(std::min(kMaxRuns, runs_.size() - taken_));
     } catch (const std::bad_alloc&) {
         return failure.memory();
     }
     const Run& front = runs_[taken_];
     if (front.count >= slice_rows_) {
-        Batch* batch = lots_[static_cast<size_t>(front.from)]->batch;
+        Batch* batch = fed_rows_[static_cast<size_t>(front.from)]->batch;
         batch->retain();
         piece = {batch, front.first, front.count};
         let_go(1);
         return true;
     }
     size_t runs = 0;
-    while (taken_ + runs < runs_.size() && runs < kMostRuns && runs_[taken_ + runs].count < slice_rows_) ++runs;
+    while (taken_ + runs < runs_.size() && runs < kMaxRuns && runs_[taken_ + runs].count < slice_rows_) ++runs;
     Batch* batch = gathered(&runs, failure);
     if (!batch) return false;
     piece = {batch, 0, batch->rows()};
@@ -588,8 +588,8 @@ bool Merge::take(Piece& piece, Failure& failure) noexcept {
 // Return the next runs as one batch; fewer than requested if they do not fit.
 Batch* Merge::gathered(size_t* runs, Failure& failure) {
     try {
-        std::vector<const Batch*> batches(lots_.size());
-        std::vector<int32_t> places(lots_.size(), -1);
+        std::vector<const Batch*> batches(fed_rows_.size());
+        std::vector<int32_t> places(fed_rows_.size(), -1);
         std::vector<Run> wanted(runs_.begin() + static_cast<ptrdiff_t>(taken_),
                                 runs_.begin() + static_cast<ptrdiff_t>(taken_ + *runs));
         size_t count = 0;
@@ -597,7 +597,7 @@ Batch* Merge::gathered(size_t* runs, Failure& failure) {
             int32_t& place = places[static_cast<size_t>(run.from)];
             if (place < 0) {
                 place = static_cast<int32_t>(count);
-                batches[count++] = lots_[static_cast<size_t>(run.from)]->batch;
+                batches[count++] = fed_rows_[static_cast<size_t>(run.from)]->batch;
             }
             run.from = place;
         }
@@ -616,11 +616,11 @@ Batch* Merge::gathered(size_t* runs, Failure& failure) {
 // Remove *count* taken runs. Batches of which all rows were taken are released.
 void Merge::let_go(size_t count) {
     for (const Run* run = runs_.data() + taken_; run != runs_.data() + taken_ + count; ++run) {
-        std::unique_ptr<Lot>& lot = lots_[static_cast<size_t>(run->from)];
+        std::unique_ptr<FedRows>& lot = fed_rows_[static_cast<size_t>(run->from)];
         origins_.push_back({lot->source, 0, run->count});
         pending_ -= run->count;
-        lot->untaken -= run->count;
-        if (lot->untaken) continue;
+        lot->rows_left -= run->count;
+        if (lot->rows_left) continue;
         lot.reset();
         free_.push_back(run->from);
     }

@@ -37,8 +37,8 @@ int64_t count_bits(const uint8_t* bits, int64_t from, int64_t n);
 
 // ---- merge of the rows of many sources, each of which arrives in order, batch by batch, into one order
 //
-// A source is *open* until its end is reported, and *hungry* when it is open and has no rows left. While no source is
-// hungry, every row is *final* that is not above the smallest of the last available rows of open sources: all later
+// A source is *open* until its end is reported, and *needs rows* when it is open and has none left. While no source
+// needs rows, every row is *final* that is not above the smallest of the last available rows of open sources: all later
 // rows come behind it. So rows are merged in passes up to this watermark, without a check of all sources per row. Of
 // equal rows those of the source with the smaller number come first, also at the watermark, which is a row of a source.
 //
@@ -56,7 +56,7 @@ public:
     Merge& operator=(const Merge&) = delete;
     ~Merge();
 
-    // Adds the next rows of a hungry source: *count* of a batch of the plan, from *first* on. False, and nothing done,
+    // Adds the next rows of a source that needs rows: *count* of a batch of the plan, from *first* on. False, and nothing done,
     // if they are not in order (kind Value, and the row within the batch), or without memory.
     bool feed(int32_t source, Batch& batch, int64_t first, int64_t count, Failure& failure) noexcept;
     // Number of these ordered rows that are not behind the last row fed for the source: a repeated read begins with
@@ -65,7 +65,7 @@ public:
     // Reports the end of a source.
     void end(int32_t source) noexcept { sources_[static_cast<size_t>(source)].open = false; }
     int32_t source_count() const noexcept { return static_cast<int32_t>(sources_.size()); }
-    bool is_hungry(int32_t source) const noexcept {
+    bool needs_rows(int32_t source) const noexcept {
         const Source& found = sources_[static_cast<size_t>(source)];
         return found.open && found.lot < 0;
     }
@@ -75,29 +75,30 @@ public:
     int64_t pending() const noexcept { return pending_; }
 
     // Rows of a batch, with a reference.
-    struct Piece {
+    struct MergedRows {
         Batch* batch = nullptr;
         int64_t first = 0;
         int64_t count = 0;
     };
     // Takes pending rows, in order, as many as form one piece; no batch if there are none. False on failure.
-    bool take(Piece& piece, Failure& failure) noexcept;
+    bool take(MergedRows& piece, Failure& failure) noexcept;
     // Origin of the rows of the last piece: runs of sources, each of which continues at its last position.
     const std::vector<Run>& origins() const noexcept { return origins_; }
 
 private:
     // Rows fed for a source.
-    struct Lot {
+    struct FedRows {
         int32_t source;
         Batch* batch;
         int64_t first;
         Keys keys;  // until all rows are merged
-        int64_t untaken;  // rows, merged or not
+        int64_t rows_left;  // rows, merged or not
 
-        Lot(int32_t fed, Batch& of, int64_t from, int64_t count) : source(fed), batch(&of), first(from), untaken(count) {
+        FedRows(int32_t of_source, Batch& of, int64_t from, int64_t count)
+            : source(of_source), batch(&of), first(from), rows_left(count) {
             batch->retain();
         }
-        ~Lot() { batch->release(); }
+        ~FedRows() { batch->release(); }
     };
     struct Source {
         bool open = true;
@@ -130,8 +131,8 @@ private:
     const std::vector<OrderColumn> order_;
     const int64_t slice_rows_;
     std::vector<Source> sources_;
-    std::vector<std::unique_ptr<Lot>> lots_;
-    std::vector<int32_t> free_;  // unused indexes of lots_
+    std::vector<std::unique_ptr<FedRows>> fed_rows_;
+    std::vector<int32_t> free_;  // unused indexes of fed_rows_
     std::vector<Runner> runners_;
     std::vector<Run> runs_;  // those from taken_ on are pending
     size_t taken_ = 0;

@@ -6,9 +6,7 @@
 #include "ingest/encode.h"
 #include "base/bytes.h"
 #include "codec/civil.h"
-#include "codec/integers.h"
 #include "columns/numbers.h"
-#include "ingest/integers.h"
 #include "ingest/text.h"
 
 namespace fastcql::ingest {
@@ -77,9 +75,9 @@ size_t words_at(const Input& input, int64_t i, uint64_t (&words)[4]) {
 }
 
 int64_t integer_at(const Input& input, int64_t i, bool& too_large) {
-    const bool is_signed = input.how->source->is_signed;
+    const bool is_signed = input.conversion->source->is_signed;
     too_large = false;
-    if (input.how->source->shape == Shape::Decimal) {
+    if (input.conversion->source->shape == Shape::Decimal) {
         uint64_t words[4];
         const size_t count = words_at(input, i, words);
         const auto v = static_cast<int64_t>(words[0]);
@@ -132,7 +130,7 @@ bool Encoder::cell(const Input& input, int64_t i, uint32_t null) {
     out_.put32(0);
     if (!value(input, i) || !done()) return false;
     const size_t size = out_.size() - at - 4;
-    if (size > INT32_MAX) return trouble_.no("a value of " + std::to_string(size) + " bytes is too large");
+    if (size > INT32_MAX) return failure_.no("a value of " + std::to_string(size) + " bytes is too large");
     out_.patch32(at, static_cast<uint32_t>(size));
     return true;
 }
@@ -197,7 +195,9 @@ bool Encoder::bytes_of(const Input& input, int64_t i, const uint8_t*& p, size_t&
     }
     const int64_t start = input.offset_at(i), end = input.offset_at(i + 1);
     if (start < 0 || end < start || end > input.limit) return broken("its offsets descend");
-    if (end - start > INT32_MAX) return trouble_.no("a value of " + std::to_string(end - start) + " bytes is too large");
+    if (end - start > INT32_MAX) {
+        return failure_.no("a value of " + std::to_string(end - start) + " bytes is too large");
+    }
     p = input.data + start;
     n = static_cast<size_t>(end - start);
     return true;
@@ -242,7 +242,7 @@ bool Encoder::text(const Input& input, int64_t i) {
 bool Encoder::integer(const Input& input, int64_t i) {
     bool too_large = false;
     const int64_t v = integer_at(input, i, too_large);
-    const auto bytes = input.how->target->cql;
+    const auto bytes = input.conversion->target->cql;
     const int bits = bytes == Cql::Tinyint ? 8 : bytes == Cql::Smallint ? 16 : bytes == Cql::Int ? 32 : 64;
     const int64_t high = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
     if (too_large || v > high || v < -high - 1) {
@@ -263,7 +263,7 @@ bool Encoder::floating(const Input& input, int64_t i) {
     float narrow = 0;
     double wide = 0;
     bool fits = true;
-    if (input.how->source->shape == Shape::Integer) {
+    if (input.conversion->source->shape == Shape::Integer) {
         bool too_large = false;
         const int64_t v = integer_at(input, i, too_large);
         fits = is_float ? holds(v, too_large, narrow) : holds(v, too_large, wide);
@@ -315,7 +315,7 @@ bool Encoder::inet(const Input& input, int64_t i) {
 }
 
 bool Encoder::timestamp(const Input& input, int64_t i) {
-    const Source& source = *input.how->source;
+    const Source& source = *input.conversion->source;
     int64_t v = input.width == 4 ? input.at<int32_t>(i) : input.at<int64_t>(i);
     if (source.shape == Shape::Date) {
         if (input.width == 4) {
@@ -336,7 +336,7 @@ bool Encoder::timestamp(const Input& input, int64_t i) {
 
 // Appends the date of milliseconds or timestamps that are whole days.
 bool Encoder::date(const Input& input, int64_t i) {
-    const Source& source = *input.how->source;
+    const Source& source = *input.conversion->source;
     const int64_t per_day = 86400 * (source.shape == Shape::Date ? 1000 : source.unit);
     const auto v = input.at<int64_t>(i);
     if (v % per_day) return no(input, i, "is not a whole day");
@@ -347,7 +347,7 @@ bool Encoder::date(const Input& input, int64_t i) {
 }
 
 bool Encoder::time(const Input& input, int64_t i) {
-    const int64_t unit = input.how->source->unit;
+    const int64_t unit = input.conversion->source->unit;
     int64_t v = input.width == 4 ? input.at<int32_t>(i) : input.at<int64_t>(i);
     if (__builtin_mul_overflow(v, 1000000000 / unit, &v) || v < 0 || v >= kDayNanos) return no(input, i, "is not within a day");
     out_.put64(static_cast<uint64_t>(v));
@@ -355,7 +355,7 @@ bool Encoder::time(const Input& input, int64_t i) {
 }
 
 bool Encoder::duration(const Input& input, int64_t i) {
-    const Source& source = *input.how->source;
+    const Source& source = *input.conversion->source;
     int64_t months = 0, days = 0, nanos = 0;
     const uint8_t* p = input.values + (input.offset + i) * input.width;
     switch (source.shape) {
@@ -385,7 +385,7 @@ bool Encoder::duration(const Input& input, int64_t i) {
 
 // Appends varint and decimal, from integers, decimals and text.
 bool Encoder::number(const Input& input, int64_t i) {
-    const Source& source = *input.how->source;
+    const Source& source = *input.conversion->source;
     const bool is_decimal = input.method == Method::Decimal;
     if (source.shape == Shape::Text) {
         const uint8_t* p = nullptr;
@@ -447,7 +447,7 @@ bool Encoder::items_of(const Input& input, int64_t i, int64_t& first, int64_t& c
             if (__builtin_sub_overflow(count, first, &count)) return broken("its offsets descend");
     }
     if (first < 0 || count < 0 || first > input.limit || count > input.limit - first) return broken("its offsets descend");
-    return count <= INT32_MAX || trouble_.no("a collection of " + std::to_string(count) + " items is too large");
+    return count <= INT32_MAX || failure_.no("a collection of " + std::to_string(count) + " items is too large");
 }
 
 bool Encoder::list(const Input& input, int64_t i) {
@@ -455,7 +455,7 @@ bool Encoder::list(const Input& input, int64_t i) {
     if (!items_of(input, i, first, count)) return false;
     out_.put32(static_cast<uint32_t>(count));
     for (int64_t k = 0; k < count; ++k) {
-        if (!cell(input.children[0], first + k, kNull)) return trouble_.in(item(k));
+        if (!cell(input.children[0], first + k, kNull)) return failure_.in(item(k));
     }
     return done();
 }
@@ -466,10 +466,10 @@ bool Encoder::map(const Input& input, int64_t i) {
     const Input& pairs = input.children[0];
     out_.put32(static_cast<uint32_t>(count));
     for (int64_t k = 0; k < count; ++k) {
-        if (pairs.is_null(first + k)) return trouble_.no("pair " + std::to_string(k) + " is null");
+        if (pairs.is_null(first + k)) return failure_.no("pair " + std::to_string(k) + " is null");
         const int64_t at = pairs.offset + first + k;
-        if (!cell(pairs.children[0], at, kNull)) return trouble_.in("key " + std::to_string(k));
-        if (!cell(pairs.children[1], at, kNull)) return trouble_.in("value " + std::to_string(k));
+        if (!cell(pairs.children[0], at, kNull)) return failure_.in("key " + std::to_string(k));
+        if (!cell(pairs.children[1], at, kNull)) return failure_.in("value " + std::to_string(k));
     }
     return done();
 }
@@ -478,8 +478,8 @@ bool Encoder::fields(const Input& input, int64_t i) {
     for (size_t k = 0; k < input.children.size(); ++k) {
         const Input& field = input.children[k];
         if (!cell(field, input.offset + i, kNull)) {
-            const std::string& name = field.how->target->name;
-            return trouble_.in("field " + (name.empty() ? std::to_string(k) : "'" + name + "'"));
+            const std::string& name = field.conversion->target->name;
+            return failure_.in("field " + (name.empty() ? std::to_string(k) : "'" + name + "'"));
         }
     }
     return done();
@@ -502,24 +502,24 @@ bool Encoder::packed(const Input& items, int64_t first, int64_t count) {
 }
 
 bool Encoder::vector(const Input& input, int64_t i) {
-    const Target& target = *input.how->target;
+    const Target& target = *input.conversion->target;
     int64_t first = 0, count = 0;
     if (!items_of(input, i, first, count)) return false;
     if (count != target.dimensions) {
-        return trouble_.no(std::to_string(count) + " elements, expected " + std::to_string(target.dimensions));
+        return failure_.no(std::to_string(count) + " elements, expected " + std::to_string(target.dimensions));
     }
     const Input& items = input.children[0];
     const bool with_length = target.children[0].element < 0;
     if (!with_length && packed(items, first, count)) return true;
     for (int64_t k = 0; k < count; ++k) {
-        if (!element(items, first + k, with_length)) return trouble_.in(item(k));
+        if (!element(items, first + k, with_length)) return failure_.in(item(k));
     }
     return done();
 }
 
 // Append an element: without a prefix if its type has one size, else behind its length.
 bool Encoder::element(const Input& input, int64_t i, bool with_length) {
-    if (input.is_null(i)) return trouble_.no("the elements of a vector cannot be null");
+    if (input.is_null(i)) return failure_.no("the elements of a vector cannot be null");
     if (input.method == Method::Runs) return element(input.children[0], run_of(input, i), with_length);
     if (input.method == Method::Dictionary) {
         int64_t index = 0;
@@ -527,7 +527,7 @@ bool Encoder::element(const Input& input, int64_t i, bool with_length) {
     }
     if (!with_length) return value(input, i);
     ByteBuffer bytes;
-    if (!Encoder(bytes, trouble_).value(input, i)) return false;
+    if (!Encoder(bytes, failure_).value(input, i)) return false;
     put_unsigned_vint(out_, bytes.size());
     out_.put(bytes.data(), bytes.size());
     return done();
@@ -580,18 +580,18 @@ std::string decimal(const Input& input, int64_t i) {
     uint8_t bytes[32];
     for (size_t k = 0; k < count; ++k) store64(bytes + 8 * k, words[count - 1 - k]);
     std::string text(columns::text_room(sizeof bytes), '\0');
-    text.resize(columns::decimal_text(bytes, 8 * count, input.how->source->scale, text.data()));
+    text.resize(columns::decimal_text(bytes, 8 * count, input.conversion->source->scale, text.data()));
     return text;
 }
 
 std::string interval(const Input& input, int64_t i) {
     const uint8_t* p = input.values + (input.offset + i) * input.width;
     const auto part = [p](int64_t which) { return std::to_string(load<int32_t>(p, which)); };
-    switch (input.how->source->shape) {
+    switch (input.conversion->source->shape) {
         case Shape::Months: return part(0) + " months";
         case Shape::DayTime: return part(0) + " days, " + part(1) + " ms";
         case Shape::MonthDayNano: return part(0) + " months, " + part(1) + " days, " + std::to_string(load<int64_t>(p, 1)) + " ns";
-        default: return std::to_string(load<int64_t>(p, 0)) + name_of(input.how->source->unit);
+        default: return std::to_string(load<int64_t>(p, 0)) + name_of(input.conversion->source->unit);
     }
 }
 
@@ -612,7 +612,7 @@ std::string shown_text(const uint8_t* p, size_t n) {
 }
 
 std::string shown(const Input& input, int64_t i) {
-    const Source& source = *input.how->source;
+    const Source& source = *input.conversion->source;
     bool too_large = false;
     switch (source.shape) {
         case Shape::Integer: {
@@ -632,6 +632,175 @@ std::string shown(const Input& input, int64_t i) {
         case Shape::MonthDayNano: return interval(input, i);
         default: return "a value of " + source.text();
     }
+}
+
+// ---- integers of any length, and decimals
+
+namespace {
+
+using Wide = unsigned __int128;
+using Words = std::vector<uint64_t>;
+
+uint64_t power_of_ten(size_t n) {  // 0 to 19
+    uint64_t result = 1;
+    while (n-- > 0) result *= 10;
+    return result;
+}
+
+void multiply_add(Words& words, uint64_t by, uint64_t plus) {
+    Wide carry = plus;
+    for (uint64_t& word : words) {
+        carry += static_cast<Wide>(word) * by;
+        word = static_cast<uint64_t>(carry);
+        carry >>= 64;
+    }
+    if (carry) words.push_back(static_cast<uint64_t>(carry));
+}
+
+// Divides in place; returns the remainder.
+uint64_t divide(Words& words, uint64_t by) {
+    Wide rest = 0;
+    for (size_t i = words.size(); i-- > 0;) {
+        const Wide part = rest << 64 | words[i];
+        words[i] = static_cast<uint64_t>(part / by);
+        rest = part % by;
+    }
+    return static_cast<uint64_t>(rest);
+}
+
+void negate(Words& words) {
+    uint64_t carry = 1;
+    for (uint64_t& word : words) {
+        word = ~word + carry;
+        carry = carry && word == 0;
+    }
+}
+
+// Appends a magnitude as two's complement.
+void put_magnitude(ByteBuffer& out, Words& words, bool negative) {
+    words.push_back(0);
+    if (negative) negate(words);
+    put_words(out, words.data(), words.size());
+}
+
+bool is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
+
+// Collects digits of consecutive parts, most significant first, into a magnitude.
+class Digits {
+public:
+    // Takes the leading digits of [p, p + n); returns their number.
+    size_t take(const uint8_t* p, size_t n) {
+        size_t count = 0;
+        for (; count < n && is_digit(p[count]); ++count) {
+            if (held_ == 19) flush();
+            part_ = part_ * 10 + (p[count] - '0');
+            ++held_;
+        }
+        return count;
+    }
+    Words& words() {
+        flush();
+        return words_;
+    }
+
+private:
+    void flush() {
+        if (part_ || !words_.empty()) multiply_add(words_, power_of_ten(held_), part_);
+        part_ = 0;
+        held_ = 0;
+    }
+
+    Words words_;
+    uint64_t part_ = 0;
+    size_t held_ = 0;
+};
+
+bool take_sign(const uint8_t*& p, size_t& n) {
+    if (n == 0 || (*p != '-' && *p != '+')) return false;
+    --n;
+    return *p++ == '-';
+}
+
+// Reads [p, p + n), the text behind the E; false if it is not a number in the range of a scale.
+bool read_exponent(const uint8_t* p, size_t n, int64_t& out) {
+    const bool negative = take_sign(p, n);
+    if (n == 0) return false;
+    out = 0;
+    for (size_t i = 0; i < n; ++i) {
+        if (!is_digit(p[i]) || out > INT32_MAX) return false;
+        out = out * 10 + (p[i] - '0');
+    }
+    if (negative) out = -out;
+    return true;
+}
+
+}  // namespace
+
+void put_words(ByteBuffer& out, const uint64_t* words, size_t count) {
+    const uint64_t filler = words[count - 1] >> 63 ? ~uint64_t{0} : 0;
+    while (count > 1 && words[count - 1] == filler && words[count - 2] >> 63 == filler >> 63) --count;
+    uint8_t first[8];
+    store64(first, words[count - 1]);
+    size_t skip = 0;
+    const auto byte = static_cast<uint8_t>(filler);
+    while (skip < 7 && first[skip] == byte && (first[skip + 1] & 0x80) == (byte & 0x80)) ++skip;
+    uint8_t* p = out.extend(count * 8 - skip);
+    if (!p) return;
+    std::memcpy(p, first + skip, 8 - skip);
+    p += 8 - skip;
+    for (size_t i = count - 1; i-- > 0; p += 8) store64(p, words[i]);
+}
+
+bool put_scaled_words(ByteBuffer& out, const uint64_t* words, size_t count, int32_t scale) {
+    Words magnitude(words, words + count);
+    const bool negative = magnitude.back() >> 63;
+    if (negative) negate(magnitude);
+    for (auto left = static_cast<size_t>(std::max(scale, 0)); left > 0;) {
+        const size_t part = std::min<size_t>(left, 19);
+        if (divide(magnitude, power_of_ten(part))) return false;
+        left -= part;
+    }
+    for (auto left = static_cast<size_t>(std::max(-scale, 0)); left > 0;) {
+        const size_t part = std::min<size_t>(left, 19);
+        multiply_add(magnitude, power_of_ten(part), 0);
+        left -= part;
+    }
+    put_magnitude(out, magnitude, negative);
+    return true;
+}
+
+bool put_varint_text(ByteBuffer& out, const uint8_t* p, size_t n) {
+    const bool negative = take_sign(p, n);
+    if (n == 0 || n > kMaxDigits) return false;
+    Digits digits;
+    if (digits.take(p, n) != n) return false;
+    put_magnitude(out, digits.words(), negative);
+    return true;
+}
+
+bool put_decimal_text(ByteBuffer& out, const uint8_t* p, size_t n) {
+    const bool negative = take_sign(p, n);
+    if (n > kMaxDigits) return false;
+    Digits digits;
+    const size_t whole = digits.take(p, n);
+    p += whole;
+    n -= whole;
+    size_t fraction = 0;
+    if (n > 0 && *p == '.') {
+        fraction = digits.take(p + 1, n - 1);
+        p += fraction + 1;
+        n -= fraction + 1;
+    }
+    if (whole + fraction == 0) return false;
+    int64_t exponent = 0;
+    if (n > 0) {
+        if ((*p | 0x20) != 'e' || !read_exponent(p + 1, n - 1, exponent)) return false;
+    }
+    const int64_t scale = static_cast<int64_t>(fraction) - exponent;
+    if (scale < INT32_MIN || scale > INT32_MAX) return false;
+    out.put32(static_cast<uint32_t>(static_cast<int32_t>(scale)));
+    put_magnitude(out, digits.words(), negative);
+    return true;
 }
 
 }  // namespace fastcql::ingest

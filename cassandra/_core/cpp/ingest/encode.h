@@ -12,7 +12,7 @@ namespace fastcql::ingest {
 inline constexpr uint32_t kNull = 0xffffffff, kUnset = 0xfffffffe;
 
 // The reason why a value cannot be written; empty when memory ran out.
-struct Trouble {
+struct EncodeFailure {
     std::string text;
 
     bool no(const std::string& why) {
@@ -40,7 +40,7 @@ std::string shown_text(const uint8_t* p, size_t n);
 // Appends to *out*. After a failure *out* may end with part of a value, which the caller removes.
 class Encoder {
 public:
-    Encoder(ByteBuffer& out, Trouble& trouble) : out_(out), trouble_(trouble) {}
+    Encoder(ByteBuffer& out, EncodeFailure& failure) : out_(out), failure_(failure) {}
 
     // [bytes] of the i-th value; *null* is the length written for null.
     bool cell(const Input& input, int64_t i, uint32_t null);
@@ -48,12 +48,12 @@ public:
 private:
     bool value(const Input& input, int64_t i);
     bool done() const { return !out_.failed(); }
-    bool no(const Input& input, int64_t i, const std::string& why) { return trouble_.no(shown(input, i) + " " + why); }
+    bool no(const Input& input, int64_t i, const std::string& why) { return failure_.no(shown(input, i) + " " + why); }
     bool no(const Input& input, const uint8_t* p, size_t n, const std::string& why) {
-        const bool is_text = input.how->source->shape == Shape::Text;
-        return trouble_.no((is_text ? shown_text(p, n) : "a value of " + std::to_string(n) + " bytes") + " " + why);
+        const bool is_text = input.conversion->source->shape == Shape::Text;
+        return failure_.no((is_text ? shown_text(p, n) : "a value of " + std::to_string(n) + " bytes") + " " + why);
     }
-    bool broken(const char* why) { return trouble_.no(std::string("the array is broken: ") + why); }
+    bool broken(const char* why) { return failure_.no(std::string("the array is broken: ") + why); }
 
     bool bytes_of(const Input& input, int64_t i, const uint8_t*& p, size_t& n);
     bool view_of(const Input& input, int64_t i, const uint8_t*& p, size_t& n);
@@ -80,7 +80,23 @@ private:
     bool element(const Input& input, int64_t i, bool with_length);
 
     ByteBuffer& out_;
-    Trouble& trouble_;
+    EncodeFailure& failure_;
 };
+
+// ---- integers of any length, and decimals, from digits and from Arrow's words, in the wire form of varint and decimal
+
+// Longer texts are refused: reading them takes quadratic time. All texts made of columns are shorter: numbers of
+// columns::kMaxTextBytes bytes have 19,729 digits, besides sign, point and exponent.
+inline constexpr size_t kMaxDigits = 19760;
+
+// Appends a two's complement of *count* words, least significant first, in the minimal number of bytes.
+void put_words(ByteBuffer& out, const uint64_t* words, size_t count);
+// Appends the same number times 10^-scale; false, and nothing appended, if that is not an integer.
+bool put_scaled_words(ByteBuffer& out, const uint64_t* words, size_t count, int32_t scale);
+
+// Appends the bytes of the integer in the text; false, and nothing appended, if it is not an integer.
+bool put_varint_text(ByteBuffer& out, const uint8_t* p, size_t n);
+// The same for a decimal as Python's Decimal reads it: digits, a point, an exponent; all digits are kept.
+bool put_decimal_text(ByteBuffer& out, const uint8_t* p, size_t n);
 
 }  // namespace fastcql::ingest

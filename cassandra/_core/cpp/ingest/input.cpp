@@ -14,8 +14,8 @@ constexpr int64_t kMost = int64_t{1} << 47;
 
 class ArrayReader {
 public:
-    ArrayReader(const Conversion& how, const ArrowArray& array, Input& out, std::string& problem)
-        : how_(how), source_(*how.source), array_(array), out_(out), problem_(problem) {}
+    ArrayReader(const Conversion& conversion, const ArrowArray& array, Input& out, std::string& problem)
+        : conversion_(conversion), source_(*conversion.source), array_(array), out_(out), problem_(problem) {}
 
     bool read(int64_t needed);
 
@@ -35,7 +35,7 @@ private:
     const uint8_t* buffer(int64_t i) const { return static_cast<const uint8_t*>(array_.buffers[i]); }
     int64_t end() const { return array_.offset + array_.length; }
 
-    const Conversion& how_;
+    const Conversion& conversion_;
     const Source& source_;
     const ArrowArray& array_;
     Input& out_;
@@ -65,8 +65,9 @@ bool ArrayReader::check(int64_t needed) {
         return broken(number(array_.null_count) + " nulls in " + number(array_.length) + " values");
     }
     if (array_.length < needed) return broken(number(array_.length) + " values, but " + number(needed) + " are needed");
-    const bool is_spare = source_.shape == Shape::Null && array_.n_buffers == 1;  // some producers give a null one
-    const int64_t wanted = is_spare ? 1 : buffers_of(source_);
+    // Some producers give a null one.
+    const bool is_optional_buffer = source_.shape == Shape::Null && array_.n_buffers == 1;
+    const int64_t wanted = is_optional_buffer ? 1 : buffers_of(source_);
     if (wanted < 0 ? array_.n_buffers < 3 : array_.n_buffers != wanted) return broken(number(array_.n_buffers) + " buffers");
     if (array_.n_buffers > 0 && !array_.buffers) return broken("its buffers are missing");
     const bool is_dictionary = source_.shape == Shape::Dictionary;
@@ -134,7 +135,7 @@ bool ArrayReader::read_children(const std::vector<Conversion>& children, int64_t
     out_.children.resize(children.size());
     for (size_t i = 0; i < children.size(); ++i) {
         const Conversion& child = children[i];
-        out_.children[i].how = &child;
+        out_.children[i].conversion = &child;
         if (child.from < 0) continue;
         const ArrowArray& array = *array_.children[child.from];
         if (!read_array(child, array, needed, out_.children[i], problem_)) return false;
@@ -148,7 +149,7 @@ bool ArrayReader::read_list() {
         return broken("its number of items exceeds 64 bits");
     }
     if (out_.layout == Layout::Ranges32 || out_.layout == Layout::Ranges64) needed = 0;
-    if (!read_children(how_.children, needed)) return false;
+    if (!read_children(conversion_.children, needed)) return false;
     if (out_.layout != Layout::Fixed) out_.limit = array_.children[0]->length;
     return true;
 }
@@ -163,7 +164,7 @@ bool ArrayReader::read_runs() {
     out_.children.resize(2);
     if (!read_array(plain, ends, 0, out_.children[1], problem_)) return false;
     Input& runs = out_.children[1];
-    runs.how = nullptr;
+    runs.conversion = nullptr;
     out_.width = type.width;
     int64_t before = 0;
     for (int64_t i = 0; i < runs.length; ++i) {
@@ -172,15 +173,15 @@ bool ArrayReader::read_runs() {
         before = end;
     }
     if (before < end()) return broken("its runs cover " + std::to_string(before) + " of " + std::to_string(end()) + " values");
-    return read_array(how_.children[0], *array_.children[1], runs.length, out_.children[0], problem_);
+    return read_array(conversion_.children[0], *array_.children[1], runs.length, out_.children[0], problem_);
 }
 
 bool ArrayReader::read(int64_t needed) {
-    out_.how = &how_;
-    out_.method = how_.method;
-    if (how_.method == Method::Sealed) {
+    out_.conversion = &conversion_;
+    out_.method = conversion_.method;
+    if (conversion_.method == Method::Sealed) {
         out_.children.resize(1);
-        return read_array(how_.children[0], array_, needed, out_.children[0], problem_);
+        return read_array(conversion_.children[0], array_, needed, out_.children[0], problem_);
     }
     if (!check(needed)) return false;
     out_.layout = source_.layout;
@@ -189,24 +190,25 @@ bool ArrayReader::read(int64_t needed) {
     out_.offset = array_.offset;
     out_.length = array_.length;
     if (!read_validity() || !read_values()) return false;
-    switch (how_.method) {
+    switch (conversion_.method) {
         case Method::Dictionary:
             out_.children.resize(1);
-            return read_array(how_.children[0], *array_.dictionary, 0, out_.children[0], problem_);
+            return read_array(conversion_.children[0], *array_.dictionary, 0, out_.children[0], problem_);
         case Method::Runs: return read_runs();
         case Method::List:
         case Method::Map:
         case Method::Vector: return read_list();
         case Method::Pair:
-        case Method::Struct: return read_children(how_.children, end());
+        case Method::Struct: return read_children(conversion_.children, end());
         default: return true;
     }
 }
 
 }  // namespace
 
-bool read_array(const Conversion& how, const ArrowArray& array, int64_t needed, Input& out, std::string& problem) {
-    return ArrayReader(how, array, out, problem).read(needed);
+bool read_array(const Conversion& conversion, const ArrowArray& array, int64_t needed, Input& out,
+                std::string& problem) {
+    return ArrayReader(conversion, array, out, problem).read(needed);
 }
 
 // ---- memory of others
@@ -214,7 +216,7 @@ bool read_array(const Conversion& how, const ArrowArray& array, int64_t needed, 
 namespace {
 
 // All data of one batch. Each structure may be moved and released separately; the last one frees it.
-struct Loan {
+struct BorrowedArrays {
     Borrowed root;
     void* owner = nullptr;
     void (*let_go)(void*) = nullptr;
@@ -224,8 +226,8 @@ struct Loan {
     std::vector<std::unique_ptr<ArrowArray*[]>> array_lists;
     std::vector<std::unique_ptr<ArrowSchema*[]>> schema_lists;
 
-    Loan() { columns::counters().loans.fetch_add(1, std::memory_order_relaxed); }
-    ~Loan() {
+    BorrowedArrays() { columns::counters().loans.fetch_add(1, std::memory_order_relaxed); }
+    ~BorrowedArrays() {
         if (owner) let_go(owner);
         columns::counters().loans.fetch_sub(1, std::memory_order_relaxed);
     }
@@ -236,12 +238,12 @@ void release(Structure* which) {
     for (int64_t i = 0; i < which->n_children; ++i) {
         if (which->children[i]->release) which->children[i]->release(which->children[i]);
     }
-    auto* loan = static_cast<Loan*>(which->private_data);
+    auto* loan = static_cast<BorrowedArrays*>(which->private_data);
     which->release = nullptr;
     if (loan->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete loan;
 }
 
-void fill(Loan& loan, Borrowed& borrowed, ArrowSchema& schema, ArrowArray& array) {
+void fill(BorrowedArrays& loan, Borrowed& borrowed, ArrowSchema& schema, ArrowArray& array) {
     const size_t count = borrowed.children.size();
     loan.array_lists.emplace_back(new ArrowArray*[count + 1]);
     loan.schema_lists.emplace_back(new ArrowSchema*[count + 1]);
@@ -271,7 +273,7 @@ void fill(Loan& loan, Borrowed& borrowed, ArrowSchema& schema, ArrowArray& array
 }  // namespace
 
 void lend(std::vector<Borrowed> columns, int64_t length, void* owner, void (*let_go)(void*), ArrowSchema& schema, ArrowArray& array) {
-    auto loan = std::make_unique<Loan>();
+    auto loan = std::make_unique<BorrowedArrays>();
     loan->root.format = "+s";
     loan->root.length = length;
     loan->root.buffers = {nullptr};

@@ -35,7 +35,7 @@ struct Input {
     const void* const* buffers = nullptr;  // that views refer to
     const uint8_t* sizes = nullptr;        // of these buffers
     int64_t buffer_count = 0;
-    const Conversion* how = nullptr;
+    const Conversion* conversion = nullptr;
     std::vector<Input> children;
 
     bool is_null(int64_t i) const {
@@ -51,9 +51,10 @@ struct Input {
     }
 };
 
-// Reads the arrays that *how* needs; the first one must have at least *needed* values. False if it is broken, with the
-// reason in *problem*.
-bool read_array(const Conversion& how, const ArrowArray& array, int64_t needed, Input& out, std::string& problem);
+// Reads the arrays that *conversion* needs; the first one must have at least *needed* values. False if it is broken,
+// with the reason in *problem*.
+bool read_array(const Conversion& conversion, const ArrowArray& array, int64_t needed, Input& out,
+                std::string& problem);
 
 // ---- memory of others as Arrow arrays: columns in buffers of a program, without a copy
 //

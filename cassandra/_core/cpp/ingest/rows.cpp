@@ -269,14 +269,14 @@ Rows* Rows::make(std::shared_ptr<const Reading> reading, ArrowArray& array, int6
 
 bool Rows::no(size_t column, int64_t row) {
     const Target& target = plan_.columns[column].target;
-    return trouble_.in("column '" + target.name + "' (" + target.text + "), row " + std::to_string(first_ + row));
+    return failure_.in("column '" + target.name + "' (" + target.text + "), row " + std::to_string(first_ + row));
 }
 
 // Null stays null.
 bool Rows::put_sealed(size_t i, int64_t row, ByteBuffer& out) {
     ByteBuffer plain;
-    if (!Encoder(plain, trouble_).cell(input_.children[i].children[0], row, kNull)) {
-        if (!trouble_.text.empty()) trouble_.no("not a value of the type; encrypted values are not shown");
+    if (!Encoder(plain, failure_).cell(input_.children[i].children[0], row, kNull)) {
+        if (!failure_.text.empty()) failure_.no("not a value of the type; encrypted values are not shown");
         return false;
     }
     const int32_t size = load_i32(plain.data());
@@ -284,10 +284,10 @@ bool Rows::put_sealed(size_t i, int64_t row, ByteBuffer& out) {
         out.put32(plan_.nulls_are_unset ? kUnset : kNull);
         return !out.failed();
     }
-    if (!sealer_.seal) return trouble_.no("the column is encrypted, but no cipher is set");
+    if (!sealer_.seal) return failure_.no("the column is encrypted, but no cipher is set");
     const size_t at = out.size();
     out.put32(0);
-    if (!sealer_.seal(sealer_.owner, i, plain.data() + 4, static_cast<size_t>(size), out, trouble_.text)) return false;
+    if (!sealer_.seal(sealer_.owner, i, plain.data() + 4, static_cast<size_t>(size), out, failure_.text)) return false;
     if (out.failed()) return false;
     out.patch32(at, static_cast<uint32_t>(out.size() - at - 4));
     return true;
@@ -295,21 +295,21 @@ bool Rows::put_sealed(size_t i, int64_t row, ByteBuffer& out) {
 
 bool Rows::put_column(size_t i, int64_t row, ByteBuffer& out) {
     const Input& column = input_.children[i];
-    if (column.how->from < 0) {
+    if (column.conversion->from < 0) {
         out.put32(kUnset);
         return !out.failed();
     }
     if (column.method == Method::Sealed) return put_sealed(i, input_.offset + row, out);
-    return Encoder(out, trouble_).cell(column, input_.offset + row, plan_.nulls_are_unset ? kUnset : kNull);
+    return Encoder(out, failure_).cell(column, input_.offset + row, plan_.nulls_are_unset ? kUnset : kNull);
 }
 
 bool Rows::put(int64_t row, ByteBuffer& out, int64_t& token) {
-    if (input_.is_null(row)) return trouble_.no("row " + std::to_string(first_ + row) + " is null");
+    if (input_.is_null(row)) return failure_.no("row " + std::to_string(first_ + row) + " is null");
     for (size_t i = 0; i < starts_.size(); ++i) {
         starts_[i] = out.size();
         if (!put_column(i, row, out)) return no(i, row);
         if (plan_.columns[i].is_required && load_i32(out.data() + starts_[i]) < 0) {
-            trouble_.no("null in a column of the primary key");
+            failure_.no("null in a column of the primary key");
             return no(i, row);
         }
     }
@@ -325,7 +325,8 @@ bool Rows::hash(int64_t row, ByteBuffer& out, int64_t& token) {
         const uint8_t* cell = out.data() + starts_[static_cast<size_t>(part)];
         const int32_t size = load_i32(cell);
         if (size > kMaxKeyPart) {
-            trouble_.no("a part of the partition key has " + std::to_string(size) + " bytes, the limit is " + std::to_string(kMaxKeyPart));
+            failure_.no("a part of the partition key has " + std::to_string(size) + " bytes, the limit is " +
+                        std::to_string(kMaxKeyPart));
             return no(static_cast<size_t>(part), row);
         }
         if (!is_composite) {
@@ -344,10 +345,10 @@ bool Rows::hash(int64_t row, ByteBuffer& out, int64_t& token) {
 bool Rows::write(size_t row, ByteBuffer& out, int64_t& token) noexcept {
     const size_t before = out.size();
     try {
-        trouble_.text.clear();
+        failure_.text.clear();
         if (put(static_cast<int64_t>(row), out, token)) return true;
     } catch (const std::bad_alloc&) {
-        trouble_.text.clear();
+        failure_.text.clear();
     }
     out.truncate(before);
     return false;

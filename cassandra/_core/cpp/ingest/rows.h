@@ -13,7 +13,6 @@
 #include "columns/plan.h"
 #include "ingest/encode.h"
 #include "ingest/source.h"
-#include "ingest/target.h"
 
 namespace fastcql::ingest {
 
@@ -97,7 +96,7 @@ public:
     bool write(size_t row, ByteBuffer& out, int64_t& token) noexcept override;
     bool same_partition(size_t left, size_t right) noexcept override;
     bool clustering_hash(const uint8_t* values, size_t size, uint64_t& hash) const noexcept override;
-    const std::string& failure() const noexcept override { return trouble_.text; }
+    const std::string& failure() const noexcept override { return failure_.text; }
 
 private:
     Rows(std::shared_ptr<const Reading> reading, ArrowArray& array, int64_t first);
@@ -115,7 +114,7 @@ private:
     Input input_;
     std::vector<size_t> starts_;  // offsets in the buffer of the columns of the row being written
     ByteBuffer key_;
-    Trouble trouble_;
+    EncodeFailure failure_;
     Sealer sealer_;
 };
 

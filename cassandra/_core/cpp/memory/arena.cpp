@@ -56,7 +56,7 @@ void Pool::add_waiting(PoolArena* arena, size_t wanted, FrameArena::Listener& wa
     arena->waiter = &waiter;
     arena->next_waiting = waiting_;
     waiting_ = arena;
-    starving_.store(true, std::memory_order_seq_cst);
+    has_waiting_.store(true, std::memory_order_seq_cst);
 }
 
 void Pool::remove_waiting(PoolArena* arena) {
@@ -65,7 +65,7 @@ void Pool::remove_waiting(PoolArena* arena) {
     while (*at && *at != arena) at = &(*at)->next_waiting;
     if (*at) *at = arena->next_waiting;
     arena->waiter = nullptr;
-    starving_.store(waiting_ != nullptr, std::memory_order_seq_cst);
+    has_waiting_.store(waiting_ != nullptr, std::memory_order_seq_cst);
 }
 
 void Pool::wake_waiting() {
@@ -79,7 +79,7 @@ void Pool::wake_waiting() {
             at = &arena->next_waiting;
         }
     }
-    starving_.store(waiting_ != nullptr, std::memory_order_seq_cst);
+    has_waiting_.store(waiting_ != nullptr, std::memory_order_seq_cst);
 }
 
 void Pool::watch(FrameBlock* block) {
@@ -109,15 +109,17 @@ void Pool::add_frames(Stats& stats, int64_t at) const {
     }
 }
 
-void Pool::forsake_arenas() {
-    for (PoolArena* arena = arenas_; arena; arena = arena->next) arena->forsake();
+void Pool::disown_arenas() {
+    for (PoolArena* arena = arenas_; arena; arena = arena->next) arena->disown();
     for (const FrameBlock* block = watched_; block; block = block->next) {
-        if (block->source == FrameBlock::Source::Range) budget_.gave(static_cast<Range*>(block->origin)->committed);
+        if (block->source == FrameBlock::Source::Range) {
+            budget_.count_unmapped(static_cast<Range*>(block->origin)->committed);
+        }
     }
     arenas_ = nullptr;
     watched_ = nullptr;
     waiting_ = nullptr;
-    starving_.store(false, std::memory_order_relaxed);
+    has_waiting_.store(false, std::memory_order_relaxed);
     overflow_.store(0, std::memory_order_relaxed);
     budget_.set_in_use(charged_);
 }
@@ -275,7 +277,7 @@ FrameBlock* PoolArena::plain(size_t bytes) {
 }
 
 void PoolArena::take_back(FrameBlock* block) {
-    if (forsaken_) return;
+    if (disowned_) return;
     if (block->capacity >= Pool::kWatched) pool_.unwatch(block);
     const size_t bytes = block->capacity + sizeof(FrameBlock);
     switch (block->source) {
@@ -297,7 +299,7 @@ void PoolArena::take_back(FrameBlock* block) {
             pool_.count_overflow(-static_cast<int64_t>(bytes));
             break;
     }
-    pool_.memory_came_back();
+    pool_.notify_waiting();
     leave(kOne + static_cast<int64_t>(bytes));
 }
 
@@ -317,14 +319,14 @@ void PoolArena::collect() {
         FrameBlock* block = returned_.exchange(nullptr, std::memory_order_acquire);
         while (block) {
             FrameBlock* next = block->next;
-            put_away(block);
+            cache_or_free(block);
             block = next;
         }
     }
     if (pool_.wants_trim(trims_seen_)) trim();
 }
 
-void PoolArena::put_away(FrameBlock* block) {
+void PoolArena::cache_or_free(FrameBlock* block) {
     const size_t bytes = block->capacity + sizeof(FrameBlock);
     if (cached_bytes_ + bytes > max_cached_) {
         heap_.free(static_cast<Slab*>(block->origin), block->index);
@@ -349,14 +351,14 @@ void PoolArena::trim() {
 }
 
 void PoolArena::close() {
-    if (forsaken_) return;
+    if (disowned_) return;
     open_.store(false, std::memory_order_relaxed);
     leave(kOne);
 }
 
-void PoolArena::forsake() {
-    forsaken_ = true;
-    heap_.forsake();
+void PoolArena::disown() {
+    disowned_ = true;
+    heap_.disown();
 }
 
 }  // namespace fastcql::memory

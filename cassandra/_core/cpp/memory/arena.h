@@ -34,7 +34,7 @@ public:
     void stop_waiting() override;
 
     // In the child of a fork, before any other code runs there.
-    void forsake();
+    void disown();
 
     PoolArena* next = nullptr;  // the pool's list, guarded by its lock
 
@@ -61,7 +61,7 @@ private:
     FrameBlock* plain(size_t bytes);
     bool charge(size_t bytes, bool force);
     size_t cost(size_t size) const;
-    void put_away(FrameBlock* block);
+    void cache_or_free(FrameBlock* block);
     void trim();
     void leave(int64_t amount);
 
@@ -74,7 +74,7 @@ private:
     std::atomic<int64_t> live_{kOne};
     std::atomic<bool> open_{true};
     uint32_t trims_seen_ = 0;
-    bool forsaken_ = false;
+    bool disowned_ = false;
 };
 
 }  // namespace fastcql::memory

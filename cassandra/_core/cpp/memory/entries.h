@@ -48,8 +48,8 @@ public:
     void set_in_use(int64_t bytes) { in_use_.store(bytes, std::memory_order_relaxed); }
 
     // Count memory taken from the system, or returned to it.
-    void took(size_t bytes) { held_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed); }
-    void gave(size_t bytes) { held_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed); }
+    void count_mapped(size_t bytes) { held_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed); }
+    void count_unmapped(size_t bytes) { held_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed); }
     void count_slab(int change) { slabs_.fetch_add(change, std::memory_order_relaxed); }
     // Bytes that may still be charged; other threads may charge at the same time.
     size_t room() const {

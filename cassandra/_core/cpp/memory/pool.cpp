@@ -41,7 +41,7 @@ struct PoolRegistry {
         self.lock.unlock();
     }
     static void in_child() {
-        for (Pool* pool = instance().first; pool; pool = pool->next_pool_) pool->forsake_arenas();
+        for (Pool* pool = instance().first; pool; pool = pool->next_pool_) pool->disown_arenas();
         in_parent();
     }
     PoolCounters count() {
@@ -157,8 +157,8 @@ bool Pool::give_memory(Entry* entry, size_t size) {
     return true;
 }
 
-bool Pool::give_warm(Entry* entry, size_t size) {
-    Range* range = ranges_.take_warm(size, budget_.room());
+bool Pool::give_committed(Entry* entry, size_t size) {
+    Range* range = ranges_.take_committed(size, budget_.room());
     if (!range) return false;
     if (!charge(range->committed)) {
         ranges_.give(range);
@@ -179,7 +179,7 @@ bool Pool::resize(Entry* entry, size_t size, size_t length, bool may_move) noexc
         const Guard guard(lock_);
         if (size <= capacity(entry)) return true;
         larger.index = entry->index;
-        if (!may_move || !entry->range || !give_warm(&larger, size)) {
+        if (!may_move || !entry->range || !give_committed(&larger, size)) {
             if (entry->range && grow_range(entry, size, may_move)) return true;
             if (!may_move || !give_memory(&larger, size)) return false;
         }
@@ -194,7 +194,7 @@ bool Pool::resize(Entry* entry, size_t size, size_t length, bool may_move) noexc
         entry->range = larger.range;
         entry->block = larger.block;
     }
-    memory_came_back();
+    notify_waiting();
     return true;
 }
 
@@ -226,7 +226,7 @@ void Pool::abandon(Entry* entry) noexcept {
         const Guard guard(lock_);
         free_locked(entry);
     }
-    memory_came_back();
+    notify_waiting();
 }
 
 void Pool::free_locked(Entry* entry) {
@@ -263,7 +263,7 @@ void Pool::unpin(Entry* entry) noexcept {
         if (entry->state != State::Released) return;
         free_locked(entry);
     }
-    memory_came_back();
+    notify_waiting();
 }
 
 int64_t Pool::copy(int64_t ref, uint8_t* target, size_t size) noexcept {
@@ -305,7 +305,7 @@ bool Pool::drop(int64_t ref) noexcept {
         }
         free_locked(entry);
     }
-    memory_came_back();
+    notify_waiting();
     return true;
 }
 
@@ -453,6 +453,39 @@ std::vector<Segment> Pool::segments() {
         found.insert(found.end(), step, step + count);
         if (!more) return found;
     }
+}
+
+// ---- the handle table
+
+Entry* EntryTable::take() {
+    if (free_ != kNone) {
+        Entry& entry = at(free_);
+        free_ = entry.block;
+        return &entry;
+    }
+    if (size_ == kNone) return nullptr;
+    if (size_ % kChunk == 0) {
+        try {
+            chunks_.push_back(std::make_unique<Entry[]>(kChunk));
+        } catch (const std::bad_alloc&) {
+            return nullptr;
+        }
+    }
+    Entry& entry = at(size_);
+    entry.index = size_++;
+    entry.generation = 1;
+    return &entry;
+}
+
+void EntryTable::give(Entry* entry) {
+    entry->state = State::Free;
+    entry->data = nullptr;
+    entry->slab = nullptr;
+    entry->range = nullptr;
+    if (entry->generation == kLastGeneration) return;
+    ++entry->generation;
+    entry->block = free_;
+    free_ = entry->index;
 }
 
 }  // namespace fastcql::memory

@@ -119,8 +119,8 @@ public:
     void remove_waiting(PoolArena* arena);
     // After memory was discharged, without a lock. A waiter sets the flag and then tries; this side discharges and then
     // reads the flag: at least one of both sees the other.
-    void memory_came_back() {
-        if (starving_.load(std::memory_order_seq_cst)) wake_waiting();
+    void notify_waiting() {
+        if (has_waiting_.load(std::memory_order_seq_cst)) wake_waiting();
     }
     void watch(FrameBlock* block);
     void unwatch(FrameBlock* block);
@@ -143,13 +143,13 @@ private:
 
     ~Pool();
     bool give_memory(Entry* entry, size_t size);
-    bool give_warm(Entry* entry, size_t size);
+    bool give_committed(Entry* entry, size_t size);
     bool grow_range(Entry* entry, size_t size, bool may_move);
     void take_memory(const Entry& entry);
     void free_locked(Entry* entry);
     size_t evacuate_one(Slab* slab);
     void add_frames(Stats& stats, int64_t at) const;
-    void forsake_arenas();
+    void disown_arenas();
     void wake_waiting();
 
     bool charge(size_t bytes);
@@ -171,7 +171,7 @@ private:
     // Arenas that wait for memory. The lock is taken before any of a reactor, which is why it is not lock_.
     SpinLock waiting_lock_;
     PoolArena* waiting_ = nullptr;
-    std::atomic<bool> starving_{false};
+    std::atomic<bool> has_waiting_{false};
     Pool* next_pool_ = nullptr;  // of the registry
 };
 

@@ -10,7 +10,7 @@ namespace fastcql::memory {
 
 namespace {
 
-constexpr size_t kGrain = size_t{64} << 10;          // ranges are committed in these steps
+constexpr size_t kCommitStep = size_t{64} << 10;          // ranges are committed in these steps
 constexpr size_t kHuge = size_t{2} << 20;
 constexpr size_t kHugeWorth = size_t{4} << 20;       // cold growth from this size on uses huge pages
 constexpr size_t kRoom = 8;                          // reserved for growth, times the first size
@@ -24,7 +24,7 @@ void advise_huge(uint8_t* memory, size_t bytes) {
 
 }  // namespace
 
-size_t Ranges::capacity(size_t size) { return rounded_up(size, kGrain); }
+size_t Ranges::capacity(size_t size) { return rounded_up(size, kCommitStep); }
 
 Range* Ranges::take(size_t size, size_t extra) {
     const size_t bytes = capacity(size);
@@ -53,7 +53,7 @@ Range* Ranges::begin(size_t size, size_t first) {
     return nullptr;
 }
 
-Range* Ranges::take_warm(size_t size, size_t extra) {
+Range* Ranges::take_committed(size_t size, size_t extra) {
     const size_t bytes = capacity(size);
     return idle_ ? idle_fit(bytes, bytes + std::min(bytes * (kRoom - 1), extra)) : nullptr;
 }
@@ -75,12 +75,12 @@ Range* Ranges::idle_fit(size_t bytes, size_t most) {
 Range* Ranges::create(size_t bytes) {
     Range* range = new (std::nothrow) Range{};
     if (!range) return nullptr;
-    const size_t roomy = room_for(bytes);
-    range->data = system::reserve_pages(roomy);
+    const size_t reservation = room_for(bytes);
+    range->data = system::reserve_pages(reservation);
     if (range->data) {
-        range->reserved = roomy;
+        range->reserved = reservation;
         if (commit(range, bytes)) return range;
-        system::unmap_pages(range->data, roomy);
+        system::unmap_pages(range->data, reservation);
     }
     // Address space is limited here: map only the requested size.
     range->data = system::map_pages(bytes);
@@ -89,7 +89,7 @@ Range* Ranges::create(size_t bytes) {
         return nullptr;
     }
     range->reserved = range->committed = bytes;
-    budget_.took(bytes);
+    budget_.count_mapped(bytes);
     return range;
 }
 
@@ -99,7 +99,7 @@ bool Ranges::commit(Range* range, size_t bytes) {
     if (!system::commit_pages(cold, more)) return false;
     advise_huge(more >= kHugeWorth ? range->data : cold, more >= kHugeWorth ? bytes : more);
     range->committed = bytes;
-    budget_.took(more);
+    budget_.count_mapped(more);
     return true;
 }
 
@@ -112,7 +112,7 @@ bool Ranges::grow(Range* range, size_t size, bool may_move) {
     if (range->reserved != range->committed) return false;
     uint8_t* moved = system::move_pages(range->data, range->reserved, bytes, nullptr);
     if (!moved) return false;
-    budget_.took(bytes - range->committed);
+    budget_.count_mapped(bytes - range->committed);
     range->data = moved;
     range->reserved = range->committed = bytes;
     return true;
@@ -122,24 +122,24 @@ bool Ranges::grow(Range* range, size_t size, bool may_move) {
 // addresses have the same offset in a huge page, so that huge pages stay whole.
 bool Ranges::move(Range* range, size_t bytes) {
     if (bytes > kMaxReserve / kRoom) return false;
-    const size_t roomy = room_for(bytes);
-    uint8_t* space = system::reserve_pages(roomy + kHuge);
+    const size_t reservation = room_for(bytes);
+    uint8_t* space = system::reserve_pages(reservation + kHuge);
     if (!space) return false;
     const auto head = (reinterpret_cast<uintptr_t>(range->data) - reinterpret_cast<uintptr_t>(space)) % kHuge;
     uint8_t* to = space + head;
     if (head) system::unmap_pages(space, head);
-    system::unmap_pages(to + roomy, kHuge - head);
+    system::unmap_pages(to + reservation, kHuge - head);
     const size_t kept = range->committed;
     if (!system::commit_pages(to + kept, bytes - kept) || !system::move_pages(range->data, kept, kept, to)) {
-        system::unmap_pages(to, roomy);
+        system::unmap_pages(to, reservation);
         return false;
     }
     if (range->reserved > kept) system::unmap_pages(range->data + kept, range->reserved - kept);
     range->data = to;
-    range->reserved = roomy;
+    range->reserved = reservation;
     range->committed = bytes;
     advise_huge(to, bytes);
-    budget_.took(bytes - kept);
+    budget_.count_mapped(bytes - kept);
     return true;
 }
 
@@ -164,7 +164,7 @@ size_t Ranges::trim() {
 }
 
 void Ranges::destroy(Range* range) {
-    budget_.gave(range->committed);
+    budget_.count_unmapped(range->committed);
     system::unmap_pages(range->data, range->reserved);
     delete range;
 }

@@ -32,7 +32,7 @@ public:
     Range* begin(size_t size, size_t first);
     // A range that has the pages for *size* bytes already, and is not much too large for a buffer that grows; at most
     // *extra* more. Null if there is none: copying the written bytes costs less than pages from the system.
-    Range* take_warm(size_t size, size_t extra);
+    Range* take_committed(size_t size, size_t extra);
     void give(Range* range);
     // Makes *range* at least *size* bytes in place, or, if *may_move*, at another address to which the system moves its
     // pages. Otherwise false: *range* is unchanged.

@@ -125,9 +125,9 @@ size_t SlabHeap::trim() {
     return bytes;
 }
 
-void SlabHeap::forsake() {
+void SlabHeap::disown() {
     budget_.use_idle(idle_);
-    budget_.gave(held_);
+    budget_.count_unmapped(held_);
     budget_.count_slab(-slabs_);
 }
 
@@ -167,7 +167,7 @@ Slab* SlabHeap::acquire(int shift) {
     }
     slab->memory = memory;
     slab->bytes = bytes;
-    budget_.took(bytes);
+    budget_.count_mapped(bytes);
     budget_.count_slab(1);
     held_ += bytes;
     ++slabs_;
@@ -199,7 +199,7 @@ void SlabHeap::destroy(Slab** slabs, size_t count) {
             budget_.count_slab(-1);
         }
         held_ -= bytes;
-        budget_.gave(bytes);
+        budget_.count_unmapped(bytes);
         unmap(memory, bytes);
     }
 }

@@ -62,7 +62,7 @@ public:
     size_t trim();
 
     // Leaves all memory unchanged and stops counting it.
-    void forsake();
+    void disown();
 
     // The slab of *size_class* with the fewest blocks in use; null if the other slabs do not have room for all of
     // these.

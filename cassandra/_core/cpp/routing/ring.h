@@ -85,10 +85,10 @@ private:
 };
 
 // Random numbers for load balancing (splitmix64): fast and uniform, not for cryptography. Any thread.
-class Dice {
+class RandomSource {
 public:
-    explicit Dice(uint64_t seed = 0) noexcept : state_(seed) {}
-    Dice& operator=(const Dice& other) noexcept {
+    explicit RandomSource(uint64_t seed = 0) noexcept : state_(seed) {}
+    RandomSource& operator=(const RandomSource& other) noexcept {
         state_.store(other.state_.load(std::memory_order_relaxed), std::memory_order_relaxed);
         return *this;
     }

@@ -95,7 +95,7 @@ uint16_t TabletHosts::add_locked(const HostId& id) {
 
 // ---- the map
 
-TabletMap::Gone::~Gone() {
+TabletMap::Retired::~Retired() {
     for (const Chunk* chunk : chunks) Chunk::Free()(chunk);
     if (snapshot) free_snapshot(snapshot);
     for (const TabletTable* table : tables) delete table;
@@ -281,8 +281,8 @@ void TabletMap::put_names(std::unique_ptr<const TableNames> names, Entry& entry)
 void TabletMap::retire(Entry& entry) noexcept {
 #if FASTCQL_FREE_THREADED
     entry->epoch = Epochs::retire();
-    gone_.splice(gone_.end(), entry.made_);
-    while (!gone_.empty() && Epochs::over(gone_.front().epoch)) gone_.pop_front();
+    retired_.splice(retired_.end(), entry.made_);
+    while (!retired_.empty() && Epochs::over(retired_.front().epoch)) retired_.pop_front();
 #else
     static_cast<void>(entry);  // frees it
 #endif

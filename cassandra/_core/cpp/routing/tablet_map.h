@@ -166,27 +166,27 @@ public:
 
 private:
     // Replaced objects, which readers may still have.
-    struct Gone {
+    struct Retired {
         uint64_t epoch = 0;
         const Snapshot* snapshot = nullptr;
         std::vector<const Chunk*> chunks;
         std::unique_ptr<const TableNames> names;
         std::vector<TabletTable*> tables;
 
-        Gone() = default;
-        ~Gone();
+        Retired() = default;
+        ~Retired();
     };
-    // An entry for gone_, made before a change, which must not fail.
+    // An entry for retired_, made before a change, which must not fail.
     class Entry {
     public:
-        Gone* operator->() { return &made_.front(); }
+        Retired* operator->() { return &made_.front(); }
 
     private:
         friend class TabletMap;
 #if FASTCQL_FREE_THREADED
-        std::list<Gone> made_ = std::list<Gone>(1);
+        std::list<Retired> made_ = std::list<Retired>(1);
 #else
-        std::array<Gone, 1> made_;
+        std::array<Retired, 1> made_;
 #endif
     };
 
@@ -203,7 +203,7 @@ private:
     std::atomic<uint64_t> changes_{0};
     // Guarded by mutex_.
     mutable GilMutex mutex_;
-    std::list<Gone> gone_;
+    std::list<Retired> retired_;
     std::vector<TabletTable*> tables_;
     const std::shared_ptr<TabletHosts> hosts_;
     TabletPayload payload_;  // a member so that its memory is reused

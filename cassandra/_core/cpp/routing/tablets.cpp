@@ -127,7 +127,7 @@ bool disjoint(const std::vector<TabletRow>& rows) {
 }
 
 // The set of tokens covered by the added tablets.
-class Covered {
+class CoveredRanges {
 public:
     // Cover the tokens of *row*; true if none of them was covered before.
     bool put(const TabletRow& row) {
@@ -146,10 +146,10 @@ private:
             begin = std::min(begin, next->first);
             end = std::max(end, next->second);
         }
-        const bool was_free = first == next;
+        const bool is_uncovered = first == next;
         ranges_.erase(first, next);
         ranges_.emplace(begin, end);
-        return was_free;
+        return is_uncovered;
     }
 
     std::map<int64_t, int64_t> ranges_;  // disjoint: each is merged into another one at most once
@@ -198,8 +198,8 @@ void Change::put_chunks(const Pieces& pieces) {
     size_t total = 0;
     for (const Piece& piece : pieces) total += piece.size();
     if (total == 0) return;
-    const size_t usual = Chunk::kMax * 3 / 4;
-    const size_t count = total <= Chunk::kMax ? 1 : (total + usual - 1) / usual;
+    const size_t target_size = Chunk::kMax * 3 / 4;
+    const size_t count = total <= Chunk::kMax ? 1 : (total + target_size - 1) / target_size;
     fresh.reserve(count);
     Pieces some;
     size_t at = 0, taken = 0;  // of pieces, and of pieces[at]
@@ -342,7 +342,7 @@ Change Change::all_of(const std::vector<TabletRow>& rows) {
     std::sort(sorted.begin(), sorted.end(), by_last);
     if (!disjoint(sorted)) {
         sorted.clear();
-        Covered covered;
+        CoveredRanges covered;
         for (size_t i = rows.size(); i > 0; --i)
             if (covered.put(rows[i - 1])) sorted.push_back(rows[i - 1]);
         std::sort(sorted.begin(), sorted.end(), by_last);

@@ -88,9 +88,9 @@ private:
     Chunk(size_t size, size_t stride, bool versioned)
         : size_(static_cast<uint32_t>(size)), stride_(static_cast<uint16_t>(stride)), versioned_(versioned) {}
     static size_t bytes(size_t size, size_t stride, bool versioned) {
-        const size_t behind_the_last = kFewReplicas * sizeof(Replica);
+        const size_t padding_bytes = kFewReplicas * sizeof(Replica);
         const size_t tablet = 8 * (versioned ? 3 : 2) + times(sizeof(Replica), stride) + 2;
-        return plus(sizeof(Chunk) + behind_the_last, times(size, tablet));
+        return plus(sizeof(Chunk) + padding_bytes, times(size, tablet));
     }
 
     uint32_t size_;

@@ -136,7 +136,7 @@ void Channel::on_attention() {
         if (wanted & kClose) reason = std::move(reason_);
         if (wanted & kRoom) take_waiters(waiters);
     }
-    tell(waiters);
+    notify_waiters(waiters);
     if (wanted & kClose) {
         finish_close(std::move(reason));
         return;
@@ -221,7 +221,7 @@ void Channel::fail(const Fault& fault) {
 void Channel::finish_close(Ref<Reason> reason) {
     if (registered_ && interest_ != 0) reactor_->poller().remove(fd_);
     registered_ = false;
-    if (paused_.exchange(false, std::memory_order_relaxed)) reactor_->receive_buffer().nudge();
+    if (paused_.exchange(false, std::memory_order_relaxed)) reactor_->receive_buffer().request_turn();
     armed_scan_ = kNever;
     auto closing = std::make_unique<ChannelClosing>();
     {
@@ -233,8 +233,8 @@ void Channel::finish_close(Ref<Reason> reason) {
         queue_ = WriteQueue();
     }
     // A closed channel that is still referenced needs none of these.
-    stash_.clear();
-    stash_end_ = nullptr;
+    pending_input_.clear();
+    pending_end_ = nullptr;
     splitter_ = Splitter();
     decoder_ = nullptr;
     closing->reason = std::move(reason);
@@ -283,7 +283,7 @@ void Channel::end_filter() {
     close_descriptor();
 }
 
-bool Channel::anybody_called() {
+bool Channel::has_observed_requests() {
     if (in_flight() == 0) return false;
     Lock lock(mutex_);
     return std::any_of(entries_.begin(), entries_.end(), [](const StreamEntry& entry) {
@@ -322,7 +322,7 @@ void Channel::on_scan(Nanos now) {
         next = std::min(next, expire(now, expired));
         const Nanos quiet_from = quiet_at(now);
         quiet = quiet_from <= now;
-        next = std::min(next, quiet ? now + patience_ : quiet_from);
+        next = std::min(next, quiet ? now + quiet_after_ : quiet_from);
         scan_at_ = next == kNever ? kNever : std::max(next, now + kPrecision);
         next = scan_at_;
         leave(lock);
@@ -342,7 +342,7 @@ void Channel::on_scan(Nanos now) {
         return;
     }
     if (quiet && is_quiet()) {
-        told_at_ = now;
+        quiet_reported_at_ = now;
         reactor_->runtime_quiet(*this);
     }
     if (next != kNever) reactor_->arm_scan(*this, next);

@@ -14,7 +14,7 @@
 //   writing_     (guarded by mutex_) its setter owns wire_ and the filter, and may call send() without the mutex.
 //                Other threads put their frames into the queue meanwhile; the owner checks the queue again before it
 //                stops. So no thread waits for another thread's system call, and frames that meet there are sent
-//                together. The owner with input for the filter leaves it in the stash, and is notified when the
+//                together. The owner with input for the filter leaves it pending, and is notified when the
 //                owner has finished.
 //   owner  the thread that runs the reactor at present: owns all receiving, and the poller.
 //
@@ -33,7 +33,6 @@
 #include <mutex>
 #include <vector>
 
-#include "transport/counters.h"
 #include "transport/runtime.h"
 #include "transport/limits.h"
 #include "transport/reason.h"
@@ -63,7 +62,7 @@ struct WaitingRequest {
     uint32_t attempt;
 };
 
-struct Submitted {
+struct SubmitResult {
     SubmitStatus status;
     int stream;
     Nanos started;
@@ -87,7 +86,7 @@ public:
     // Sends a frame (header and body, its length checked) under a free stream. Takes over a reference of the
     // operation's runtime object if accepted. *later*: it may be coalesced with others, see outbound.h. If
     // needs_runtime_output() the caller has the runtime lock, or may take it. Only Accepted changes any state.
-    Submitted submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
+    SubmitResult submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
                      double timeout, bool later = false) noexcept;
     // Sends the queue; called by the thread that took the channel from the flush list.
     void send_queued();
@@ -149,7 +148,7 @@ public:
     void on_attention();
     void on_scan(Nanos now);
     // True if a request is in flight whose observer is not a waiter.
-    bool anybody_called();
+    bool has_observed_requests();
     // The reactor keeps one time for the next scan; an earlier one replaces it.
     bool rearm(Nanos due) {
         if (due >= armed_scan_) return false;
@@ -164,7 +163,7 @@ public:
     // Inside the runtime lock.
     void runtime_input();
     // On interruptible threads, where input of the filter is filtered without ownership; see inbound.cpp.
-    bool lends() const { return lends_ && !stash_end_; }
+    bool is_lendable() const { return is_lendable_ && !pending_end_; }
     bool lend();
     bool feed_filter();
     void filtered();
@@ -211,14 +210,14 @@ private:
     void update_interest();
 
     // streams.cpp
-    Submitted try_submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt, double timeout,
+    SubmitResult try_submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt, double timeout,
                          bool later);
     Nanos expire(Nanos now, std::vector<EndedRequest>& expired);
     int allocate(Operation* operation, uint32_t attempt, double timeout, bool uses);
-    int acquire(Right right);
+    int acquire(Priority priority);
     void release_stream(int stream);
     void take_waiters(std::vector<Operation*>& waiters);
-    void tell(const std::vector<Operation*>& waiters);
+    void notify_waiters(const std::vector<Operation*>& waiters);
     void give_up(StreamEntry& entry);
     bool unsent(const StreamEntry& entry) const;
     void take_requests(ChannelClosing& closing);
@@ -239,12 +238,12 @@ private:
 
     // References to the runtime objects of a channel that is not closed yet, for a sender: the I/O thread may close it
     // meanwhile. Made inside the runtime lock.
-    class Held {
+    class FilterReferences {
     public:
-        explicit Held(Channel& channel);
-        ~Held();
-        Held(const Held&) = delete;
-        Held& operator=(const Held&) = delete;
+        explicit FilterReferences(Channel& channel);
+        ~FilterReferences();
+        FilterReferences(const FilterReferences&) = delete;
+        FilterReferences& operator=(const FilterReferences&) = delete;
         explicit operator bool() const { return self_; }
 
     private:
@@ -258,12 +257,12 @@ private:
     void after_input();
     void settle();
     // Held during a call of the runtime that may be interrupted.
-    class Lease {
+    class FilterCall {
     public:
-        explicit Lease(Channel& channel);
-        ~Lease();
-        Lease(const Lease&) = delete;
-        Lease& operator=(const Lease&) = delete;
+        explicit FilterCall(Channel& channel);
+        ~FilterCall();
+        FilterCall(const FilterCall&) = delete;
+        FilterCall& operator=(const FilterCall&) = delete;
         bool lost() const;  // no state may be accessed any more
 
     private:
@@ -275,8 +274,8 @@ private:
 
     // inbound.cpp
     bool receive();
-    bool receive_held();
-    void end_of_receiving(ssize_t result);
+    bool receive_bodies_only();
+    void handle_receive_error(ssize_t result);
     void received(size_t size);
     void pause();
     void receive_rest();
@@ -304,8 +303,9 @@ private:
     int held_ = 0;
     Ref<Limit> limit_;
     Nanos scan_at_ = kNever;
-    static constexpr Nanos kPatient = kNever / 2;  // off: no call is made; half of kNever, so that sums do not overflow
-    Nanos patience_ = kPatient;
+    // No call is made; half of kNever, so that sums do not overflow.
+    static constexpr Nanos kNoQuietCheck = kNever / 2;
+    Nanos quiet_after_ = kNoQuietCheck;
     WriteQueue queue_;
     bool scheduled_ = false;  // in the flush list, or taken from it by a sender
     bool writing_ = false;
@@ -334,7 +334,7 @@ private:
     bool registered_ = false;
     Nanos armed_scan_ = kNever;
     uint64_t taken_ = 0;  // of an upload, at the last check
-    Nanos told_at_ = 0;  // time of the last Runtime::quiet
+    Nanos quiet_reported_at_ = 0;  // time of the last Runtime::quiet
     Splitter splitter_;
     std::unique_ptr<SegmentDecoder> decoder_;
     Peek peek_ = Peek::Nothing;
@@ -354,10 +354,10 @@ private:
         const uint8_t* data;
         size_t size;
     };
-    std::vector<Chunk> stash_;
+    std::vector<Chunk> pending_input_;
     bool input_lent_ = false;
-    std::atomic<bool> lends_{false};  // the filter may be interrupted; set once, read by senders too
-    std::unique_ptr<InputEnd> stash_end_;  // the end that follows the stash
+    std::atomic<bool> is_lendable_{false};  // the filter may be interrupted; set once, read by senders too
+    std::unique_ptr<InputEnd> pending_end_;  // the end that follows the pending input
     // See inbound.cpp.
     std::vector<Chunk> feeding_;
     size_t fed_ = 0;

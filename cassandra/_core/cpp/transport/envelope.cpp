@@ -142,8 +142,8 @@ Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& aren
                      size_t more) {
     while (size > 0) {
         if (waiting_) {
-            const size_t part = std::min(size, partial_.length - aside_.size());
-            if (Fault fault = feed_aside(data, part, arena, frames)) return fault;
+            const size_t part = std::min(size, partial_.length - buffered_.size());
+            if (Fault fault = feed_buffered(data, part, arena, frames)) return fault;
             data += part;
             size -= part;
             continue;
@@ -257,43 +257,43 @@ void Splitter::close_partial(std::vector<Frame>& frames) {
 }
 
 // Store bytes that arrived without memory for their frame.
-Fault Splitter::feed_aside(const uint8_t* data, size_t size, Arena& arena, std::vector<Frame>& frames) {
-    aside_.insert(aside_.end(), data, data + size);
-    if (aside_.size() < partial_.length) return {};
+Fault Splitter::feed_buffered(const uint8_t* data, size_t size, Arena& arena, std::vector<Frame>& frames) {
+    buffered_.insert(buffered_.end(), data, data + size);
+    if (buffered_.size() < partial_.length) return {};
     partial_.block = BlockRef::adopt(arena.allocate(partial_.length, Arena::AtLimit::Exceed));
     if (!partial_.block) return Fault::memory(partial_.length, arena);
-    const size_t all = aside_.size();
-    take_aside();
+    const size_t all = buffered_.size();
+    move_buffered();
     filled_ = 0;
     direct_filled(all, frames);
     return {};
 }
 
-Fault Splitter::ask_again(Arena& arena) {
+Fault Splitter::retry_allocation(Arena& arena) {
     partial_.block = BlockRef::adopt(arena.allocate(partial_.length, Arena::AtLimit::Keep));
     if (partial_.block) {
-        take_aside();
+        move_buffered();
     } else if (!arena.may_fit(partial_.length)) {
         return Fault::memory(partial_.length, arena);
     }
     return {};
 }
 
-void Splitter::take_aside() {
+void Splitter::move_buffered() {
     uint8_t* body = partial_.block->data();
-    if (!aside_.empty()) std::memcpy(body, aside_.data(), aside_.size());
+    if (!buffered_.empty()) std::memcpy(body, buffered_.data(), buffered_.size());
     partial_.body = body;
-    filled_ = aside_.size();
+    filled_ = buffered_.size();
     waiting_ = false;
-    std::vector<uint8_t>().swap(aside_);
+    std::vector<uint8_t>().swap(buffered_);
 }
 
 uint8_t* Splitter::direct(size_t* size) {
     if (!partial_.block || room() < kInPlace) return nullptr;
-    return direct_any(size);
+    return direct_part(size);
 }
 
-uint8_t* Splitter::direct_any(size_t* size) {
+uint8_t* Splitter::direct_part(size_t* size) {
     if (!partial_.block) return nullptr;
     *size = room();
     return partial_.block->data() + filled_;

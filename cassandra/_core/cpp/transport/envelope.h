@@ -101,7 +101,7 @@ struct EnvelopeRules {
 // dropped as they arrive. The next envelope begins behind it.
 //
 // A strict pool may have no memory for a straddling body: then the splitter waits. It keeps aside bytes that it is fed
-// meanwhile, which have been received already; nothing more should be received until ask_again() got the memory.
+// meanwhile, which have been received already; nothing more should be received until retry_allocation() got the memory.
 class Splitter {
 public:
     // Bodies from this size on stay in the slab.
@@ -121,7 +121,7 @@ public:
     void direct_filled(size_t size, std::vector<Frame>& frames);
 
     // The same for any body, for use when there is no other memory to receive into.
-    uint8_t* direct_any(size_t* size);
+    uint8_t* direct_part(size_t* size);
 
     // True between envelopes.
     bool idle() const { return head_size_ == 0 && !partial_.block && !waiting_ && skip_ == 0; }
@@ -130,15 +130,15 @@ public:
     // True if it needs memory for wanted() bytes to continue.
     bool waiting() const { return waiting_; }
     size_t wanted() const { return partial_.length; }
-    Fault ask_again(Arena& arena);
+    Fault retry_allocation(Arena& arena);
 
 private:
     void open_partial(const Header& header, Arena& arena, bool complete, std::vector<Frame>& frames);
     void make_room(Arena& arena, std::vector<Frame>& frames);
     void skip(const Frame& head, size_t rest, std::vector<Frame>& frames);
     size_t room() const;
-    void take_aside();
-    Fault feed_aside(const uint8_t* data, size_t size, Arena& arena, std::vector<Frame>& frames);
+    void move_buffered();
+    Fault feed_buffered(const uint8_t* data, size_t size, Arena& arena, std::vector<Frame>& frames);
     void close_partial(std::vector<Frame>& frames);
 
     uint8_t head_[kHeaderSize];
@@ -147,7 +147,7 @@ private:
     size_t filled_ = 0;
     size_t skip_ = 0;  // bytes of a skipped body that are still to come
     bool waiting_ = false;
-    std::vector<uint8_t> aside_;  // the body's bytes so far, while waiting
+    std::vector<uint8_t> buffered_;  // the body's bytes so far, while waiting
 };
 
 }  // namespace fastcql

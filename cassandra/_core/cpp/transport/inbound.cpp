@@ -38,7 +38,7 @@ void Channel::runtime_input() {
         return;
     }
     std::vector<Chunk> chunks;
-    chunks.swap(stash_);
+    chunks.swap(pending_input_);
     for (const Chunk& chunk : chunks) {
         if (closed()) return;
         decode(chunk.data, chunk.size, chunk.block.get(), this);
@@ -47,9 +47,9 @@ void Channel::runtime_input() {
 }
 
 void Channel::after_input() {
-    if (closed() || !stash_.empty()) return;
-    if (stash_end_) {
-        const InputEnd end = *stash_end_;
+    if (closed() || !pending_input_.empty()) return;
+    if (pending_end_) {
+        const InputEnd end = *pending_end_;
         if (filter && end.kind == Reason::Kind::Eof) {
             if (auto reason = Ref<Reason>::adopt(reactor_->runtime().filter_eof(filter)))
                 return close(std::move(reason));
@@ -66,8 +66,8 @@ bool Channel::take_input() {
     input_waits_ = writing_;
     if (writing_) return false;
     writing_ = true;
-    for (Chunk& chunk : stash_) feeding_.push_back(std::move(chunk));
-    stash_.clear();
+    for (Chunk& chunk : pending_input_) feeding_.push_back(std::move(chunk));
+    pending_input_.clear();
     return true;
 }
 
@@ -78,7 +78,7 @@ bool Channel::lend() { return !closed() && (input_lent_ = take_input()); }
 // thread.
 bool Channel::feed_filter() {
     const Runtime& runtime = reactor_->runtime();
-    const Lease lease(*this);
+    const FilterCall lease(*this);
     if (!std::exchange(filter_started_, true)) fault_ = Ref<Reason>::adopt(runtime.filter_start(filter, wire_));
     bool more = std::exchange(unread_, false);  // of earlier input
     while (!fault_ && !closed() && (more || fed_ < feeding_.size())) {
@@ -105,7 +105,7 @@ void Channel::filtered() {
     const bool good = !failed || !plain_.empty();  // output before a fault is valid
     if (good && state() == State::Filtering && reactor_->runtime().filter_established(filter)) become_open();
     if (!plain_.empty()) {
-        if (!lends_) lends_ = reactor_->runtime().filter_lends(filter);
+        if (!is_lendable_) is_lendable_ = reactor_->runtime().filter_is_lendable(filter);
         if (!closed()) decode(plain_.data(), plain_.size(), nullptr, this);
     }
     plain_.clear();
@@ -120,13 +120,13 @@ void Channel::post_input() {
     leave(lock);
 }
 
-Channel::Lease::Lease(Channel& channel)
+Channel::FilterCall::FilterCall(Channel& channel)
     : channel_(channel), number_(channel.lease_),
       outer_(std::exchange(borrowed_, channel.reactor_->runtime().interruptible() ? &channel : nullptr)) {}
 
-Channel::Lease::~Lease() { borrowed_ = outer_; }
+Channel::FilterCall::~FilterCall() { borrowed_ = outer_; }
 
-bool Channel::Lease::lost() const { return channel_.lease_ != number_ || channel_.reactor_->foreign(); }
+bool Channel::FilterCall::lost() const { return channel_.lease_ != number_ || channel_.reactor_->foreign(); }
 
 void Channel::give_back() noexcept {
     Channel* const channel = std::exchange(borrowed_, nullptr);
@@ -139,7 +139,7 @@ void Channel::give_back() noexcept {
 void Channel::settle() {
     ++lease_;
     Ref<Reason> failed;
-    if (!closed()) failed = Ref<Reason>::adopt(reactor_->runtime().filter_settle(filter, plain_, wire_));
+    if (!closed()) failed = Ref<Reason>::adopt(reactor_->runtime().filter_complete(filter, plain_, wire_));
     unread_ = true;
     batch_.clear();
     segments_.clear();
@@ -163,21 +163,21 @@ constexpr int kReceiveRounds = 4;  // per turn, so that a busy peer does not sta
 bool Channel::receive() {
     for (int round = 0; round < kReceiveRounds && !closed() && !paused_; ++round) {
         ReceiveBuffer& receive_buffer = reactor_->receive_buffer();
-        if (!receive_buffer.admits()) return receive_held();
+        if (!receive_buffer.accepts_input()) return receive_bodies_only();
         size_t direct_size = 0;
-        uint8_t* direct = filter || !stash_.empty() ? nullptr
+        uint8_t* direct = filter || !pending_input_.empty() ? nullptr
                           : decoder_                ? decoder_->direct(splitter_, &direct_size)
                                              : splitter_.direct(&direct_size);
         const ReceiveBuffer::Room room = receive_buffer.room(Arena::AtLimit::Keep);
         if (!room.data) {
-            if (!receive_buffer.admits()) return receive_held();
+            if (!receive_buffer.accepts_input()) return receive_bodies_only();
             fail(Reason::Kind::System, "receive", ENOMEM);
             return false;
         }
         const ssize_t result = direct ? receive_bytes(fd_, direct, direct_size, room.data, room.size)
                                       : receive_bytes(fd_, room.data, room.size);
         if (result <= 0) {
-            end_of_receiving(result);
+            handle_receive_error(result);
             return false;
         }
         auto size = static_cast<size_t>(result);
@@ -205,13 +205,13 @@ void Channel::received(size_t size) {
 }
 
 // At the limit of a strict pool: receives only more of a body that has its memory, else the channel is paused.
-bool Channel::receive_held() {
+bool Channel::receive_bodies_only() {
     if (splitter_.waiting() || !(splitter_.holds() || (decoder_ && decoder_->missing()))) {
         pause();
         return false;
     }
     size_t size = 0;
-    uint8_t* direct = filter || decoder_ ? nullptr : splitter_.direct_any(&size);
+    uint8_t* direct = filter || decoder_ ? nullptr : splitter_.direct_part(&size);
     ReceiveBuffer::Room room{direct, size, nullptr};
     if (!direct) {
         room = reactor_->receive_buffer().room(Arena::AtLimit::Exceed);
@@ -224,7 +224,7 @@ bool Channel::receive_held() {
     }
     const ssize_t result = receive_bytes(fd_, room.data, room.size);
     if (result <= 0) {
-        end_of_receiving(result);
+        handle_receive_error(result);
         return false;
     }
     received(static_cast<size_t>(result));
@@ -239,7 +239,7 @@ bool Channel::receive_held() {
 }
 
 // recv() returned an error or the end.
-void Channel::end_of_receiving(ssize_t result) {
+void Channel::handle_receive_error(ssize_t result) {
     if (result == 0) return end_input(Reason::Kind::Eof, "closed by the server");
     if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
         end_input(Reason::Kind::System, "receive", errno);
@@ -252,19 +252,19 @@ void Channel::pause() {
 }
 
 size_t Channel::wanted() const {
-    return closed() ? 0 : splitter_.waiting() ? splitter_.wanted() : ReceiveBuffer::wanted_by_new_input();
+    return closed() ? 0 : splitter_.waiting() ? splitter_.wanted() : ReceiveBuffer::size_of_new_input();
 }
 
 bool Channel::resume() {
     if (closed()) return true;
     ReceiveBuffer& receive_buffer = reactor_->receive_buffer();
     if (splitter_.waiting()) {
-        if (Fault fault = splitter_.ask_again(receive_buffer.arena())) {
+        if (Fault fault = splitter_.retry_allocation(receive_buffer.arena())) {
             fail(fault);
             return true;
         }
         if (splitter_.waiting()) return false;
-    } else if (!receive_buffer.admits()) {
+    } else if (!receive_buffer.accepts_input()) {
         return false;
     }
     paused_.store(false, std::memory_order_relaxed);
@@ -282,21 +282,21 @@ void Channel::receive_rest() {
 
 // Input that needs the runtime, and all input after it, waits for the runtime lock.
 void Channel::accept_bytes(const uint8_t* data, size_t size, Block* owner) {
-    if (!filter && stash_.empty()) {
+    if (!filter && pending_input_.empty()) {
         const size_t used = decode(data, size, owner, nullptr);
         if (closed() || (used == size && !(decoder_ && decoder_->ready()))) return;
         data += used;
         size -= used;
     }
-    stash_.push_back({BlockRef(owner), data, size});
+    pending_input_.push_back({BlockRef(owner), data, size});
     reactor_->runtime_input(*this);
 }
 
 // Handles the end of input. A filter sees it first: it may give a better reason.
 void Channel::end_input(Reason::Kind kind, const char* message, int error) {
     if (closed()) return;
-    if (!filter && stash_.empty()) return fail(kind, message, error);
-    if (!stash_end_) stash_end_.reset(new InputEnd{kind, message, error});
+    if (!filter && pending_input_.empty()) return fail(kind, message, error);
+    if (!pending_end_) pending_end_.reset(new InputEnd{kind, message, error});
     reactor_->runtime_input(*this);
 }
 
@@ -413,11 +413,11 @@ void ReceiveBuffer::pause(Channel& channel) {
     }
     paused_.push_back(Ref<Channel>(&channel));
     paused_count_.store(static_cast<int64_t>(paused_.size()), std::memory_order_relaxed);
-    nudge();  // memory may have been returned before wait_for()
+    request_turn();  // memory may have been returned before wait_for()
 }
 
 void ReceiveBuffer::memory_returned() {
-    news_.store(true, std::memory_order_seq_cst);
+    memory_returned_.store(true, std::memory_order_seq_cst);
     reactor_.wake();
 }
 
@@ -426,14 +426,14 @@ std::string ReceiveBuffer::turn() {
     if (arena_->strict) {
         drop_slab();  // between turns it holds no memory that others wait for
         if (!paused_.empty()) {
-            if (news_.exchange(false, std::memory_order_seq_cst)) resume();
+            if (memory_returned_.exchange(false, std::memory_order_seq_cst)) resume();
             const Nanos now = warn_at_ == kNever ? 0 : monotonic_now();
             if (now >= warn_at_) {
                 text = warning(now);
                 warn_at_ = now + kWarnAgain;
             }
         } else {
-            news_.store(false, std::memory_order_relaxed);
+            memory_returned_.store(false, std::memory_order_relaxed);
         }
     }
     arena_->collect();

@@ -39,18 +39,18 @@ public:
 
     Arena& arena() { return *arena_; }
     // False: channels should not begin to receive new bodies.
-    bool admits() const { return !arena_->strict || arena_->would_fit(slab_ ? kMinRoom : kFresh); }
+    bool accepts_input() const { return !arena_->strict || arena_->would_fit(slab_ ? kMinRoom : kFresh); }
     // The channel was paused, or a paused one was closed.
     void pause(Channel& channel);
-    void nudge() { news_.store(true, std::memory_order_relaxed); }
-    static size_t wanted_by_new_input() { return kFresh; }
+    void request_turn() { memory_returned_.store(true, std::memory_order_relaxed); }
+    static size_t size_of_new_input() { return kFresh; }
 
     // Any thread.
     void memory_returned() override;
     int64_t paused() const { return paused_count_.load(std::memory_order_relaxed); }
 
     // Paused channels may continue: the next turn must come at once.
-    bool news() const { return news_.load(std::memory_order_seq_cst); }
+    bool has_returned_memory() const { return memory_returned_.load(std::memory_order_seq_cst); }
     Nanos next_due() const { return warn_at_; }
     // Once per turn, at its end. Returns a warning when one is due.
     std::string turn();
@@ -81,7 +81,7 @@ private:
     Nanos paused_since_ = 0;
     Nanos warn_at_ = kNever;
     std::atomic<int64_t> paused_count_{0};
-    std::atomic<bool> news_{false};
+    std::atomic<bool> memory_returned_{false};
 };
 
 }  // namespace fastcql

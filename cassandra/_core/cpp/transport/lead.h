@@ -35,10 +35,10 @@ namespace fastcql {
 class Ownership {
 public:
     // Duration of a bounded sleep, and the longest time between a response and the next request of consecutive calls.
-    static constexpr Nanos kGrace = kMillisecond;
+    static constexpr Nanos kBoundedSleepTime = kMillisecond;
     // Consecutive requests for ownership by a single caller before there is no owner: among several it would only
     // alternate.
-    static constexpr int kAlone = 8;
+    static constexpr int kSingleCallerAsks = 8;
 
     // --- any thread ---
 
@@ -62,7 +62,7 @@ public:
     void release(Nanos next_due);
     void hand_over();
     // True if other threads sleep for an outcome. They count as others until a single caller has asked a few times.
-    bool crowded();
+    bool has_sleepers();
 
     // --- I/O thread ---
 
@@ -86,9 +86,9 @@ private:
     std::atomic<int64_t> leads_{0};  // changed by callers that have ownership
     std::atomic<Nanos> next_due_{kNever};
     std::atomic<Nanos> asked_at_{0};
-    Nanos served_at_ = 0;  // owned by the I/O thread
-    int alone_ = 0;
-    bool others_ = false;  // for the owner only
+    Nanos last_wanted_at_ = 0;  // owned by the I/O thread
+    int single_caller_asks_ = 0;
+    bool has_other_callers_ = false;  // for the owner only
 };
 
 }  // namespace fastcql

@@ -8,6 +8,7 @@
 // informative.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <vector>
@@ -23,7 +24,7 @@ namespace fastcql {
 // before the first in the queue wakes up.
 struct Admission {
     Operation* waiter = nullptr;  // notified once; holds a reference of its runtime object
-    bool formed = false;
+    bool has_queue = false;
 };
 
 enum class Wait : uint8_t {
@@ -39,12 +40,12 @@ public:
     int maximum() const noexcept { return maximum_; }
     int in_flight() const noexcept { return taken_.load(std::memory_order_relaxed); }
 
-    bool take(Right right);
-    // True if there is a waiter here or above: tell() must follow.
+    bool take(Priority priority);
+    // True if there is a waiter here or above: collect_waiters() must follow.
     bool give();
     bool has_waiter();
     // Appends the waiters here and above, with their references.
-    void tell(std::vector<Operation*>& waiters);
+    void collect_waiters(std::vector<Operation*>& waiters);
 
     // For queued requests; a queue exists from here on: notify *waiter* when the state changes, unless there is room
     // here. The limits above are checked separately.
@@ -58,6 +59,56 @@ private:
     SmallLock lock_;
     std::atomic<int> taken_{0};  // written with the lock
     Admission admission_;
+};
+
+// ---- the window of a host
+//
+// The number of requests that one client, an ingest or a scan, has in flight to one host.
+//
+// Additive increase, multiplicative decrease: after a round of results the window grows by one; it halves when the host
+// reports overload. Until the first report it grows by one with each result.
+//
+// Owner: the thread that consumes the results of the client.
+
+class HostWindow {
+public:
+    static constexpr uint32_t kMin = 1;
+
+    HostWindow(uint32_t first, uint32_t max) : size_(std::min(first, max)), max_(max) {}
+
+    uint32_t size() const noexcept { return size_; }
+    uint32_t in_flight() const noexcept { return in_flight_; }
+    bool has_room() const noexcept { return in_flight_ < size_; }
+
+    void sent() noexcept { ++in_flight_; }
+    // A request ended without a result.
+    void gone() noexcept { --in_flight_; }
+    // A request ended with a result. A window that is not used does not grow.
+    void answered() noexcept {
+        --in_flight_;
+        if (size_ >= max_ || 2 * (in_flight_ + 1) < size_) return;
+        if (slow_start_ || ++credit_ >= size_) {
+            ++size_;
+            credit_ = 0;
+        }
+    }
+    // The host reported overload for a request sent at *sent*, which is gone. Requests that were in flight together
+    // halve the window once.
+    void congested(Nanos sent, Nanos now) noexcept {
+        if (sent < cut_at_) return;
+        size_ = std::max(kMin, size_ / 2);
+        credit_ = 0;
+        slow_start_ = false;
+        cut_at_ = now;
+    }
+
+private:
+    uint32_t size_;
+    uint32_t in_flight_ = 0;
+    uint32_t credit_ = 0;
+    const uint32_t max_;
+    bool slow_start_ = true;
+    Nanos cut_at_ = 0;
 };
 
 }  // namespace fastcql

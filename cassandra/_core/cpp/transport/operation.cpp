@@ -15,7 +15,7 @@ Operation::~Operation() { FASTCQL_COUNT(operations, -1); }
 
 // True if an outcome waits that has an observer. Locked.
 bool Operation::wants_dispatch() const {
-    return has_first_ && (eager_ || queue_ || cold_ > 0);
+    return has_first_ && (eager_ || queue_ || cold_count_ > 0);
 }
 
 // Signals a change. True: unpark_all() must follow, outside the lock; once for any number of outcomes that arrive
@@ -32,8 +32,8 @@ bool Operation::signal() {
 int Operation::release_references() {
     int count = 0;
     if (has_first_ && std::exchange(first_.holds_reference, false)) ++count;
-    for (size_t i = next_more_; i < more_.size(); ++i) {
-        if (std::exchange(more_[i].holds_reference, false)) ++count;
+    for (size_t i = next_later_; i < later_.size(); ++i) {
+        if (std::exchange(later_[i].holds_reference, false)) ++count;
     }
     return count;
 }
@@ -45,7 +45,7 @@ bool Operation::may_schedule() const {
 }
 
 // The processing thread has changed: the call in progress may leave an earlier outcome to another thread. Locked.
-void Operation::run_again() {
+void Operation::request_rerun() {
     if (dispatching_ == Dispatching::Running) dispatching_ = Dispatching::RunningAgain;
 }
 
@@ -61,7 +61,7 @@ Next Operation::route(Ref<CompletionQueue>* queue) {
 }
 
 Next Operation::deliver(Outcome&& outcome, Ref<CompletionQueue>* queue, std::atomic<uint32_t>** sleeper) {
-    Outcome unwanted;  // destroyed after the lock
+    Outcome discarded;  // destroyed after the lock
     bool wake = false;
     Next next = Next::Nothing;
     {
@@ -71,7 +71,7 @@ Next Operation::deliver(Outcome&& outcome, Ref<CompletionQueue>* queue, std::ato
             next = Next::Drop;
         };
         if (finished_.load(std::memory_order_relaxed)) {
-            unwanted = std::move(outcome);
+            discarded = std::move(outcome);
             // Already listed: the reference must be passed on, and a runtime thread handles the operation anyway.
             if (in_drop_list_) {
                 next = Next::Dispatch;
@@ -80,11 +80,11 @@ Next Operation::deliver(Outcome&& outcome, Ref<CompletionQueue>* queue, std::ato
             }
         } else {
             Outcome& stored =
-                has_first_ ? more_.emplace_back(std::move(outcome)) : (first_ = std::move(outcome));
+                has_first_ ? later_.emplace_back(std::move(outcome)) : (first_ = std::move(outcome));
             has_first_ = true;
             stored.holds_reference = true;
-            if (!stored.hot) ++cold_;
-            if (waiters_ > 0 && takeable()) {
+            if (!stored.hot) ++cold_count_;
+            if (waiters_ > 0 && may_be_taken()) {
                 wake = signal();
             } else if (dispatching_ == Dispatching::Running) {
                 dispatching_ = Dispatching::RunningAgain;
@@ -111,13 +111,13 @@ bool Operation::take(Outcome* outcome) noexcept {
     Guard guard(lock_);
     if (!has_first_) return false;
     *outcome = std::move(first_);
-    if (!outcome->hot) --cold_;
-    if (next_more_ < more_.size()) {
-        first_ = std::move(more_[next_more_++]);
+    if (!outcome->hot) --cold_count_;
+    if (next_later_ < later_.size()) {
+        first_ = std::move(later_[next_later_++]);
     } else {
         has_first_ = false;
-        more_.clear();
-        next_more_ = 0;
+        later_.clear();
+        next_later_ = 0;
     }
     return true;
 }
@@ -132,13 +132,13 @@ bool Operation::take_all(Batch* batch) noexcept {
 // Locked; there is at least one.
 void Operation::take_locked(Batch* batch) noexcept {
     batch->references = release_references();
-    batch->begin = next_more_;
+    batch->begin = next_later_;
     batch->first = std::move(first_);
-    batch->rest.swap(spare_);
-    batch->rest.swap(more_);
+    batch->rest.swap(spare_memory_);
+    batch->rest.swap(later_);
     has_first_ = false;
-    next_more_ = 0;
-    cold_ = 0;
+    next_later_ = 0;
+    cold_count_ = 0;
 }
 
 void Operation::give_back(Batch&& batch) noexcept {
@@ -146,32 +146,32 @@ void Operation::give_back(Batch&& batch) noexcept {
     batch.rest.clear();
     if (batch.rest.capacity() == 0) return;
     Guard guard(lock_);
-    if (spare_.capacity() == 0) spare_.swap(batch.rest);
+    if (spare_memory_.capacity() == 0) spare_memory_.swap(batch.rest);
 }
 
 bool Operation::take_plain(Batch* batch) noexcept {
     Guard guard(lock_);
-    if (!takeable()) return false;
+    if (!may_be_taken()) return false;
     take_locked(batch);
     return true;
 }
 
 Next Operation::put_back(Outcome&& outcome) {
-    Outcome unwanted;  // destroyed after the lock
+    Outcome discarded;  // destroyed after the lock
     Guard guard(lock_);
     outcome.holds_reference = false;
     if (finished_.load(std::memory_order_relaxed)) {
-        unwanted = std::move(outcome);
+        discarded = std::move(outcome);
         return Next::Nothing;
     }
     outcome.hot = false;
     if (has_first_) {
-        more_.push_back(std::move(outcome));
+        later_.push_back(std::move(outcome));
     } else {
         first_ = std::move(outcome);
         has_first_ = true;
     }
-    ++cold_;
+    ++cold_count_;
     if (dispatching_ == Dispatching::Running) {
         dispatching_ = Dispatching::RunningAgain;
     } else if (may_schedule()) {
@@ -223,13 +223,13 @@ Operation::Sleep::~Sleep() {
     operation_.sleepers_->fetch_sub(1, std::memory_order_seq_cst);
 }
 
-Waited Operation::sleep(Nanos deadline) noexcept {
+WaitResult Operation::sleep(Nanos deadline) noexcept {
     Sleep sleep(*this, nullptr);
-    if (!sleep.needed()) return Waited::Ready;
+    if (!sleep.needed()) return WaitResult::Ready;
     const Nanos left = deadline == kNever ? kNever : deadline - monotonic_now();
-    const Parked parked = left > 0 ? sleep.sleep(left) : Parked::TimedOut;
-    if (!still_waiting()) return Waited::Ready;
-    return parked == Parked::TimedOut ? Waited::TimedOut : Waited::Interrupted;
+    const ParkResult parked = left > 0 ? sleep.sleep(left) : ParkResult::TimedOut;
+    if (!still_waiting()) return WaitResult::Ready;
+    return parked == ParkResult::TimedOut ? WaitResult::TimedOut : WaitResult::Interrupted;
 }
 
 bool Operation::begin_lead(Reactor* reactor, uint32_t* ticket) {
@@ -250,8 +250,8 @@ Next Operation::leave_wait(bool abandoned, int* references, Ref<CompletionQueue>
     --waiters_;
     *references = release_references();
     if (!abandoned) return Next::Nothing;
-    run_again();
-    if (may_schedule() && unattended() && wants_dispatch()) return route(queue);
+    request_rerun();
+    if (may_schedule() && not_taken_by_waiter() && wants_dispatch()) return route(queue);
     return Next::Nothing;
 }
 
@@ -271,9 +271,9 @@ int Operation::rearm() noexcept {
     finished_.store(false, std::memory_order_release);
     const int references = release_references();
     if (std::exchange(has_first_, false)) first = std::move(first_);
-    more.swap(more_);
-    next_more_ = 0;
-    cold_ = 0;
+    more.swap(later_);
+    next_later_ = 0;
+    cold_count_ = 0;
     return references;
 }
 
@@ -281,8 +281,8 @@ Next Operation::set_eager(Ref<CompletionQueue>* queue) noexcept {
     Guard guard(lock_);
     eager_ = true;
     calls_.store(true, std::memory_order_relaxed);
-    run_again();
-    if (may_schedule() && unattended() && wants_dispatch()) return route(queue);
+    request_rerun();
+    if (may_schedule() && not_taken_by_waiter() && wants_dispatch()) return route(queue);
     return Next::Nothing;
 }
 
@@ -291,24 +291,25 @@ Next Operation::attach(Ref<CompletionQueue> new_queue, Ref<CompletionQueue>* tar
     const bool moved = dispatching_ == Dispatching::Queued && new_queue.get() != queue_.get();
     std::swap(queue_, new_queue);  // the old one is released after the lock
     calls_.store(eager_ || queue_, std::memory_order_relaxed);
-    if ((moved || may_schedule()) && unattended() && wants_dispatch()) return route(target);
+    if ((moved || may_schedule()) && not_taken_by_waiter() && wants_dispatch()) return route(target);
     return Next::Nothing;
 }
 
-Operation::Begun Operation::begin_dispatch(bool on_loop) noexcept {
+Operation::DispatchStart Operation::begin_dispatch(bool on_loop) noexcept {
     Guard guard(lock_);
     const bool queued = dispatching_ == Dispatching::Queued;
-    if (!queued && (on_loop || dispatching_ != Dispatching::Scheduled)) return Begun::Nothing;  // another was first
+    // Another call was first.
+    if (!queued && (on_loop || dispatching_ != Dispatching::Scheduled)) return DispatchStart::Nothing;
     if (!has_first_) {
         dispatching_ = Dispatching::Idle;
-        return Begun::Nothing;
+        return DispatchStart::Nothing;
     }
     if (on_loop && must_decide()) {
         dispatching_ = Dispatching::Scheduled;
-        return Begun::Elsewhere;
+        return DispatchStart::OnDriver;
     }
     dispatching_ = Dispatching::Running;
-    return Begun::Here;
+    return DispatchStart::Here;
 }
 
 Next Operation::end_dispatch(int* references, Ref<CompletionQueue>* queue) noexcept {
@@ -316,17 +317,17 @@ Next Operation::end_dispatch(int* references, Ref<CompletionQueue>* queue) noexc
     *references = release_references();
     const bool again = dispatching_ == Dispatching::RunningAgain;
     dispatching_ = Dispatching::Idle;
-    if (again && unattended() && wants_dispatch()) return route(queue);
+    if (again && not_taken_by_waiter() && wants_dispatch()) return route(queue);
     return Next::Nothing;
 }
 
-int Operation::left_drop_list() noexcept {
+int Operation::leave_drop_list() noexcept {
     Guard guard(lock_);
     in_drop_list_ = false;
     return 1 + release_references();
 }
 
-void Operation::leave_to_parent() noexcept {
+void Operation::reset_in_child() noexcept {
     void* const runtime_object = self;
     const bool eager = eager_;
     const bool done = finished();
@@ -357,7 +358,7 @@ void CompletionQueue::signal() noexcept {
     if (!closed_) wake_.signal();
 }
 
-bool CompletionQueue::alert() noexcept {
+bool CompletionQueue::wake_loop() noexcept {
     Guard guard(lock_);
     if (closed_) return false;
     if (!std::exchange(signalled_, true)) wake_.signal();

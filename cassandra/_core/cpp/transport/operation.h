@@ -23,7 +23,7 @@
 #include <memory>
 #include <vector>
 
-#include "transport/counters.h"
+#include "transport/refs.h"
 #include "transport/envelope.h"
 #include "transport/reason.h"
 #include "transport/sys.h"
@@ -63,14 +63,14 @@ enum class Next : uint8_t {
     Enqueue,   // push to queue(): the loop thread dispatches
 };
 
-// The right of a request to places in limits on requests in flight (limits.h).
-enum class Right : uint8_t {
+// The priority of a request at limits on requests in flight (limits.h).
+enum class Priority : uint8_t {
     Normal,    // waits behind the queue
     First,     // was first in the queue
     Driver,    // the driver's own, which must always work: not limited, not counted
 };
 
-enum class Waited : uint8_t { Ready, TimedOut, Interrupted, NeedsRuntime };
+enum class WaitResult : uint8_t { Ready, TimedOut, Interrupted, NeedsRuntime };
 
 class Operation {
 public:
@@ -82,8 +82,8 @@ public:
     // Set once, before the operation is used. The runtime object; not a reference.
     void* self = nullptr;
 
-    // The right it submits with; unchanged during a submit.
-    Right right = Right::Normal;
+    // The priority it submits with; unchanged during a submit.
+    Priority priority = Priority::Normal;
 
     // True: waiters and event loops take plain results only (RESULT with rows or void, without anything else, of an
     // operation without callbacks); the I/O thread takes all others, also if threads wait. False: the one waiting
@@ -112,7 +112,7 @@ public:
     // waiter; the caller adds a reference for that.
     bool enter_wait() noexcept;
     bool still_waiting(uint32_t* ticket = nullptr) noexcept;
-    Waited sleep(Nanos deadline) noexcept;  // for a waiter without a reactor
+    WaitResult sleep(Nanos deadline) noexcept;  // for a waiter without a reactor
     Next leave_wait(bool abandoned, int* references, Ref<CompletionQueue>* queue) noexcept;
 
     // A thread that sleeps until an outcome arrives. Until then it counts in *sleepers* (if not null), which must
@@ -125,7 +125,7 @@ public:
         Sleep& operator=(const Sleep&) = delete;
 
         bool needed() const { return needed_; }  // false: there is an outcome already
-        Parked sleep(Nanos timeout) noexcept { return park(operation_.signal_, ticket_, timeout); }
+        ParkResult sleep(Nanos timeout) noexcept { return park(operation_.signal_, ticket_, timeout); }
 
     private:
         Operation& operation_;
@@ -153,20 +153,20 @@ public:
     Next set_eager(Ref<CompletionQueue>* queue) noexcept;
     Next attach(Ref<CompletionQueue> queue, Ref<CompletionQueue>* target) noexcept;
 
-    // Around a call of _on_outcome. begin is Nothing if there is nothing left to process, and Elsewhere on the thread
+    // Around a call of _on_outcome. begin is Nothing if there is nothing left to process, and OnDriver on the thread
     // of an event loop if the I/O thread has to decide: dispatch there, the reference passes on. end may request
     // another dispatch; then the dispatcher's own reference passes on with it. *references* as with leave_wait().
-    enum class Begun : uint8_t { Nothing, Here, Elsewhere };
-    Begun begin_dispatch(bool on_loop) noexcept;
+    enum class DispatchStart : uint8_t { Nothing, Here, OnDriver };
+    DispatchStart begin_dispatch(bool on_loop) noexcept;
     Next end_dispatch(int* references, Ref<CompletionQueue>* queue) noexcept;
 
     // A list of references to be dropped, see DropList. Returns the number to drop, including that of the list.
     Operation* next_drop = nullptr;
-    int left_drop_list() noexcept;
+    int leave_drop_list() noexcept;
 
     // In a forked child, without other users of the operation: as new. Its state is the parent's, and not even freed: a
     // thread of the parent may have been in the middle of changing it.
-    void leave_to_parent() noexcept;
+    void reset_in_child() noexcept;
 
 private:
     // Queued: for an event loop; Scheduled: for the I/O thread. There is one reference per call to come; the first call
@@ -175,11 +175,11 @@ private:
 
     bool wants_dispatch() const;
     bool may_schedule() const;
-    void run_again();
-    bool must_decide() const { return driver_decides && (eager_ || cold_ > 0); }
-    bool takeable() const { return has_first_ && !must_decide(); }  // by a waiter
-    bool unattended() const { return waiters_ == 0 || must_decide(); }  // no waiter will take the outcome
-    bool pending() const { return !takeable() && !finished_.load(std::memory_order_relaxed); }
+    void request_rerun();
+    bool must_decide() const { return driver_decides && (eager_ || cold_count_ > 0); }
+    bool may_be_taken() const { return has_first_ && !must_decide(); }  // by a waiter
+    bool not_taken_by_waiter() const { return waiters_ == 0 || must_decide(); }  // no waiter will take the outcome
+    bool pending() const { return !may_be_taken() && !finished_.load(std::memory_order_relaxed); }
     bool signal();
     void take_locked(Batch* batch) noexcept;
     int release_references();
@@ -201,10 +201,10 @@ private:
     // The oldest outcome, and later ones: of speculative attempts, or of an operation with many requests.
     bool has_first_ = false;
     Outcome first_;
-    std::vector<Outcome> more_;
-    size_t next_more_ = 0;
-    uint32_t cold_ = 0;  // of all these
-    std::vector<Outcome> spare_;  // empty; its memory is for the next batch
+    std::vector<Outcome> later_;
+    size_t next_later_ = 0;
+    uint32_t cold_count_ = 0;  // of all these
+    std::vector<Outcome> spare_memory_;  // empty; its memory is for the next batch
 };
 
 // References to runtime objects, to be dropped by the next thread with the runtime lock. Push from any thread,
@@ -221,7 +221,7 @@ public:
     }
     bool empty() const noexcept { return head_.load(std::memory_order_relaxed) == nullptr; }
     size_t size() const { return size_.load(std::memory_order_relaxed); }
-    // The whole list, linked by next_drop. Read an element's link before left_drop_list().
+    // The whole list, linked by next_drop. Read an element's link before leave_drop_list().
     Operation* take_all() noexcept {
         size_.store(0, std::memory_order_relaxed);
         return head_.exchange(nullptr, std::memory_order_acquire);
@@ -243,7 +243,7 @@ public:
     bool push(Operation* operation, bool* notify) noexcept;
     void signal() noexcept;
     // Signals an event other than operations. False if closed.
-    bool alert() noexcept;
+    bool wake_loop() noexcept;
     // Loop thread: takes all queued operations, in order.
     void take_all(std::vector<Operation*>& operations) noexcept;
     void close(std::vector<Operation*>& operations) noexcept;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kKeepCapacity = 256 << 10;
 // Clears a buffer for the next use; a connection that once sent much does not keep the memory.
-void recycle(Buffer& buffer) {
+void clear_buffer(Buffer& buffer) {
     buffer.clear();
     if (buffer.capacity() > kKeepCapacity) Buffer().swap(buffer);
 }
@@ -75,12 +75,12 @@ void Channel::pump(Lock& lock, int batches, RuntimeLock runtime) {
     while (state() < State::Closing) {
         bool fresh = false;
         if (wire_sent_ == wire_.size()) {
-            recycle(wire_);
+            clear_buffer(wire_);
             wire_sent_ = 0;
             queue_.batch_sent();
             if (queue_.empty() || state() != State::Open) break;
             if (needs_runtime_output() && runtime == RuntimeLock::None) break;
-            if (filter && runtime == RuntimeLock::Take && !lends_ && reactor_->runtime().interruptible()) {
+            if (filter && runtime == RuntimeLock::Take && !is_lendable_ && reactor_->runtime().interruptible()) {
                 ask(kFlush);
                 break;
             }
@@ -148,7 +148,7 @@ Ref<Reason> Channel::encode(RuntimeLock runtime) try {
     if (!needs_runtime_output()) {
         if (segmented_.load(std::memory_order_relaxed)) {
             encode_segments(batch_.data(), batch_.size(), wire_);
-            recycle(batch_);
+            clear_buffer(batch_);
         } else {
             wire_.swap(batch_);
         }
@@ -157,18 +157,18 @@ Ref<Reason> Channel::encode(RuntimeLock runtime) try {
     void* token = nullptr;
     if (runtime == RuntimeLock::Take && !reactor_->runtime().enter(&token))
         return Ref<Reason>::adopt(new Reason(Reason::Kind::Stopped, "the driver was shut down"));
-    const Lease lease(*this);
+    const FilterCall lease(*this);
     Ref<Reason> failed = encode_with_runtime();
     if (runtime == RuntimeLock::Take) reactor_->runtime().leave(token);
     if (lease.lost()) return nullptr;
-    recycle(batch_);
-    recycle(segments_);
+    clear_buffer(batch_);
+    clear_buffer(segments_);
     return failed;
 } catch (const std::bad_alloc&) {
     return out_of_memory();
 }
 
-Channel::Held::Held(Channel& channel) : runtime_(channel.reactor_->runtime()) {
+Channel::FilterReferences::FilterReferences(Channel& channel) : runtime_(channel.reactor_->runtime()) {
     Lock lock(channel.mutex_);
     if (channel.closed()) return;
     self_ = channel.self;
@@ -177,14 +177,14 @@ Channel::Held::Held(Channel& channel) : runtime_(channel.reactor_->runtime()) {
     if (filter_) runtime_.retain_object(filter_);
 }
 
-Channel::Held::~Held() {
+Channel::FilterReferences::~FilterReferences() {
     if (filter_) runtime_.drop_object(filter_);
     if (self_) runtime_.drop_object(self_);
 }
 
 // Inside the runtime lock.
 Ref<Reason> Channel::encode_with_runtime() {
-    const Held held(*this);
+    const FilterReferences held(*this);
     if (!held) return nullptr;
     Buffer* encoded = &batch_;
     if (segmented_.load(std::memory_order_relaxed)) {

@@ -13,9 +13,9 @@ thread_local Reactor* Reactor::current_ = nullptr;
 
 namespace {
 
-bool told_not_to_lead() {
-    const char* const told = std::getenv("FASTCQL_LEAD");
-    return told && std::strcmp(told, "0") == 0;
+bool leading_is_disabled() {
+    const char* const setting = std::getenv("FASTCQL_LEAD");
+    return setting && std::strcmp(setting, "0") == 0;
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ Reactor::Reactor(const Runtime& runtime, std::unique_ptr<Poller> poller, const c
       poller_(std::move(poller)),
       backend_(poller_->name()),
       receive_buffer_(*this, arena, warn_after),
-      callers_lead_(!told_not_to_lead()) {}
+      callers_lead_(!leading_is_disabled()) {}
 
 Ref<Reactor> Reactor::create(const Runtime& runtime, const char* backend, const char* name,
                              memory::FramePool& pool, Nanos warn_after) {
@@ -72,7 +72,7 @@ void Reactor::main() {
         run_turn();
         if (foreign()) return;  // a callback has forked, and returned in the child
         if (stopped_) break;
-        if (!ownership_.wanted() || for_io()) continue;
+        if (!ownership_.wanted() || needs_io_thread()) continue;
         release_ownership();
         ownership_.rest(flush_list_);
     }
@@ -277,10 +277,10 @@ void Reactor::run_turn() {
 bool Reactor::poll(Nanos limit, const Operation* operation, uint32_t ticket) {
     const Nanos deadline = std::min(limit, announce_sleep());
     const bool signalled = operation && operation->signalled(ticket);
-    const bool calm = poller_->wait(signalled ? 0 : deadline, events_);
+    const bool completed = poller_->wait(signalled ? 0 : deadline, events_);
     sleeping_.store(false, std::memory_order_relaxed);
     wakeups_.fetch_add(1, std::memory_order_relaxed);
-    return calm;
+    return completed;
 }
 
 void Reactor::run_native() {
@@ -297,14 +297,14 @@ Nanos Reactor::announce_sleep() {
     sleeping_.store(true, std::memory_order_seq_cst);
     const bool busy = has_commands_.load(std::memory_order_seq_cst) ||
                       stopping_.load(std::memory_order_seq_cst) || !runtime_tasks_.empty() || !filter_tasks_.empty() ||
-                      !dirty_.empty() || full_batches_ > 0 || receive_buffer_.news();
+                      !dirty_.empty() || full_batches_ > 0 || receive_buffer_.has_returned_memory();
     if (busy) return 0;
     if (!drops.empty() && drop_due_ == kNever) drop_due_ = monotonic_now() + kDropDelay;
     return next_due();
 }
 
 void Reactor::end_turn() {
-    buried_.clear();
+    closed_channels_.clear();
     std::string warning = receive_buffer_.turn();
     if (warning.empty()) return;
     RuntimeTask& task = runtime_tasks_.emplace_back();
@@ -491,8 +491,8 @@ void Reactor::flush_dirty() {
 void Reactor::notify() {
     for (std::atomic<uint32_t>* sleeper : sleepers_) unpark_all(sleeper);
     sleepers_.clear();
-    for (const Ref<CompletionQueue>& queue : touched_queues_) queue->signal();
-    touched_queues_.clear();
+    for (const Ref<CompletionQueue>& queue : queues_to_signal_) queue->signal();
+    queues_to_signal_.clear();
 }
 
 // Inside the runtime lock.
@@ -517,7 +517,7 @@ void Reactor::deliver(Operation* operation, Outcome&& outcome) {
             if (!queue->push(operation, &notify)) {
                 schedule_dispatch(operation);
             } else if (notify) {
-                touched_queues_.push_back(std::move(queue));
+                queues_to_signal_.push_back(std::move(queue));
             }
             break;
         }
@@ -584,7 +584,7 @@ void Reactor::arm_scan(Channel& channel, Nanos due) {
 void Reactor::forget(Channel& channel) {
     scans_.erase(&channel);
     const size_t index = channel.registry_index;
-    buried_.push_back(std::move(channels_[index]));
+    closed_channels_.push_back(std::move(channels_[index]));
     if (index + 1 != channels_.size()) {
         channels_[index] = std::move(channels_.back());
         channels_[index]->registry_index = index;

@@ -13,7 +13,6 @@
 
 #include "base/system.h"
 #include "transport/channel.h"
-#include "transport/counters.h"
 #include "transport/inbound.h"
 #include "transport/lead.h"
 #include "transport/outbound.h"
@@ -142,7 +141,7 @@ public:
     // thread does. The caller is one of the operation's waiters. Interrupted: check for signals and call again.
     // NeedsRuntime: this thread has ownership, and input that needs the runtime; it must take the runtime lock, call
     // run_input() and call again.
-    Waited await(Operation& operation, Nanos deadline) noexcept;
+    WaitResult await(Operation& operation, Nanos deadline) noexcept;
     // Requests ownership for a caller that takes responses repeatedly and would poll itself, though some are present
     // now.
     void ask() noexcept {
@@ -225,15 +224,15 @@ private:
     }
     bool drops_due() const;
     bool may_run_input() const;
-    Ref<Channel> take_lent();
-    void run_lent(Channel& channel);
-    void end_led(Reactor* outer);
+    Ref<Channel> take_lent_filter();
+    void run_lent_filter(Channel& channel);
+    void end_caller_turn(Reactor* outer);
     bool may_lead() const;
     // Refused: another thread polls for this operation, or there is an outcome already.
-    enum class Led : uint8_t { On, Done, HandedOver, Refused, NeedsRuntime };
-    Led lead(Operation& operation, Nanos deadline, Waited* waited);
-    Led lead_turn(Operation& operation, Nanos deadline, uint32_t* ticket, Waited* waited);
-    bool for_io();
+    enum class LeadResult : uint8_t { Continue, Done, HandedOver, Refused, NeedsRuntime };
+    LeadResult lead(Operation& operation, Nanos deadline, WaitResult* waited);
+    LeadResult lead_turn(Operation& operation, Nanos deadline, uint32_t* ticket, WaitResult* waited);
+    bool needs_io_thread();
     void run_filter_tasks();
     bool watched();
     void release_ownership();
@@ -278,10 +277,10 @@ private:
     std::vector<Command> running_commands_;
     std::vector<ReadyEvent> events_;
     std::vector<Ref<Channel>> channels_;
-    std::vector<Ref<Channel>> buried_;  // closed in this turn; events may still point to them
+    std::vector<Ref<Channel>> closed_channels_;  // closed in this turn; events may still point to them
     std::vector<Ref<Channel>> dirty_;
     std::vector<Ref<Channel>> flushing_;
-    std::vector<Ref<CompletionQueue>> touched_queues_;
+    std::vector<Ref<CompletionQueue>> queues_to_signal_;
     std::vector<std::atomic<uint32_t>*> sleepers_;  // to wake; addresses only, the operation may be gone
     std::vector<RuntimeTask> runtime_tasks_;
     std::vector<RuntimeTask> filter_tasks_;  // tasks that any owner may run

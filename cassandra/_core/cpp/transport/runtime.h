@@ -55,8 +55,8 @@ struct Runtime {
     // On an interruptible thread: true if handlers run only when a call is complete; called after the first data.
     // Settle, called within a handler, completes the interrupted call; some of the input may remain then, for a call of
     // filter_receive without data.
-    bool (*filter_lends)(void* filter);
-    Reason* (*filter_settle)(void* filter, Buffer& plain, Buffer& wire);
+    bool (*filter_is_lendable)(void* filter);
+    Reason* (*filter_complete)(void* filter, Buffer& plain, Buffer& wire);
     Reason* (*compress)(void* compressor, const uint8_t* data, size_t size, Buffer& out);
     // Into the *plain_size* bytes at *plain*; *written* is the decompressed size, which may differ.
     Reason* (*decompress)(void* decompressor, const uint8_t* data, size_t size, uint8_t* plain, size_t plain_size,

@@ -87,7 +87,7 @@ Fault SegmentDecoder::unpack(const SegmentHeader& header, const uint8_t* payload
     if (header.plain_size > 0) {
         size = header.plain_size;
         size_t room = 0;
-        uint8_t* const body = splitter.direct_any(&room);
+        uint8_t* const body = splitter.direct_part(&room);
         if (body && size <= room) {
             if (Fault fault = decompress_(context, payload, header.size, body, size)) return fault;
             splitter.direct_filled(size, frames);

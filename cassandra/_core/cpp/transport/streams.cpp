@@ -4,8 +4,8 @@
 // out the cause.
 //
 // A request with a late response does not mean a silent peer, but both look the same. So the notified runtime sends a
-// request that is answered at once; its response is a sign of life for every request sent before (*told_at_*), and
-// those are checked again only after the longer kLongPatience.
+// request that is answered at once; its response is a sign of life for every request sent before
+// (*quiet_reported_at_*), and those are checked again only after the longer kLongPatience.
 //
 // Requests do not pay for this: the first one of a busy time arms the channel's scan a little sooner than its deadline
 // would, and the scan reads times that are recorded anyway.
@@ -28,35 +28,35 @@ constexpr int kUpload = 32 << 10;  // bytes that the peer's system has yet to ta
 
 void Channel::watch_quiet(Nanos patience) noexcept {
     Lock lock(mutex_);
-    patience_ = std::min(patience, kPatient);
+    quiet_after_ = std::min(patience, kNoQuietCheck);
 }
 
 // Locked; the owner. Returns the time at which the silence becomes too long, by the present state.
 Nanos Channel::quiet_at(Nanos now) {
-    if (patience_ >= kPatient || in_flight() == 0 || state() != State::Open) return kNever;
-    const Nanos heard = last_received();
+    if (quiet_after_ >= kNoQuietCheck || in_flight() == 0 || state() != State::Open) return kNever;
+    const Nanos last_input = last_received();
     Nanos oldest = kNever;
-    bool unsent = false, told = false;
+    bool unsent = false, reported = false;
     for (const StreamEntry& entry : entries_) {
         if (entry.state != StreamState::Waiting) continue;
         if (queue_.still_queued(entry.position)) {
             unsent = true;  // the delay is on this side
-        } else if (entry.started <= told_at_) {
-            told = true;
+        } else if (entry.started <= quiet_reported_at_) {
+            reported = true;
         } else {
             oldest = std::min(oldest, entry.started);
         }
     }
-    Nanos at = oldest == kNever ? kNever : std::max(oldest, heard) + patience_;
-    if (told) at = std::min(at, std::max(told_at_, heard) + std::max(patience_, kLongPatience));
-    if (unsent) at = std::min(at, now + patience_);
+    Nanos at = oldest == kNever ? kNever : std::max(oldest, last_input) + quiet_after_;
+    if (reported) at = std::min(at, std::max(quiet_reported_at_, last_input) + std::max(quiet_after_, kLongPatience));
+    if (unsent) at = std::min(at, now + quiet_after_);
     return at;
 }
 
 // The owner, when quiet_at() is reached. False if there is input after all: this process was busy, or did not run
 // at all. A peer that takes an upload is not silent either.
 bool Channel::is_quiet() {
-    if (!stash_.empty()) return false;
+    if (!pending_input_.empty()) return false;
     if (has_input(fd_)) return false;
     const uint64_t taken = uploaded();
     return taken == 0 || std::exchange(taken_, taken) == taken;
@@ -83,7 +83,7 @@ void Channel::waiting(std::vector<WaitingRequest>& found) {
 namespace {
 
 // True if a request is a QUERY with USE. (A prepared one, or one behind a comment, is detected by its response.)
-bool says_use(const uint8_t* frame, size_t size) {
+bool changes_keyspace(const uint8_t* frame, size_t size) {
     constexpr uint8_t kQuery = 0x07;
     size_t at = 9 + 4;  // header and length of the text
     if (size < at || frame[4] != kQuery || (frame[1] & kCompressed) != 0) return false;
@@ -112,7 +112,7 @@ Ref<Reason> unknown_keyspace() {
 int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, bool uses) {
     const auto lowest = static_cast<size_t>(ids_.lowest());
     if (lowest >= entries_.size() && lowest < kMaxStreams) entries_.resize(std::max<size_t>(16, 2 * entries_.size()));
-    const int stream = acquire(operation->right);
+    const int stream = acquire(operation->priority);
     if (stream < 0) return -1;
     StreamEntry& entry = entries_[static_cast<size_t>(stream)];
     entry.operation = operation;
@@ -121,14 +121,14 @@ int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, bo
     entry.deadline = deadline_after(entry.started, timeout);
     entry.position = queue_.position();
     entry.uses = uses;
-    entry.limited = limit_ && operation->right != Right::Driver;
+    entry.limited = limit_ && operation->priority != Priority::Driver;
     entry.state = StreamState::Waiting;
     FASTCQL_COUNT(requests, 1);
     in_flight_.fetch_add(1, std::memory_order_relaxed);
     if (operation->calls()) watch_wanted_ = true;
-    const Nanos look_at = std::min(entry.deadline, entry.started + patience_);
-    if (look_at < scan_at_) {
-        scan_at_ = look_at;
+    const Nanos scan_due = std::min(entry.deadline, entry.started + quiet_after_);
+    if (scan_due < scan_at_) {
+        scan_at_ = scan_due;
         ask(kScan);
     }
     return stream;
@@ -136,11 +136,11 @@ int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, bo
 
 // Locked. Takes a stream id, and a place in the limit if there is one; -1 if either is missing, or reserved for
 // waiters.
-int Channel::acquire(Right right) {
-    if (right == Right::Driver) return ids_.acquire(kMaxStreams);
-    if (held_ > 0 || (admission_.formed && right != Right::First)) return -1;
+int Channel::acquire(Priority priority) {
+    if (priority == Priority::Driver) return ids_.acquire(kMaxStreams);
+    if (held_ > 0 || (admission_.has_queue && priority != Priority::First)) return -1;
     const int stream = ids_.acquire(max_requests());
-    if (stream >= 0 && limit_ && !limit_->take(right)) {
+    if (stream >= 0 && limit_ && !limit_->take(priority)) {
         ids_.release(stream);
         return -1;
     }
@@ -164,7 +164,7 @@ void Channel::set_limit(Ref<Limit> limit) noexcept {
 Wait Channel::wait_for_stream(Operation* waiter) noexcept {
     Lock lock(mutex_);
     if (state() >= State::Closing) return Wait::Room;
-    admission_.formed = true;
+    admission_.has_queue = true;
     if (held_ == 0 && ids_.lowest() < max_requests()) return Wait::Room;
     if (admission_.waiter) return Wait::Known;
     admission_.waiter = waiter;
@@ -189,17 +189,17 @@ bool Channel::held() noexcept {
 
 void Channel::end_queue() noexcept {
     Lock lock(mutex_);
-    admission_.formed = admission_.waiter != nullptr;
+    admission_.has_queue = admission_.waiter != nullptr;
 }
 
 // Locked.
 void Channel::take_waiters(std::vector<Operation*>& waiters) {
     if (admission_.waiter) waiters.push_back(std::exchange(admission_.waiter, nullptr));
-    if (limit_) limit_->tell(waiters);
+    if (limit_) limit_->collect_waiters(waiters);
 }
 
 // By the owner: notifies those that wait for room.
-void Channel::tell(const std::vector<Operation*>& waiters) {
+void Channel::notify_waiters(const std::vector<Operation*>& waiters) {
     for (Operation* waiter : waiters) {
         Outcome outcome;
         outcome.failure.reset(new Failure{FailureKind::Cancelled, false, "look again", nullptr});
@@ -231,21 +231,21 @@ void Channel::give_up(StreamEntry& entry) {
 }
 
 // No other exception is caught: a runtime that ends may end a thread in the middle of a call, by unwinding its stack.
-Submitted Channel::submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
+SubmitResult Channel::submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
                           double timeout, bool later) noexcept try {
     return try_submit(frame, size, operation, attempt, timeout, later);
 } catch (const std::bad_alloc&) {
     return {SubmitStatus::NoMemory, -1, 0};
 }
 
-Submitted Channel::try_submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
+SubmitResult Channel::try_submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
                               double timeout, bool later) {
     // Larger queues are sent at once instead of being coalesced.
     constexpr size_t kEnough = 64 << 10;
     Lock lock(mutex_);
     if (state() >= State::Closing) return {SubmitStatus::Closed, -1, 0};
     queue_.reserve(size);
-    const int stream = allocate(operation, attempt, timeout, says_use(frame, size));
+    const int stream = allocate(operation, attempt, timeout, changes_keyspace(frame, size));
     if (stream < 0) return {SubmitStatus::Busy, -1, 0};
     const Nanos now = entries_[static_cast<size_t>(stream)].started;
     queue_.append(frame, size, stream);
@@ -341,7 +341,49 @@ void Channel::runtime_closed(ChannelClosing& closing) {
                                           request.sent, closing.reason->message, closing.reason});
         reactor_->deliver(request.operation, std::move(outcome));
     }
-    tell(closing.waiters);
+    notify_waiters(closing.waiters);
+}
+
+// ---- limits on requests in flight that several channels share, see limits.h
+
+bool Limit::take(Priority priority) {
+    std::lock_guard<SmallLock> guard(lock_);
+    if (in_flight() >= maximum_ || (admission_.has_queue && priority != Priority::First)) return false;
+    if (parent_ && !parent_->take(priority)) return false;
+    taken_.store(in_flight() + 1, std::memory_order_relaxed);
+    return true;
+}
+
+bool Limit::give() {
+    const bool above = parent_ && parent_->give();
+    std::lock_guard<SmallLock> guard(lock_);
+    taken_.store(in_flight() - 1, std::memory_order_relaxed);
+    return above || admission_.waiter;
+}
+
+bool Limit::has_waiter() {
+    std::lock_guard<SmallLock> guard(lock_);
+    return admission_.waiter || (parent_ && parent_->has_waiter());
+}
+
+void Limit::collect_waiters(std::vector<Operation*>& waiters) {
+    if (parent_) parent_->collect_waiters(waiters);
+    std::lock_guard<SmallLock> guard(lock_);
+    if (admission_.waiter) waiters.push_back(std::exchange(admission_.waiter, nullptr));
+}
+
+Wait Limit::wait(Operation* waiter) noexcept {
+    std::lock_guard<SmallLock> guard(lock_);
+    admission_.has_queue = true;
+    if (in_flight() < maximum_) return Wait::Room;
+    if (admission_.waiter) return Wait::Known;
+    admission_.waiter = waiter;
+    return Wait::Armed;
+}
+
+void Limit::end_queue() noexcept {
+    std::lock_guard<SmallLock> guard(lock_);
+    admission_.has_queue = admission_.waiter != nullptr;
 }
 
 }  // namespace fastcql

@@ -397,7 +397,7 @@ namespace fastcql {
 
 // FUTEX_WAIT measures a relative timeout by the monotonic clock.
 
-Parked park(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout) {
+ParkResult park(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout) {
     static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
     timespec span;
     timespec* limit = nullptr;
@@ -405,9 +405,9 @@ Parked park(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout) {
         span = timespec_of(timeout < 0 ? 0 : timeout);
         limit = &span;
     }
-    if (syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, limit, nullptr, 0) == 0) return Parked::Woken;
-    if (errno == ETIMEDOUT) return Parked::TimedOut;
-    return errno == EINTR ? Parked::Interrupted : Parked::Woken;
+    if (syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, limit, nullptr, 0) == 0) return ParkResult::Woken;
+    if (errno == ETIMEDOUT) return ParkResult::TimedOut;
+    return errno == EINTR ? ParkResult::Interrupted : ParkResult::Woken;
 }
 
 void unpark_one(std::atomic<uint32_t>* word) {
@@ -442,12 +442,12 @@ struct Lot {
     }
 
     // Uses a monotonic clock; returns 0 or ETIMEDOUT.
-    int wait(Nanos nap) {
+    int wait(Nanos wait_time) {
 #ifdef __APPLE__
-        const timespec span = timespec_of(nap);
+        const timespec span = timespec_of(wait_time);
         return pthread_cond_timedwait_relative_np(&condition, &mutex, &span);
 #else
-        const timespec until = timespec_of(monotonic_now() + nap);
+        const timespec until = timespec_of(monotonic_now() + wait_time);
         return pthread_cond_timedwait(&condition, &mutex, &until);
 #endif
     }
@@ -472,19 +472,19 @@ const bool lots_hook = (system::at_fork(lock_lots, unlock_lots, renew_lots), tru
 
 }  // namespace
 
-Parked park(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout) {
+ParkResult park(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout) {
     static_cast<void>(lots_hook);
     Lot& lot = lot_of(&word);
     const bool sliced = timeout > kSlice;
-    const Nanos nap = sliced ? kSlice : (timeout < 0 ? 0 : timeout);
+    const Nanos wait_time = sliced ? kSlice : (timeout < 0 ? 0 : timeout);
     pthread_mutex_lock(&lot.mutex);
     int result = 0;
     if (word.load(std::memory_order_acquire) == expected) {
-        result = lot.wait(nap);
+        result = lot.wait(wait_time);
     }
     pthread_mutex_unlock(&lot.mutex);
-    if (result != ETIMEDOUT) return Parked::Woken;
-    return sliced ? Parked::Interrupted : Parked::TimedOut;
+    if (result != ETIMEDOUT) return ParkResult::Woken;
+    return sliced ? ParkResult::Interrupted : ParkResult::TimedOut;
 }
 
 void unpark_all(std::atomic<uint32_t>* word) {

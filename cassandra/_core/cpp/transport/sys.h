@@ -40,8 +40,8 @@ inline Nanos deadline_after(Nanos now, double seconds) noexcept {
 
 // Parking: sleep while *word* holds *expected*. A wake-up may be spurious. Waking uses only the address, never the
 // memory, so the word may be freed by then; a lock or signal can therefore live in an object that its waiter destroys.
-enum class Parked { Woken, TimedOut, Interrupted };
-Parked park(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout);
+enum class ParkResult { Woken, TimedOut, Interrupted };
+ParkResult park(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout);
 void unpark_one(std::atomic<uint32_t>* word);
 void unpark_all(std::atomic<uint32_t>* word);
 

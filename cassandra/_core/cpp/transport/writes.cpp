@@ -43,68 +43,68 @@ bool WriteFrames::open_one(RowSource& source, size_t row) {
     return !frame_.failed();
 }
 
-WriteFrames::Made WriteFrames::make() {
-    if (at_end()) return Made::End;
-    if (parts_.most_rows > 1) return make_batch();
+WriteFrames::FrameResult WriteFrames::make() {
+    if (at_end()) return FrameResult::End;
+    if (parts_.max_rows > 1) return make_batch();
     at_ = next_++;
     count_ = 1;
-    return open_one(*source_, at_) ? Made::Request : Made::Failed;
+    return open_one(*source_, at_) ? FrameResult::Request : FrameResult::Failed;
 }
 
-WriteFrames::Made WriteFrames::make_again(RowSource& source, size_t at, size_t count) {
+WriteFrames::FrameResult WriteFrames::build_again(RowSource& source, size_t at, size_t count) {
     at_ = at;
     count_ = count;
-    if (count == 1) return open_one(source, at) ? Made::Request : Made::Failed;
-    ahead_ = false;
+    if (count == 1) return open_one(source, at) ? FrameResult::Request : FrameResult::Failed;
+    has_prefetched_ = false;
     values_.truncate(0);
     spans_.clear();
     for (size_t row = at; row < at + count; ++row) {
         const size_t begin = values_.size();
-        if (!source.write(row, values_, token_)) return Made::Failed;
+        if (!source.write(row, values_, token_)) return FrameResult::Failed;
         spans_.push_back({begin, values_.size()});
     }
     put_batch(spans_);
-    return frame_.failed() || values_.failed() ? Made::Failed : Made::Request;
+    return frame_.failed() || values_.failed() ? FrameResult::Failed : FrameResult::Request;
 }
 
-WriteFrames::Made WriteFrames::make_batch() {
+WriteFrames::FrameResult WriteFrames::make_batch() {
     RowSource& source = *source_;
     at_ = next_;
     spans_.clear();
     hashes_.clear();
-    if (ahead_) {
-        const size_t size = ahead_at_.end - ahead_at_.begin;
-        std::memmove(values_.data(), values_.data() + ahead_at_.begin, size);
+    if (has_prefetched_) {
+        const size_t size = prefetched_span_.end - prefetched_span_.begin;
+        std::memmove(values_.data(), values_.data() + prefetched_span_.begin, size);
         values_.truncate(size);
-        token_ = ahead_token_;
+        token_ = prefetched_token_;
     } else {
         values_.truncate(0);
         token_ = 0;
         if (!source.write(next_, values_, token_)) {
             ++next_;
             count_ = 1;
-            return Made::Failed;
+            return FrameResult::Failed;
         }
     }
-    ahead_ = false;
+    has_prefetched_ = false;
     spans_.push_back({0, values_.size()});
     uint64_t hash = 0;
-    const size_t most_rows = hash_of(spans_[0], hash) ? parts_.most_rows : 1;
+    const size_t max_rows = hash_of(spans_[0], hash) ? parts_.max_rows : 1;
     hashes_.push_back(hash);
     size_t bytes = values_.size() + parts_.overhead;
-    while (spans_.size() < most_rows && at_ + spans_.size() < source.rows()) {
+    while (spans_.size() < max_rows && at_ + spans_.size() < source.rows()) {
         const size_t row = at_ + spans_.size();
         const Span span{values_.size(), 0};
         int64_t token = 0;
         if (!source.write(row, values_, token)) break;  // reported when it is the next row
         const Span here{span.begin, values_.size()};
         const size_t size = here.end - here.begin + parts_.overhead;
-        bool joins = token == token_ && bytes + size <= parts_.most_bytes && source.same_partition(at_, row);
+        bool joins = token == token_ && bytes + size <= parts_.max_bytes && source.same_partition(at_, row);
         joins = joins && hash_of(here, hash) && std::find(hashes_.begin(), hashes_.end(), hash) == hashes_.end();
         if (!joins) {
-            ahead_ = true;
-            ahead_at_ = here;
-            ahead_token_ = token;
+            has_prefetched_ = true;
+            prefetched_span_ = here;
+            prefetched_token_ = token;
             break;
         }
         bytes += size;
@@ -123,7 +123,7 @@ WriteFrames::Made WriteFrames::make_batch() {
         put(frame_, parts_.tail);
         open_size_ = frame_.size();
     }
-    return frame_.failed() || values_.failed() ? Made::Failed : Made::Request;
+    return frame_.failed() || values_.failed() ? FrameResult::Failed : FrameResult::Request;
 }
 
 void WriteFrames::put_batch(const std::vector<Span>& spans) {

@@ -107,15 +107,15 @@ struct WriteParts {
     std::string batch_head;  // of BATCH, up to the number of statements
     std::string entry;       // of a statement of it, up to and with the number of values
     std::string batch_tail;
-    size_t most_rows = 1;    // of a batch
-    size_t most_bytes = 0;   // of the values of a batch
+    size_t max_rows = 1;    // of a batch
+    size_t max_bytes = 0;   // of the values of a batch
     size_t overhead = 0;     // bytes counted per row in addition to its values
 };
 
 // Makes requests from the rows of a source, in their order.
 class WriteFrames {
 public:
-    enum class Made : uint8_t { Request, End, Failed };
+    enum class FrameResult : uint8_t { Request, End, Failed };
 
     explicit WriteFrames(WriteParts parts) : parts_(std::move(parts)) {}
 
@@ -123,16 +123,16 @@ public:
     void begin(RowSource* source) noexcept {
         source_ = source;
         next_ = 0;
-        ahead_ = false;
+        has_prefetched_ = false;
     }
     bool at_end() const noexcept { return source_ == nullptr || next_ >= source_->rows(); }
     size_t next_row() const noexcept { return next_; }
 
     // Makes the request of the next row, or of the next rows of one partition. Failed: the row at() cannot be written,
     // and is skipped; the source has the reason, unless memory ran out: then no more requests can be made.
-    Made make();
+    FrameResult make();
     // Makes the request of rows again that make() has made before. Not between make() and close() of another one.
-    Made make_again(RowSource& source, size_t at, size_t count);
+    FrameResult build_again(RowSource& source, size_t at, size_t count);
 
     // The request made last, until the next one is made.
     size_t at() const noexcept { return at_; }
@@ -152,7 +152,7 @@ private:
     };
 
     bool open_one(RowSource& source, size_t row);
-    Made make_batch();
+    FrameResult make_batch();
     void put_batch(const std::vector<Span>& spans);
     // Two rows of a partition with equal hashes may be the same row; a batch takes one of them. False: memory ran out.
     bool hash_of(Span span, uint64_t& hash) noexcept {
@@ -170,9 +170,9 @@ private:
     ByteBuffer frame_;
     ByteBuffer values_;
     // True if the values of next_ are already at the end of values_.
-    bool ahead_ = false;
-    Span ahead_at_{0, 0};
-    int64_t ahead_token_ = 0;
+    bool has_prefetched_ = false;
+    Span prefetched_span_{0, 0};
+    int64_t prefetched_token_ = 0;
     std::vector<Span> spans_;
     std::vector<uint64_t> hashes_;
 };
