@@ -24,6 +24,13 @@ DIRECTIVE = re.compile(r"( *)\.\. code-block:: (\w+)")
 NOT_RUN = re.compile(r" *\.\. not run: (.+)")
 CONTACT = '["127.0.0.1"]'
 END = "\x1e"  # printed after each block
+#: the first line of a program with a server, which may be busy
+PATIENTLY = (
+    "import builtins; from cassandra.cluster import Cluster, ExecutionProfile; "
+    "from tests.patience import PATIENCE, be_patient; "
+    "be_patient(builtins, ExecutionProfile, request_timeout=PATIENCE); "
+    "be_patient(builtins, Cluster, connect_timeout=PATIENCE, control_connection_timeout=PATIENCE)"
+)
 #: what differs from run to run
 VARIABLE = (
     (re.compile(r"\b127\.\d+\.\d+\.\d+\b(:\d+)?"), "ADDRESS"),
@@ -70,7 +77,8 @@ def blocks(path: Path) -> Iterator[Block]:
 
 
 def run(path: Path, folder: Path, contact: str, port: int) -> None:
-    """Run the page in a process of its own, in *folder* and with this server, and compare what its blocks print."""
+    """Run the page in a process of its own, in *folder*, and compare what its blocks print. *contact* and *port* are
+    those of the server; without one, *contact* is empty."""
     program = [""] * (path.read_text().count("\n") + 1)
     outputs: list[Block | None] = []
     for block in blocks(path):
@@ -83,6 +91,8 @@ def run(path: Path, folder: Path, contact: str, port: int) -> None:
             program[block.line + len(code)] = f"print({END!r}, end='', flush=True)"
             outputs.append(None)
     address = f'["{contact}"]' if port == 9042 else f'["{contact}"], port={port}'
+    if contact:
+        program[0] = PATIENTLY
     script = folder / f"{path.stem.replace('-', '_')}_page.py"
     script.write_text("\n".join(program).replace(CONTACT, address))
     done = subprocess.run(
