@@ -56,6 +56,11 @@ def pages() -> dict[str, Path]:
     return {path.stem: path for path in paths if any(block.language == "python" for block in blocks(path))}
 
 
+def needs_server(path: Path) -> bool:
+    """True if the page connects to a server that it has not started itself."""
+    return CONTACT in path.read_text()
+
+
 def blocks(path: Path) -> Iterator[Block]:
     lines = path.read_text().splitlines()
     for number, line in enumerate(lines):
@@ -76,9 +81,9 @@ def blocks(path: Path) -> Iterator[Block]:
         )
 
 
-def run(path: Path, folder: Path, contact: str, port: int) -> None:
+def run(path: Path, folder: Path, contact: str = "", port: int = 9042) -> None:
     """Run the page in a process of its own, in *folder*, and compare what its blocks print. *contact* and *port* are
-    those of the server; without one, *contact* is empty."""
+    those of the server, if the page needs one."""
     program = [""] * (path.read_text().count("\n") + 1)
     outputs: list[Block | None] = []
     for block in blocks(path):

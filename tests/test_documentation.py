@@ -1,10 +1,11 @@
-"""The code blocks of the documentation: what can be checked without running them (see ``tests/integration/test_docs.py``)."""
+"""The code blocks of the documentation: what is checked without running them; ``tests/pages.py`` runs them."""
 
 from __future__ import annotations
 
 import ast
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,6 @@ from tests import pages
 
 PAGES = pages.pages()
 COLUMNS = 76
-#: the names of distributions, where those of their modules are others
-DISTRIBUTIONS = {"ray": "ray"}
 LITERAL = re.compile(r"^(?! *\.\.).*::\n\n((?:    .*\n|\n)+)", re.M)
 
 
@@ -46,7 +45,7 @@ def test_few_blocks_are_not_run() -> None:
 def test_python_is_in_blocks_that_are_run(path: Path) -> None:
     """A block of another kind is no program."""
     text = path.read_text()
-    others = [pages.textwrap.dedent(block) for block in LITERAL.findall(text)]
+    others = [textwrap.dedent(block) for block in LITERAL.findall(text)]
     others += [block.code for block in pages.blocks(path) if block.language == "text" and not block.is_output]
     assert not [block for block in others if _is_program(block)]
 

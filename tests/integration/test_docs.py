@@ -1,6 +1,7 @@
 """The pages of the documentation are programs: each runs from top to bottom, as a reader would run it.
 
 A page begins with an empty server and leaves it empty. Pages run one after the other: they share the keyspace ``shop``.
+Pages that need no server are run by ``tests/simulated/test_docs.py``.
 """
 
 from __future__ import annotations
@@ -12,11 +13,9 @@ import pytest
 
 from cassandra.cluster import Cluster, Session
 from tests import pages
-from tests.integration.conftest import Connect
 
 KEYSPACE = "shop"
-PAGES = pages.pages()
-ON_A_SERVER = [name for name, path in PAGES.items() if pages.CONTACT in path.read_text()]
+PAGES = {name: path for name, path in pages.pages().items() if pages.needs_server(path)}
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +23,7 @@ def session(cluster: Cluster) -> Session:
     return cluster.connect()
 
 
-@pytest.mark.parametrize("name", ON_A_SERVER)
+@pytest.mark.parametrize("name", PAGES)
 def test_a_page(name: str, tmp_path: Path, session: Session, cassandra_node: Any) -> None:
     session.execute(f"DROP KEYSPACE IF EXISTS {KEYSPACE}", timeout=30)
     try:
@@ -33,8 +32,3 @@ def test_a_page(name: str, tmp_path: Path, session: Session, cassandra_node: Any
         assert left is None, "the page drops its keyspace at its end"
     finally:
         session.execute(f"DROP KEYSPACE IF EXISTS {KEYSPACE}", timeout=30)
-
-
-@pytest.mark.parametrize("name", PAGES.keys() - set(ON_A_SERVER))
-def test_a_page_without_a_server(name: str, tmp_path: Path) -> None:
-    pages.run(PAGES[name], tmp_path, "", 0)

@@ -219,7 +219,7 @@ class ResultSet(Answer, OfRows[Row]):
     def current_rows(self) -> Any:
         """The rows of the current page only, or the object that a user's row factory made of them."""
         rows = self._current_rows
-        if rows is None or isinstance(rows, (list, tuple)) and not rows:
+        if rows is None or (isinstance(rows, (list, tuple)) and not rows):
             return []
         return rows  # whose truth may be ambiguous, as that of a data frame
 
