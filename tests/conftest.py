@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import inspect
 import os
 import signal
 import sys
@@ -20,7 +19,7 @@ from hypothesis import HealthCheck, given, settings, strategies
 
 from cassandra._base import logs, threads
 from tests.checked_locks import locks, violations
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, be_patient
 from tests.servers import Options, ServerCluster, ServerNode
 from tests.servers.config import PREVIOUS
 
@@ -176,14 +175,6 @@ class Held:
         if any(count > 0 for count in grown.values()):
             found["native"] = {key: count for key, count in grown.items() if count > 0}
         return found
-
-
-def be_patient(patch: pytest.MonkeyPatch, made: type, **patient: float) -> None:
-    """Let the defaults of *made*'s constructor be such that they only end calls that hang."""
-    parameters = list(inspect.signature(made.__init__).parameters.values())[1:]  # type: ignore[misc]
-    assert patient.keys() <= {parameter.name for parameter in parameters}
-    defaults = tuple(patient.get(parameter.name, parameter.default) for parameter in parameters)
-    patch.setattr(made.__init__, "__defaults__", defaults)  # type: ignore[misc]
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ from typing import Any
 import pytest
 
 from cassandra.cluster import Cluster, Session
-from tests.conftest import IN_CI, be_patient
-from tests.patience import PATIENCE
+from tests.conftest import IN_CI
+from tests.patience import PATIENCE, be_patient
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "5"))
 SEED = os.environ.get("FUZZ_SEED")

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra.cluster import Cluster, ExecutionProfile, Session
-from tests.conftest import be_patient
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, be_patient
 
 Connect = Callable[..., Cluster]
 

@@ -1,29 +1,34 @@
-"""The examples of the pages that say their examples are run: each page from top to bottom."""
+"""The pages of the documentation are programs: each runs from top to bottom, as a reader would run it.
+
+A page begins with an empty server and leaves it empty. Pages run one after the other: they share the keyspace ``shop``.
+Pages that need no server are run by ``tests/simulated/test_docs.py``.
+"""
 
 from __future__ import annotations
 
-import re
-import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.servers import ServerCluster
+from cassandra.cluster import Cluster, Session
+from tests import pages
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-BLOCK = re.compile(r"^\.\. code-block:: python\n(   :class: needs-secured-server\n)?\n((?:    .*\n|\n)+)", re.M)
+KEYSPACE = "shop"
+PAGES = {name: path for name, path in pages.pages().items() if pages.needs_server(path)}
 
 
-@pytest.mark.parametrize("page", ["getting-started", "results"])
-def test_examples(page: str, cassandra_node: ServerCluster) -> None:
-    path = DOCS / f"{page}.rst"
-    text = path.read_text()
-    names: dict[str, Any] = {}
-    for match in BLOCK.finditer(text):
-        if match[1]:
-            continue
-        line = text[: match.start(2)].count("\n")
-        code = "\n" * line + textwrap.dedent(match[2]).replace("127.0.0.1", cassandra_node.contact_points[0])
-        exec(compile(code, str(path), "exec"), names)
-    assert names["cluster"].is_shutdown
+@pytest.fixture(scope="module")
+def session(cluster: Cluster) -> Session:
+    return cluster.connect()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page(name: str, tmp_path: Path, session: Session, cassandra_node: Any) -> None:
+    session.execute(f"DROP KEYSPACE IF EXISTS {KEYSPACE}", timeout=30)
+    try:
+        pages.run(PAGES[name], tmp_path, cassandra_node.contact_points[0], cassandra_node.port)
+        left = session.execute("SELECT * FROM system_schema.keyspaces WHERE keyspace_name = %s", (KEYSPACE,)).one()
+        assert left is None, "the page drops its keyspace at its end"
+    finally:
+        session.execute(f"DROP KEYSPACE IF EXISTS {KEYSPACE}", timeout=30)

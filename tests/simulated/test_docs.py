@@ -1,42 +1,35 @@
-"""The examples of docs/testing.rst run, the tests in them too, and so does the command of the module."""
+"""The pages of the documentation that need no server run from top to bottom; and the tests and the command in the page
+on testing."""
 
 from __future__ import annotations
 
-import re
 import signal
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 
 from cassandra.cluster import Cluster
+from tests import pages
+from tests.packages import require
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "testing.rst"
-BLOCK = re.compile(r"^\.\. code-block:: python\n\n((?:    .*\n|\n)+)", re.M)
-BLOCKS = [textwrap.dedent(block) for block in BLOCK.findall(PAGE.read_text())]
 FIXTURES = "@pytest.fixture"
-RUN = [block for block in BLOCKS if FIXTURES not in block]
-WITH_FIXTURES = [block for block in BLOCKS if FIXTURES in block]
+PAGES = {name: path for name, path in pages.pages().items() if not pages.needs_server(path)}
+#: packages that not every Python can have, by page
+NEEDS = {"encryption": "cryptography"}
 
 
-def test_there_are_examples() -> None:
-    assert (len(RUN), len(WITH_FIXTURES)) == (8, 1)
-
-
-@pytest.mark.parametrize("number", range(len(RUN)))
-def test_an_example(no_leaks: None, number: int) -> None:
-    """Each goes on with what those before it have imported."""
-    names: dict[str, object] = {}
-    for block in RUN[:number]:
-        exec("\n".join(line for line in block.splitlines() if line.startswith(("from ", "import "))), names)
-    exec(compile(RUN[number], f"{PAGE}, example {number}", "exec"), names)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page(name: str, tmp_path: Path) -> None:
+    if name in NEEDS:
+        require(NEEDS[name])
+    pages.run(PAGES[name], tmp_path)
 
 
 def test_the_example_for_pytest(tmp_path: Path) -> None:
-    (tmp_path / "test_shop.py").write_text(WITH_FIXTURES[0])
+    (code,) = (block.code for block in pages.blocks(pages.DOCS / "testing.rst") if FIXTURES in block.code)
+    (tmp_path / "test_shop.py").write_text(code)
     command = [
         sys.executable,
         "-W",
@@ -49,14 +42,16 @@ def test_the_example_for_pytest(tmp_path: Path) -> None:
         "--rootdir",
         str(tmp_path),
     ]
-    done = subprocess.run([*command, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [*command, str(tmp_path)], cwd=pages.ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed" in done.stdout
 
 
 def test_the_command() -> None:
     command = [sys.executable, "-m", "cassandra.testing", "--nodes", "2", "--shards", "3", "--dcs", "x", "y"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=pages.ROOT) as process:
         try:
             assert process.stdout is not None
             lines = [process.stdout.readline() for _ in range(2)]

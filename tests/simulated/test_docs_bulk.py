@@ -21,18 +21,19 @@ PROGRAM = "$ python -m cassandra.bulk "
 
 def test_the_page_on_tables_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("more.csv").write_text("sensor,place,value\n1,roof,0.5\nwhich,cellar,1\n")
+    Path("more.csv").write_text("product,place,value\n1,hall,0.5\nwhich,cellar,1\n")
     Path("some.csv").write_text("7,1.5\n8,2.5\n")
     with SimulatedCluster() as simulated:
         simulated.execute(
-            "CREATE KEYSPACE lab WITH replication = {'class': 'NetworkTopologyStrategy', 'replication_factor': 1}"
+            "CREATE KEYSPACE shop WITH replication = {'class': 'NetworkTopologyStrategy', 'replication_factor': 1}"
         )
-        for name in ("readings", "again"):
-            simulated.execute(f"CREATE TABLE lab.{name} (sensor int PRIMARY KEY, place text, value double)")
+        for name in ("stock", "again"):
+            simulated.execute(f"CREATE TABLE shop.{name} (product int PRIMARY KEY, place text, value double)")
         with Cluster(simulated.contact_points, port=simulated.port) as cluster:
-            cluster.connect("lab").execute("INSERT INTO readings (sensor, place, value) VALUES (5, 'roof', 20.5)")
+            cluster.connect("shop").execute("INSERT INTO stock (product, place, value) VALUES (5, 'hall', 20.5)")
         where = ["--host", simulated.contact_points[0], "--port", str(simulated.port), "--cqlshrc", "none"]
-        lines = [line for block in BLOCK.findall(PAGE.read_text()) for line in textwrap.dedent(block).splitlines()]
+        text = "\n".join(textwrap.dedent(block) for block in BLOCK.findall(PAGE.read_text()))
+        lines = text.replace("\\\n", "").splitlines()
         codes = 0
         for number, line in enumerate(lines):
             if not line.startswith("$"):

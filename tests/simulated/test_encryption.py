@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
-import re
-import textwrap
 import threading
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -28,8 +25,6 @@ from .conftest import Connect
 KEY, IV = bytes(range(100, 132)), bytes(16)
 KEY_COLUMN, COLUMN = ColDesc("ks", "t", "k"), ColDesc("ks", "t", "c")
 TABLE = "CREATE TABLE ks.t (k blob PRIMARY KEY, c blob, d blob)"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "encryption.rst"
-BLOCK = re.compile(r"^\.\. code-block:: python\n\n((?:    .*\n|\n)+)", re.M)
 
 
 def a_policy() -> AES256ColumnEncryptionPolicy:
@@ -368,12 +363,3 @@ def test_nothing_of_keys_and_values_is_logged(encrypting: Session, caplog: pytes
             insert.bind(("k", "secret", b""))
     shown = f"{caplog.text} {wrong.value} {insert!r} {encrypting.cluster.column_encryption_policy!r}"
     assert repr(KEY)[2:-1] not in shown and KEY.hex() not in shown and "secret" not in shown
-
-
-@pytest.mark.parametrize("block", BLOCK.findall(PAGE.read_text()))
-def test_an_example_of_the_page(no_leaks: None, block: str) -> None:
-    exec(compile(textwrap.dedent(block), str(PAGE), "exec"), {})
-
-
-def test_there_are_examples() -> None:
-    assert len(BLOCK.findall(PAGE.read_text())) == 3

@@ -217,8 +217,11 @@ class ResultSet(Answer, OfRows[Row]):
 
     @property
     def current_rows(self) -> Any:
-        """The rows of the current page only."""
-        return self._current_rows or []
+        """The rows of the current page only, or the object that a user's row factory made of them."""
+        rows = self._current_rows
+        if rows is None or (isinstance(rows, (list, tuple)) and not rows):
+            return []
+        return rows  # whose truth may be ambiguous, as that of a data frame
 
     def fetch_next_page(self) -> None:
         """Replace the current page by the next one, waiting for it; after the last one the page is empty.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +83,24 @@ def test_of_a_task_and_of_callbacks() -> None:
     told: list[Any] = []
     lab.session.execute_async(QUERY, row_factory=NUMBERS).add_callback(told.append)
     assert told == [[Number(1)]]
+
+
+def test_of_a_page_whose_truth_is_ambiguous() -> None:
+    """A data frame raises ValueError when it is used as a condition."""
+
+    class Frame:
+        def __init__(self, names: list[str], rows: list[Any]) -> None:
+            self.rows = rows
+
+        def __iter__(self) -> Iterator[Any]:
+            return iter(self.rows)
+
+        def __bool__(self) -> bool:
+            raise ValueError
+
+    lab = Lab()
+    lab[0].script = [rows(1, 2)]
+    assert lab.session.execute(QUERY, row_factory=Frame).current_rows.rows == [(1,), (2,)]
 
 
 def test_a_class_that_rows_do_not_fit() -> None:
