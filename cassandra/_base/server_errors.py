@@ -44,12 +44,12 @@ class _MessageType:
 
     __slots__ = ()
 
-    opcode: ClassVar[int]
-    name: ClassVar[str]
-    tracing: bool = False
-    trace_id: Any = None
-    custom_payload: dict[str, bytes | None] | None = None
-    warnings: list[str] | None = None
+    opcode: ClassVar[int]  #: Opcode of the message.
+    name: ClassVar[str]  #: Name of the message.
+    tracing: bool = False  #: True asks for a trace.
+    trace_id: Any = None  #: Id of the trace; None without.
+    custom_payload: dict[str, bytes | None] | None = None  #: Custom payload; None without.
+    warnings: list[str] | None = None  #: Warnings of the server; None without.
 
     def update_custom_payload(self, other: Mapping[str, bytes | None] | None) -> None:
         """Merge *other* into this message's payload."""
@@ -91,17 +91,17 @@ class ErrorMessage(_MessageType, RequestError):
 
     opcode = Opcode.ERROR
     name = "ERROR"
-    summary: ClassVar[str] = "Unknown"
-    info_fields: ClassVar[InfoFields] = ()
+    summary: ClassVar[str] = "Unknown"  #: What kind of error it is.
+    info_fields: ClassVar[InfoFields] = ()  #: Names of the details, and functions that read them.
 
-    stream_id: int | None = None
-    trace_id: Any = None
+    stream_id: int | None = None  #: Stream id of the frame.
+    trace_id: Any = None  #: Id of the trace; None without.
 
     def __init__(self, code: int, message: str, info: Any) -> None:
         super().__init__(code, message, info)
-        self.code = code
-        self.message = message
-        self.info = info
+        self.code = code  #: Error code.
+        self.message = message  #: Message of the server, unmodified.
+        self.info = info  #: Details of the error, mostly a dict.
 
     def summary_msg(self) -> str:
         """Return one printable line with code, summary and the server's message, escaped and cut; ``message`` holds the
@@ -125,7 +125,7 @@ class ErrorMessage(_MessageType, RequestError):
 class ErrorMessageSub(ErrorMessage):
     """An error with a known code."""
 
-    error_code: ClassVar[int | None] = None
+    error_code: ClassVar[int | None] = None  #: Error code of the class.
 
 
 @public("cassandra.protocol")

@@ -35,8 +35,8 @@ class Tablet:
     numbers, the version is one of 64 bits with or without a sign (else OverflowError).
     """
 
-    first_token: Final[int]
-    last_token: Final[int]
+    first_token: Final[int]  #: Token before the first one.
+    last_token: Final[int]  #: The last token.
     @property
     def replicas(self) -> tuple[tuple[Any, int], ...] | None:
         """Host ids with their shards, in the server's order."""
@@ -301,9 +301,9 @@ class SessionFields:
     _pool_set: Any  # a PoolSetFields
     _reactor: Any  # of its cluster
     _on_io_thread: Callable[[], bool]  # True on the I/O thread of that
-    def keep(self, found: object) -> None:
+    def _keep(self, found: object) -> None:
         """Cache *found* until a setting of the session changes."""
-    def kept(self) -> Any:
+    def _kept_now(self) -> Any:
         """Return the cached object; None if there is none since the last change."""
     def _resolve_profile(self, key: Any) -> Any:
         """Override: return the resolved profile of *key*."""

@@ -293,7 +293,7 @@ def forget_prepared(cluster: Cluster) -> None:
     """Drop the prepared statements: a type was altered, and they would omit its new fields."""
     for session in list(cluster.sessions):
         session.__dict__.pop(PREPARED, None)
-        session.keep(None)
+        session._keep(None)
 
 
 def _key(shape: Shape, consistency: int | None, fetch_size: Any) -> Any:
@@ -442,7 +442,7 @@ class Request:
     ) -> None:
         self.model = model
         self.statement = statement
-        self.consistency = consistency
+        self.consistency = consistency  #: Name of the consistency level.
         self.timeout = timeout
         self.connection = connection
         self.shape = shape
@@ -720,7 +720,7 @@ class Explanation:
         token: int | None = None,
         replicas: Sequence[Any] = (),
     ) -> None:
-        self.cql = cql
+        self.cql = cql  #: Statement of a range.
         self.parameters = parameters
         self.prepared = prepared
         self.reason = reason

@@ -51,8 +51,8 @@ class hybrid_classmethod:
     """One method when accessed on the class, another one when accessed on an instance."""
 
     def __init__(self, clsmethod: Callable[..., Any], instmethod: Callable[..., Any]) -> None:
-        self.clsmethod = clsmethod
-        self.instmethod = instmethod
+        self.clsmethod = clsmethod  #: Called on the class.
+        self.instmethod = instmethod  #: Called on instances.
 
     def __get__(self, instance: Any, owner: type) -> Callable[..., Any]:
         if instance is None:
@@ -209,7 +209,7 @@ class ColumnQueryEvaluator(AbstractQueryableColumn):
     """A column as a class attribute: ``Model.column == value`` and other comparisons return conditions."""
 
     def __init__(self, column: Any) -> None:
-        self.column = column
+        self.column = column  #: The column.
 
     def __unicode__(self) -> str:
         return str(self.column.db_field_name)

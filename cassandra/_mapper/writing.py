@@ -117,9 +117,9 @@ class BatchQuery:
         """*execute_on_exception*: execute the collected statements also if the block is left by an exception."""
         if timestamp is not None and not isinstance(timestamp, (datetime, timedelta)):
             raise CQLEngineException("timestamp object must be an instance of datetime")
-        self.queries: list[Any] = []
-        self.batch_type = batch_type
-        self.timestamp: datetime | timedelta | None = timestamp
+        self.queries: list[Any] = []  #: Statements of the batch so far.
+        self.batch_type = batch_type  #: Kind of the batch, a :class:`BatchType`; None for a logged one.
+        self.timestamp: datetime | timedelta | None = timestamp  #: Write time of its statements.
         self._consistency = consistency
         self._execute_on_exception = execute_on_exception
         self._timeout = timeout
@@ -153,6 +153,7 @@ class BatchQuery:
         self._joined = True
 
     def consistency(self, consistency: int | None) -> None:
+        """Set the consistency level of the batch, and return it."""
         self._consistency = consistency
 
     def add_callback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
@@ -243,8 +244,8 @@ class DMLQuery:
         timeout: Any = NOT_SET,
         if_exists: bool = False,
     ) -> None:
-        self.model = model
-        self.instance = instance
+        self.model = model  #: The model.
+        self.instance = instance  #: The instance.
         self._batch = batch
         self._ttl = ttl
         self._consistency = consistency
@@ -256,6 +257,7 @@ class DMLQuery:
 
     @property
     def column_family_name(self) -> str:
+        """Name of the table in CQL."""
         return str(self.model.column_family_name())
 
     def batch(self, batch_obj: BatchQuery | None) -> DMLQuery:

@@ -29,6 +29,7 @@ class SSLSessionCache:
 
     @property
     def max_size(self) -> int:
+        """Most sessions."""
         return self._max_size
 
     @command
@@ -67,6 +68,7 @@ class SSLSessionCache:
 
     @command
     def clear(self) -> None:
+        """Drop all sessions."""
         with self._lock:
             self._sessions.clear()
 

@@ -15,10 +15,10 @@ from cassandra._core.routing import murmur3_token
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-INT64_MAX = MAX_LONG = (1 << 63) - 1
-INT64_MIN = MIN_LONG = -(1 << 63)
-INT64_OVF_OFFSET = 1 << 63
-INT64_OVF_DIV = 1 << 64
+INT64_MAX = MAX_LONG = (1 << 63) - 1  #: Largest signed number of 64 bits.
+INT64_MIN = MIN_LONG = -(1 << 63)  #: Smallest signed number of 64 bits.
+INT64_OVF_OFFSET = 1 << 63  #: 2 to the power of 63.
+INT64_OVF_DIV = 1 << 64  #: 2 to the power of 64.
 
 _MASK = INT64_OVF_DIV - 1
 
@@ -34,7 +34,7 @@ class Token:
     __slots__ = ("value",)
 
     def __init__(self, token: Any) -> None:
-        self.value = token
+        self.value = token  #: Position on the ring.
 
     @classmethod
     def hash_fn(cls, key: Any) -> Any:

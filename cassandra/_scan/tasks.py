@@ -322,10 +322,10 @@ class ScanTask:
         self._ranges = tuple(TokenRange(one.start, one.end) for one in ranges)
         self._reducer = reducer
         self._deterministic = deterministic
-        self.token_range = TokenRange(ranges[0].start, ranges[-1].end)
+        self.token_range = TokenRange(ranges[0].start, ranges[-1].end)  #: Part of the ring.
         self._given_up = False  # in this process: the result is not needed
         firsts = (str(one.replicas[0].address) for one in ranges if one.replicas)
-        self.hosts = tuple(dict.fromkeys(firsts))
+        self.hosts = tuple(dict.fromkeys(firsts))  #: Addresses of the replicas.
 
     def run(self) -> Any:
         """Read it, and return the accumulator of its rows, without ``finish`` of the reducer; a ``pyarrow.Table``

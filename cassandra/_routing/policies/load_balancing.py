@@ -298,6 +298,7 @@ class RoundRobinPolicy(LoadBalancingPolicy):
             self._replace(without_host(self._hosts, host))
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        """Yield the hosts of a query plan after the replicas, for the native router."""
         return Rotation(self._hosts, self._turn.advance())
 
     def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
@@ -429,6 +430,7 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         self._child_policy.on_remove(*args, **kwargs)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        """Yield the hosts of a query plan after the replicas, for the native router."""
         replicas = wanted.replicas()
         if not replicas:
             return fallback_of(self._child_policy, wanted)
@@ -515,6 +517,7 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         return iter(self._child_policy.make_query_plan(keyspace, query))
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        """Yield the hosts of a query plan after the replicas, for the native router."""
         target = _target(wanted.state, wanted.statement)
         if target is None:
             return fallback_of(self._child_policy, wanted)
@@ -583,6 +586,7 @@ class HostFilterPolicy(LoadBalancingPolicy):
         self._child_policy.on_remove(host, *args, **kwargs)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        """Yield the hosts of a query plan after the replicas, for the native router."""
         return filter(self._predicate, fallback_of(self._child_policy, wanted))
 
 
@@ -615,7 +619,7 @@ class LatencyAwarePolicy(WrapperPolicy):
     def __init__(self, child_policy: LoadBalancingPolicy, half_life: float = 1.0) -> None:
         super().__init__(child_policy)
         LatencyAverage(half_life)  # validates it
-        self.half_life = half_life
+        self.half_life = half_life  #: Seconds after which a measurement counts half.
         self._averages: dict[Host, LatencyAverage] = {}
 
     def latency(self, host: Host) -> float | None:
@@ -634,6 +638,7 @@ class LatencyAwarePolicy(WrapperPolicy):
             self._averages.pop(args[0], None)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        """Yield the hosts of a query plan after the replicas, for the native router."""
         return fallback_of(self._child_policy, wanted)
 
     def _average_of(self, host: Host) -> LatencyAverage:

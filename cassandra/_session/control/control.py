@@ -87,10 +87,10 @@ class ControlConnection:
         """All but *cluster* are read from the cluster's attributes when they are needed; they are part of the signature
         only."""
         self._cluster = cluster
-        self.strand = cluster.scheduler.strand()
+        self.strand = cluster.scheduler.strand()  #: Serial queue of the work on metadata.
         self._closed = False
-        self.was_connected = False
-        self.refresher = Refresher(cluster)
+        self.was_connected = False  #: True once a connection was established.
+        self.refresher = Refresher(cluster)  #: Reads the metadata.
         self._begin()
 
     def _begin(self) -> None:

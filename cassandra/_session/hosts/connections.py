@@ -34,7 +34,7 @@ class ConnectionFactory:
             compression=given.compression,
             cql_version=given.cql_version,
             auth_provider=given.auth_provider,
-            login=given.login,
+            login=given._login,
             allowed_addresses=given.allowed_addresses,
             ssl_context=given.ssl_context,
             ssl_options=given.ssl_options,

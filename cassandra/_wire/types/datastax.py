@@ -22,9 +22,9 @@ from cassandra._wire.types.base import _CassandraType
 class WKBGeometryType:
     """Type numbers of well-known binary."""
 
-    POINT: ClassVar[int] = 1
-    LINESTRING: ClassVar[int] = 2
-    POLYGON: ClassVar[int] = 3
+    POINT: ClassVar[int] = 1  #: Number of points.
+    LINESTRING: ClassVar[int] = 2  #: Number of lines.
+    POLYGON: ClassVar[int] = 3  #: Number of polygons.
 
 
 class _PythonType(_CassandraType):
@@ -126,12 +126,12 @@ class PolygonType(_PythonType):
 class BoundKind:
     """Kinds of date ranges by their bounds."""
 
-    SINGLE_DATE: ClassVar[str] = "SINGLE_DATE"
-    CLOSED_RANGE: ClassVar[str] = "CLOSED_RANGE"
-    OPEN_RANGE_HIGH: ClassVar[str] = "OPEN_RANGE_HIGH"
-    OPEN_RANGE_LOW: ClassVar[str] = "OPEN_RANGE_LOW"
-    BOTH_OPEN_RANGE: ClassVar[str] = "BOTH_OPEN_RANGE"
-    SINGLE_DATE_OPEN: ClassVar[str] = "SINGLE_DATE_OPEN"
+    SINGLE_DATE: ClassVar[str] = "SINGLE_DATE"  #: One date.
+    CLOSED_RANGE: ClassVar[str] = "CLOSED_RANGE"  #: From a date to a date.
+    OPEN_RANGE_HIGH: ClassVar[str] = "OPEN_RANGE_HIGH"  #: From a date on.
+    OPEN_RANGE_LOW: ClassVar[str] = "OPEN_RANGE_LOW"  #: Up to a date.
+    BOTH_OPEN_RANGE: ClassVar[str] = "BOTH_OPEN_RANGE"  #: All time.
+    SINGLE_DATE_OPEN: ClassVar[str] = "SINGLE_DATE_OPEN"  #: A single open bound.
     VALID_RANGE_BOUNDS: ClassVar[tuple[str, ...]] = (
         SINGLE_DATE,
         CLOSED_RANGE,
@@ -139,7 +139,7 @@ class BoundKind:
         OPEN_RANGE_LOW,
         BOTH_OPEN_RANGE,
         SINGLE_DATE_OPEN,
-    )
+    )  #: All of these.
 
     @classmethod
     def to_int(cls, bound_str: str) -> int:
@@ -148,6 +148,7 @@ class BoundKind:
 
     @classmethod
     def to_str(cls, bound_int: int) -> str:
+        """Return the name of a number."""
         return cls.VALID_RANGE_BOUNDS[bound_int]
 
 

@@ -193,10 +193,10 @@ class UserType(TupleType):
 
     typename = "org.apache.cassandra.db.marshal.UserType"
     num_subtypes = UNKNOWN
-    keyspace: ClassVar[str] = ""
+    keyspace: ClassVar[str] = ""  #: Name of the keyspace.
     mapped_class: ClassVar[Any] = None
     """The class that values are read as; None gives ``tuple_type``, and where that is None ``tuple``."""
-    tuple_type: ClassVar[Any] = None
+    tuple_type: ClassVar[Any] = None  #: The class of values without a class of their own.
 
     @classmethod
     def make_udt_class(
@@ -292,8 +292,8 @@ class VectorType(_CassandraType):
     """A list of a fixed number of elements. Parameters are the element type and the number."""
 
     typename = "org.apache.cassandra.db.marshal.VectorType"
-    vector_size: ClassVar[int] = 0
-    subtype: ClassVar[Any] = None
+    vector_size: ClassVar[int] = 0  #: Number of elements.
+    subtype: ClassVar[Any] = None  #: Type of the elements.
 
     @classmethod
     def apply_parameters(cls, params: Sequence[Any], names: Sequence[str | None] | None = None) -> Any:

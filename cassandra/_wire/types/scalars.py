@@ -14,7 +14,7 @@ cql_timestamp_formats = (
     "%Y-%m-%dT%H:%M",
     "%Y-%m-%dT%H:%M:%S",
     "%Y-%m-%d",
-)
+)  #: Formats of timestamps in text.
 
 scalar_classes: dict[int, type["_ScalarType"]] = {}  # by wire id
 
@@ -182,8 +182,8 @@ class SimpleDateType(_ScalarType):
 
     typename = "date"
     type_id = TypeId.DATE
-    date_format: ClassVar[str] = "%Y-%m-%d"
-    EPOCH_OFFSET_DAYS: ClassVar[int] = 2**31
+    date_format: ClassVar[str] = "%Y-%m-%d"  #: Format of dates in text.
+    EPOCH_OFFSET_DAYS: ClassVar[int] = 2**31  #: Number that stands for 1970-01-01.
 
 
 class TimeType(_ScalarType):
