@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import cassandra
+from cassandra._base import errors
 from cassandra._base.aliases import is_alias
 from cassandra._session.options import ClusterOptions
 from cassandra.cluster import Cluster
@@ -139,7 +140,7 @@ def members(kind: type) -> tuple[Member, ...]:
     for base in bases_of(kind):
         notes = notes_of(base)
         for name in dict.fromkeys([*vars(base), *getattr(base, "__annotations__", ()), *notes]):
-            if name.startswith("_") or is_alias(base, name):
+            if name.startswith("_") or is_alias(base, name) or (name == "args" and issubclass(kind, BaseException)):
                 continue
             value = vars(base).get(name)
             note = notes.get(name)
@@ -154,8 +155,9 @@ def members(kind: type) -> tuple[Member, ...]:
 def inherited_notes(kind: type) -> dict[str, str]:
     """Return the texts of attributes and methods that bases of *kind* declare."""
     found: dict[str, str] = {}
-    for base in kind.__mro__[1:]:
-        for name, note in notes_of(base).items():
+    shared = [_notes(Path(errors.__file__))["RequestError"]] if issubclass(kind, BaseException) else []
+    for notes in [*map(notes_of, [*kind.__mro__[1:], *type(kind).__mro__]), *shared]:
+        for name, note in notes.items():
             if note.doc:
                 found.setdefault(name, note.doc)
     return found
@@ -316,16 +318,16 @@ def _source(kind: type) -> tuple[Path | None, str]:
     for module in [sys.modules.get(kind.__module__), *list(sys.modules.values())]:
         if module is None or not getattr(module, "__name__", "").startswith("cassandra"):
             continue
-        if vars(module).get(name.split(".")[0]) is None or not getattr(module, "__file__", None):
-            continue
+        path = Path(getattr(module, "__file__", None) or "")
+        if path.suffix == ".so":
+            path = path.with_name(path.name.split(".")[0] + ".pyi")
         value: Any = module
         for part in name.split("."):
             value = getattr(value, part, None)
-        path = Path(module.__file__ or "")
-        if path.suffix == ".so":
-            path = path.with_name(path.name.split(".")[0] + ".pyi")
-        if value is kind and path.exists() and name in _notes(path):
-            return path, name
+        names = [name] if value is kind else [each for each, value in vars(module).items() if value is kind]
+        for each in names:
+            if path.suffix in (".py", ".pyi") and path.exists() and each in _notes(path):
+                return path, each
     return None, name
 
 
@@ -423,11 +425,20 @@ def constant_note(module: str, name: str) -> Note:
     for other in [module, *(found for found in sys.modules if found.startswith("cassandra._"))]:
         loaded = sys.modules.get(other)
         path = Path(getattr(loaded, "__file__", None) or "")
-        if path.suffix == ".py" and vars(loaded).get(name) is value:
-            note = _constants(path).get(name)
-            if note is not None and (note.doc or other == module):
-                return note
+        if path.suffix == ".py":
+            named = [
+                each for each, found in vars(loaded).items() if found is value and (each == name or _is_own(value))
+            ]
+            for each in named:
+                note = _constants(path).get(each)
+                if note is not None and (note.doc or other == module):
+                    return note
     return Note(None, None, "")
+
+
+def _is_own(value: Any) -> bool:
+    """False for a value that different constants may share."""
+    return not isinstance(value, (int, float, str, bytes, type(None)))
 
 
 @cache

@@ -217,7 +217,9 @@ def _signature(value: Any, owner: type | None, name: str) -> str:
         function = public.function_in(path, owner and owner.__qualname__, name)
         if function is not None:
             arguments = function.args
-            if owner is not None and not any(getattr(each, "id", "") == "staticmethod" for each in function.decorator_list):
+            if owner is not None and not any(
+                getattr(each, "id", "") == "staticmethod" for each in function.decorator_list
+            ):
                 (arguments.posonlyargs or arguments.args)[:1] = []
             returns = f" -> {ast.unparse(function.returns)}" if function.returns and name != "__init__" else ""
             return f"({ast.unparse(arguments)}){returns}"

@@ -124,7 +124,7 @@ class TabletTable:
 class HostState:
     """The fields of a host that routing reads on every request. Base of ``Host``."""
 
-    is_up: bool | None
+    is_up: bool | None  #: True up, False down, None not yet known.
     is_suspect: bool
     """Silent at present: last in plans, until it responds or is marked down. Only of a host that is up; setting it on
     any other host has no effect."""
@@ -258,9 +258,9 @@ class ReplicasFirst:
 class ShardingInfo:
     """A ScyllaDB node's mapping of tokens to its shards, as given in SUPPORTED. Immutable; compares by value."""
 
-    shards_count: Final[int]
-    partitioner: Final[str]
-    sharding_algorithm: Final[str]
+    shards_count: Final[int]  #: Number of shards.
+    partitioner: Final[str]  #: Class name of the partitioner.
+    sharding_algorithm: Final[str]  #: Name of the mapping of tokens to shards.
     sharding_ignore_msb: Final[int]
     """Number of a token's highest bits that are ignored."""
     shard_aware_port: Final[int | None]

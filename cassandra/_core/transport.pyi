@@ -109,7 +109,7 @@ class ConnectionBase:
     dialect: Any  # determines the encoding of an EXECUTE
     results: Any  # a ResultDecoder
     reactor: Any
-    channel: Channel | None
+    channel: Channel | None  #: Sends and receives frames, in native code; None before it is open.
     direct: Channel | None
     """The channel, if it takes frames unmodified; None: :meth:`submit` transforms them."""
     orphaned_threshold: int

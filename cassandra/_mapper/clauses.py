@@ -183,60 +183,80 @@ class BaseWhereOperator(BaseQueryOperator, metaclass=OpMapMeta):
 
 @public(OPERATORS)
 class EqualsOperator(BaseWhereOperator):
+    """The operator ``=`` of conditions."""
+
     symbol = "EQ"
     cql_symbol = "="
 
 
 @public(OPERATORS)
 class NotEqualsOperator(BaseWhereOperator):
+    """The operator ``!=`` of conditions."""
+
     symbol = "NE"
     cql_symbol = "!="
 
 
 @public(OPERATORS)
 class InOperator(EqualsOperator):
+    """The operator ``IN`` of conditions."""
+
     symbol = "IN"
     cql_symbol = "IN"
 
 
 @public(OPERATORS)
 class GreaterThanOperator(BaseWhereOperator):
+    """The operator ``>`` of conditions."""
+
     symbol = "GT"
     cql_symbol = ">"
 
 
 @public(OPERATORS)
 class GreaterThanOrEqualOperator(BaseWhereOperator):
+    """The operator ``>=`` of conditions."""
+
     symbol = "GTE"
     cql_symbol = ">="
 
 
 @public(OPERATORS)
 class LessThanOperator(BaseWhereOperator):
+    """The operator ``<`` of conditions."""
+
     symbol = "LT"
     cql_symbol = "<"
 
 
 @public(OPERATORS)
 class LessThanOrEqualOperator(BaseWhereOperator):
+    """The operator ``<=`` of conditions."""
+
     symbol = "LTE"
     cql_symbol = "<="
 
 
 @public(OPERATORS)
 class ContainsOperator(EqualsOperator):
+    """The operator ``CONTAINS`` of conditions."""
+
     symbol = "CONTAINS"
     cql_symbol = "CONTAINS"
 
 
 @public(OPERATORS)
 class LikeOperator(EqualsOperator):
+    """The operator ``LIKE`` of conditions."""
+
     symbol = "LIKE"
     cql_symbol = "LIKE"
 
 
 @public(OPERATORS)
 class IsNotNullOperator(EqualsOperator):
+    """The operator ``IS NOT NULL`` of conditions."""
+
     symbol = "IS NOT NULL"
     cql_symbol = "IS NOT NULL"
 

@@ -374,7 +374,7 @@ def _key_attribute(attrs: Mapping[str, Any], columns: Mapping[str, Column[Any]])
         for name, value in zip(names, values, strict=False):
             setattr(self, name, value)
 
-    return property(get, set_all)
+    return property(get, set_all, doc="The partition key: the tuple of its values.")
 
 
 def _add_discriminator(

@@ -60,7 +60,7 @@ class ContainerUpdateTypeMapMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
         if not hasattr(cls, "type_map"):
-            cls.type_map: dict[type, Any] = {}
+            cls.type_map: dict[type, Any] = {}  #: Clauses by class of column.
         else:
             cls.type_map[cls.col_type] = cls  # type: ignore[attr-defined]
         super().__init__(name, bases, dct)

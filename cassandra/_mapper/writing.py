@@ -82,8 +82,8 @@ KINDS = {
 class BatchType:
     """Types of batches; the default is a logged batch."""
 
-    Unlogged = "UNLOGGED"
-    Counter = "COUNTER"
+    Unlogged = "UNLOGGED"  #: A batch that may be executed in part.
+    Counter = "COUNTER"  #: A batch of changes of counters.
 
 
 @public("cassandra.cqlengine.query")
@@ -272,6 +272,7 @@ class DMLQuery:
         run(self.saving())
 
     async def asave(self) -> None:
+        """Do as :meth:`save`, without blocking the running loop."""
         await arun(self.saving())
 
     def update(self) -> None:
@@ -279,6 +280,7 @@ class DMLQuery:
         run(self.updating())
 
     async def aupdate(self) -> None:
+        """Do as :meth:`update`, without blocking the running loop."""
         await arun(self.updating())
 
     def delete(self) -> None:
@@ -286,6 +288,7 @@ class DMLQuery:
         run(self.deleting())
 
     async def adelete(self) -> None:
+        """Do as :meth:`delete`, without blocking the running loop."""
         await arun(self.deleting())
 
     # ---- steps
@@ -324,6 +327,7 @@ class DMLQuery:
         return lambda column: not column.static
 
     def saving(self) -> Any:
+        """Yield the steps of :meth:`save`."""
         instance = self._of_instance()
         if self.instance._can_update():
             yield from self._updating(instance, None)
@@ -354,6 +358,7 @@ class DMLQuery:
             yield from self._deleting_nulls(None, moved, static_only)
 
     def updating(self) -> Any:
+        """Yield the steps of :meth:`update`."""
         instance = self._of_instance()
         yield from self._updating(instance, None if self.instance._can_update() else self._moved(instance))
 
@@ -499,6 +504,7 @@ class DMLQuery:
                 yield request
 
     def deleting(self) -> Any:
+        """Yield the steps of :meth:`delete`."""
         instance = self._of_instance()
         statement = DeleteStatement(
             self.column_family_name,

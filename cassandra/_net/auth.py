@@ -111,6 +111,8 @@ class TransitionalModePlainTextAuthProvider:
 
 @public("cassandra.auth")
 class TransitionalModePlainTextAuthenticator(PlainTextAuthenticator):
+    """Logs in to DSE in transitional mode, as an anonymous user."""
+
     def __init__(self) -> None:
         super().__init__("", "")
 

@@ -82,15 +82,19 @@ class FunctionReducer:
         self._finish = finish
 
     def open(self, schema: ColumnPlan, token_range: TokenRange) -> Any:
+        """Return the accumulator of a range."""
         return self._init()
 
     def stream(self, acc: Any, batch: RecordBatch) -> Any:
+        """Return *acc* with the rows of *batch*."""
         return self._reduce(acc, self._map(batch))
 
     def combine(self, a: Any, b: Any) -> Any:
+        """Return the accumulator of both ranges."""
         return self._combine(a, b)
 
     def finish(self, acc: Any) -> Any:
+        """Return the result of an accumulator."""
         return acc if self._finish is None else self._finish(acc)
 
     def __repr__(self) -> str:

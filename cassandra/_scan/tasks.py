@@ -173,7 +173,7 @@ class Origin:
         self._reached = {name: getattr(cluster, name) for name in PLAIN}
         self._reached["contact_points"] = list(cluster.contact_points)
         self._reached["shard_aware_options"] = dict(vars(cluster.shard_aware_options))
-        if cluster.versions.is_given:
+        if cluster._versions.is_given:
             self._reached["protocol_version"] = cluster.protocol_version
         return ""
 

@@ -6,7 +6,7 @@ owner rules, stated at the head of its file; it refers to the cluster, and throu
     ClusterOptions      its base: the table of options      options.py, config.py
     profile_manager     request options, policies           profiles.py
     contacts            resolution of contact points        hosts/contact.py
-    versions            the protocol version in use         hosts/versions.py
+    _versions           the protocol version in use         hosts/versions.py
     connections         opening connections                 hosts/connections.py
     scheduler           worker threads                      scheduler.py
     reactor             the I/O thread, in ``life``         _core/transport
@@ -269,13 +269,13 @@ class Cluster(ClusterOptions):
       *status_event_refresh_window*
     * threads and memory: *executor_threads*, *memory_pool*
 
-    The API reference has type, default and meaning of each. Invalid values raise TypeError or ValueError; *scylla_cloud*
-    is not supported (NotImplementedError).
+    The API reference has type, default and meaning of each. Invalid values raise TypeError or ValueError, and
+    *scylla_cloud* NotImplementedError.
     """
 
     # ---- protocol and connections
 
-    protocol_version: Attribute[int] = SpokenVersion("versions", Versions, "spoken")
+    protocol_version: Attribute[int] = SpokenVersion("_versions", Versions, "spoken")
     """Version of the native protocol to begin with, or the one in use. Default: the highest that all nodes support."""
 
     # ---- security
@@ -396,8 +396,8 @@ class Cluster(ClusterOptions):
         self.profile_manager = ProfileManager.given(
             self, execution_profiles, load_balancing_policy, default_retry_policy
         )
-        self.versions = Versions(self)
-        self.versions.begin(protocol_version, type(self).protocol_version)
+        self._versions = Versions(self)
+        self._versions.begin(protocol_version, type(self).protocol_version)
         self._use_cloud(given)
         self.endpoint_factory.configure(self)
         self._build()
@@ -438,7 +438,7 @@ class Cluster(ClusterOptions):
     endpoints_resolved: Attribute[list[EndPoint]] = Attribute("contacts", ContactPoints)
     """End points of the contact points, with names resolved."""
     connection_factory = method("connections", ConnectionFactory.open_blocking)
-    protocol_downgrade = method("versions", Versions.lower)
+    protocol_downgrade = method("_versions", Versions.lower)
 
     def connect(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
         """Connect, and return a session that uses *keyspace*.

@@ -6,7 +6,8 @@ set later (``cluster.connect_timeout = 3``) takes effect from then on. Any threa
 reference, so there is no lock. The protocol version is in ``hosts/versions.py``, request options are in
 ``profiles.py``.
 
-To add an option: a line of the table, a parameter of ``Cluster``, and its name in the docstring of ``Cluster``.
+The text below each line and the comments between them are the section "Options of Cluster" of the API reference.
+To add an option: a line of the table with its text, a parameter of ``Cluster``, and its name in the docstring.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def _generator_changed(options: ClusterOptions, before: Any) -> None:
 
 
 class ClusterOptions:
-    """The options of :class:`Cluster` by subject: the comments between them are headings of the API reference."""
+    """The options of :class:`Cluster` by subject."""
 
     # ---- contact and discovery
 

@@ -26,7 +26,10 @@ uint64_pack, uint64_unpack = _UINT64.pack, _unpacker(_UINT64)  #: Bytes of a num
 uint32_pack, uint32_unpack = _UINT32.pack, _unpacker(_UINT32)  #: Bytes of a number of 32 bits, and back.
 uint16_pack, uint16_unpack = _UINT16.pack, _unpacker(_UINT16)  #: Bytes of a number of 16 bits, and back.
 uint8_pack, uint8_unpack = _UINT8.pack, _unpacker(_UINT8)  #: Bytes of a number of 8 bits, and back.
-uint32_le_pack, uint32_le_unpack = _UINT32_LE.pack, _unpacker(_UINT32_LE)  #: Bytes of a number of 32 bits, the lowest byte first, and back.
+uint32_le_pack, uint32_le_unpack = (
+    _UINT32_LE.pack,
+    _unpacker(_UINT32_LE),
+)  #: Bytes of a number of 32 bits, the lowest byte first, and back.
 float_pack, float_unpack = _FLOAT.pack, _unpacker(_FLOAT)  #: Bytes of a float of 32 bits, and back.
 double_pack, double_unpack = _DOUBLE.pack, _unpacker(_DOUBLE)  #: Bytes of a float of 64 bits, and back.
 v3_header_pack, v3_header_unpack = _V3_HEADER.pack, _V3_HEADER.unpack  #: Bytes of the header of a frame, and back.

@@ -66,7 +66,7 @@ class Exchange(Protocol):
 class Reaction:
     """Reaction to a request; subclass it for a reaction of your own. It runs on the thread of the cluster."""
 
-    connects: ClassVar[bool] = False  #: True if it applies to new connections, too.
+    connects: ClassVar[bool] = False
     """True if it can react to new connections, too: rules with ``opcode="CONNECT"``."""
 
     def react(self, exchange: Exchange) -> None:

@@ -260,7 +260,7 @@ class Column:
     name: str
     type: CqlType
     kind: str
-    position: int = -1  #: Number of the column, in the order of definition.
+    position: int = -1  # in its kind of key
     descending: bool = False
 
     def order(self, value: Any) -> Any:

@@ -99,6 +99,7 @@ class _TieredPolicy(LoadBalancingPolicy):
         self._exclude(host)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        """Return the whole query plan, evaluated lazily."""
         return TierPlan(self._NEAR, self._far_dcs, self._tier, self._turn.advance())
 
     def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
@@ -298,7 +299,7 @@ class RoundRobinPolicy(LoadBalancingPolicy):
             self._replace(without_host(self._hosts, host))
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
-        """Yield the hosts of a query plan after the replicas, for the native router."""
+        """Return the whole query plan, evaluated lazily."""
         return Rotation(self._hosts, self._turn.advance())
 
     def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
@@ -430,7 +431,7 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         self._child_policy.on_remove(*args, **kwargs)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
-        """Yield the hosts of a query plan after the replicas, for the native router."""
+        """Return the whole query plan, evaluated lazily."""
         replicas = wanted.replicas()
         if not replicas:
             return fallback_of(self._child_policy, wanted)
@@ -517,7 +518,7 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         return iter(self._child_policy.make_query_plan(keyspace, query))
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
-        """Yield the hosts of a query plan after the replicas, for the native router."""
+        """Return the whole query plan, evaluated lazily."""
         target = _target(wanted.state, wanted.statement)
         if target is None:
             return fallback_of(self._child_policy, wanted)
@@ -586,7 +587,7 @@ class HostFilterPolicy(LoadBalancingPolicy):
         self._child_policy.on_remove(host, *args, **kwargs)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
-        """Yield the hosts of a query plan after the replicas, for the native router."""
+        """Return the whole query plan, evaluated lazily."""
         return filter(self._predicate, fallback_of(self._child_policy, wanted))
 
 
@@ -638,7 +639,7 @@ class LatencyAwarePolicy(WrapperPolicy):
             self._averages.pop(args[0], None)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
-        """Yield the hosts of a query plan after the replicas, for the native router."""
+        """Return the whole query plan, evaluated lazily."""
         return fallback_of(self._child_policy, wanted)
 
     def _average_of(self, host: Host) -> LatencyAverage:

@@ -129,7 +129,7 @@ class ControlConnection:
     def _connect_to(self, endpoint: EndPoint) -> None:
         connection = self._candidate = self._open(endpoint)
         try:
-            self._cluster.versions.negotiated(connection.protocol_version)
+            self._cluster._versions.negotiated(connection.protocol_version)
             use_version_blocks(self._cluster, connection.features.tablets_routing_v2)
             use_metadata_ids(self._cluster, connection.features.use_metadata_id)
             self.events.forget()

@@ -58,7 +58,7 @@ class TopologyUpdater:
         for host in hosts:
             cluster.host_listeners.tell("on_add", host)
         self._warn_of_datacenters()
-        cluster.versions.review()
+        cluster._versions.review()
 
     def _update(self, listing: NodeList, rebuild_tokens: bool) -> None:
         known = {host.host_id: host for host in self._cluster.metadata.all_hosts()}
@@ -90,7 +90,7 @@ class TopologyUpdater:
         for host in joined:
             self._welcome(host)
         self._warn_of_datacenters()
-        self._cluster.versions.review()
+        self._cluster._versions.review()
 
     def _warn_of_datacenters(self) -> None:
         """Warn once if the local datacenter was guessed although there are several."""

@@ -453,6 +453,7 @@ class ReadsResults(_MessageType):
     }
     """The class of ``cassandra.cqltypes`` for each type id of the protocol. Replace it by a changed copy."""
     code_to_type: ClassVar[dict[Any, int]] = {cls: code for code, cls in type_codes.items()}
+    """Numbers of the types in the protocol, by class."""
 
     _FLAGS_GLOBAL_TABLES_SPEC: Final = 0x0001
     _HAS_MORE_PAGES_FLAG: Final = 0x0002

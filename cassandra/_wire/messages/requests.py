@@ -134,6 +134,8 @@ class CredentialsMessage(RequestMessage):
 
 @public("cassandra.protocol")
 class AuthChallengeMessage(ResponseMessage):
+    """The server continues the authentication with a challenge."""
+
     opcode = Opcode.AUTH_CHALLENGE
     name = "AUTH_CHALLENGE"
     _fields = ("challenge",)
@@ -169,6 +171,8 @@ class AuthResponseMessage(RequestMessage):
 
 @public("cassandra.protocol")
 class AuthSuccessMessage(ResponseMessage):
+    """The client is authenticated."""
+
     opcode = Opcode.AUTH_SUCCESS
     name = "AUTH_SUCCESS"
     _fields = ("token",)
@@ -229,6 +233,8 @@ class RegisterMessage(RequestMessage):
 
 @public("cassandra.protocol")
 class PrepareMessage(RequestMessage):
+    """Prepares a statement."""
+
     opcode = Opcode.PREPARE
     name = "PREPARE"
 
@@ -424,6 +430,8 @@ class ReviseRequestMessage(RequestMessage):
     """Flow control of DataStax Enterprise's continuous paging. Kept for compatibility; it cannot be sent."""
 
     class RevisionType:
+        """Kinds of changes."""
+
         PAGING_CANCEL: Final = 1
         PAGING_BACKPRESSURE: Final = 2
 

@@ -174,6 +174,8 @@ class EventMessage(ResponseMessage):
 
 @public("cassandra.protocol")
 class ReadyMessage(ResponseMessage):
+    """The server is ready for requests."""
+
     opcode = Opcode.READY
     name = "READY"
 

@@ -138,9 +138,9 @@ class _CassandraType(metaclass=CassandraTypeType):
     typename: ClassVar[str] = ""  #: Name of the type in CQL.
     _cql: ClassVar[tuple[Any, Any, str]] = (None, None, "")  # cached spelling: value of _spelling, the class, the text
 
-    empty_binary_ok: ClassVar[bool] = False  #: True if an empty value is a valid one, and not null.
+    empty_binary_ok: ClassVar[bool] = False
     """Zero bytes are a value of this type."""
-    support_empty_values: ClassVar[bool] = False  #: True returns EMPTY for an empty value.
+    support_empty_values: ClassVar[bool] = False
     """Read zero bytes of a type that has no such value as :data:`EMPTY`, not as None."""
 
     def __init__(self, val: Any) -> None:
@@ -303,10 +303,12 @@ class _ParameterizedType(_CassandraType):
 
     @classmethod
     def deserialize_safe(cls, byts: bytes, protocol_version: int) -> Any:
+        """Return the value of bytes that are not empty."""
         return cls.deserialize(byts, protocol_version)
 
     @classmethod
     def serialize_safe(cls, val: Any, protocol_version: int) -> bytes:
+        """Return the bytes of a value."""
         return cls.serialize(val, protocol_version)
 
     @classmethod

@@ -79,6 +79,8 @@ def _pack_points(points: Any) -> bytes:
 
 
 class PointType(_PythonType):
+    """The type ``PointType`` of DSE; values are :class:`~cassandra.util.Point`."""
+
     typename = "PointType"
 
     @classmethod
@@ -91,6 +93,8 @@ class PointType(_PythonType):
 
 
 class LineStringType(_PythonType):
+    """The type ``LineStringType`` of DSE; values are :class:`~cassandra.util.LineString`."""
+
     typename = "LineStringType"
 
     @classmethod
@@ -104,6 +108,8 @@ class LineStringType(_PythonType):
 
 
 class PolygonType(_PythonType):
+    """The type ``PolygonType`` of DSE; values are :class:`~cassandra.util.Polygon`."""
+
     typename = "PolygonType"
 
     @classmethod
@@ -153,6 +159,8 @@ class BoundKind:
 
 
 class DateRangeType(_PythonType):
+    """The type ``DateRangeType`` of DSE; values are :class:`~cassandra.util.DateRange`."""
+
     typename = "daterange"
 
     @classmethod

@@ -47,6 +47,8 @@ def _named(codec: Codec, cls: Any) -> Codec:
 
 
 class ListType(_SimpleParameterizedType):
+    """The CQL type ``list``; values are ``list``."""
+
     typename = "list"
     adapter = list
 
@@ -56,6 +58,8 @@ class ListType(_SimpleParameterizedType):
 
 
 class SetType(_SimpleParameterizedType):
+    """The CQL type ``set``; values are :class:`~cassandra.util.SortedSet`."""
+
     typename = "set"
     adapter = SortedSet
 
@@ -65,6 +69,8 @@ class SetType(_SimpleParameterizedType):
 
 
 class MapType(_ParameterizedType):
+    """The CQL type ``map``; values are :class:`~cassandra.util.OrderedMapSerializedKey`."""
+
     typename = "map"
     num_subtypes = 2
 
@@ -106,6 +112,8 @@ class _TransparentType(_ParameterizedType):
 
 
 class FrozenType(_TransparentType):
+    """The CQL type ``frozen``; values are the values of its only element."""
+
     typename = "frozen"
 
 
