@@ -26,6 +26,12 @@ exclude_patterns = ["_build"]
 nitpicky = True
 # Of other packages, and of private modules, names are shown without a link. Everything else is on its page.
 nitpick_ignore_regex = [("py:.*", r"(?!cassandra\.[a-z]).*|.*\._.*")]
+# Classes that are met and not imported, and an alias for old programs.
+nitpick_ignore = [
+    ("py:class", "cassandra.cqlengine.query.Explanation"),
+    ("py:class", "cassandra.query.ClassRow"),
+    ("py:func", "cassandra.protocol.cython_protocol_handler"),
+]
 suppress_warnings = ["ref.python"]  # classes of the same name in two modules, in annotations
 highlight_language = "python"
 

@@ -177,12 +177,12 @@ def inherited(kind: type) -> dict[str, str]:
 
 
 def _kind(value: Any) -> str:
-    if isinstance(value, property):
+    if type(value) is property:
         return "property"
     if inspect.isclass(value):
         return "class"
     plain = getattr(value, "__func__", value)
-    if inspect.isroutine(plain) and not inspect.isgetsetdescriptor(plain) and not inspect.ismemberdescriptor(plain):
+    if inspect.isroutine(plain) and hasattr(plain, "__name__") and not inspect.isdatadescriptor(plain):
         return "method"
     return "attribute"
 

@@ -128,7 +128,7 @@ def _class(module: str, name: str, kind: type) -> Iterator[str]:
     what = "exception" if issubclass(kind, BaseException) else "class"
     bases = [":show-inheritance:"] if any(_is_shown(base) for base in kind.__bases__) else []
     head: Iterable[str]
-    if _is_native(kind):
+    if _is_native(kind) or kind.__name__ != name:
         doc, bases = public.doc_of(kind), []
         head = _directive(f"py:{what}", name + _signature(kind, kind, "__init__"), doc)
     else:

@@ -488,14 +488,18 @@ class BaseModel(Instance):
     class MultipleObjectsReturned(_MultipleObjectsReturned):
         """More than one row of the model matches the query."""
 
+    #: All rows, as a :class:`~cassandra.cqlengine.query.ModelQuerySet`; on the class only.
     objects = QuerySetDescriptor()
+    #: ``ttl(seconds)``: a query set or instance whose writes have this time to live; None for none.
     ttl = TTLDescriptor()
+    #: ``consistency(level)``: a query set or instance with this consistency level.
     consistency = ConsistencyDescriptor()
-    iff = ConditionalDescriptor()
-    timestamp = TimestampDescriptor()
+    iff = ConditionalDescriptor()  #: ``iff(column=value)``: a query set or instance whose writes have these conditions.
+    timestamp = TimestampDescriptor()  #: ``timestamp(when)``: a query set or instance whose writes have this time.
+    #: ``if_not_exists()``: a query set or instance that inserts a row only if there is none.
     if_not_exists = IfNotExistsDescriptor()
-    if_exists = IfExistsDescriptor()
-    using = UsingDescriptor()
+    if_exists = IfExistsDescriptor()  #: ``if_exists()``: a query set or instance that writes only rows that exist.
+    using = UsingDescriptor()  #: ``using(connection=name, keyspace=name)``: a query set or instance for these.
 
     __queryset__: ClassVar[Any] = ModelQuerySet
     __dmlquery__: ClassVar[Any] = DMLQuery

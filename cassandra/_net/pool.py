@@ -391,7 +391,7 @@ class HostPool(PoolFields):
         the host a suspect."""
         self.host = host  #: The host.
         self.host_distance = host_distance  #: Its distance, a :class:`~cassandra.policies.HostDistance`.
-        self.keyspace = keyspace
+        self.keyspace = keyspace  #: The keyspace of its connections.
         self.is_shutdown = False  #: True once the pool is closed.
         self._reactor = reactor
         self._options = options
@@ -399,11 +399,12 @@ class HostPool(PoolFields):
         self._on_defunct = on_defunct
         self._on_room = on_room
         self._room_signal = RoomSignal(self._changed)
+        #: The limit of requests in flight.
         self.limit = limit if max_requests is None else Limit(max_requests, self._room_signal, limit)
         self._shares_limit = max_requests is None
         self._lock = driver_lock("HostPool")
         self._slots = Slots(shard_aware=shards is None or not shards.disable)
-        self.silence_limit = silence_limit
+        self.silence_limit = silence_limit  #: Seconds after which a silent connection is closed.
         self._on_suspect = on_suspect
         self._standby = Standby(self)
         self._filling = Filling(self, delays, use_port=shards is None or not shards.disable_shardaware_port)
