@@ -25,6 +25,7 @@ from sphinx.domains.python import ObjectEntry
 MARK = re.compile(r"^\.\. reference:: (\S+)(.*)$", re.MULTILINE)
 WIDEST = 80  # of a value that is shown
 OPTIONS = "cassandra.cluster.Cluster"
+SHORTENED = '(contact_points=["127.0.0.1"], port=9042, **options)'  # of some fifty parameters
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -132,8 +133,11 @@ def _class(module: str, name: str, kind: type) -> Iterator[str]:
         doc, bases = public.doc_of(kind), []
         head = _directive(f"py:{what}", name + _signature(kind, kind, "__init__"), doc)
     else:
-        head = [f".. auto{what}:: {module}::{name}", "   :no-members:", *(f"   {option}" for option in bases), ""]
+        shown = SHORTENED if f"{module}.{name}" == OPTIONS else ""
+        head = [f".. auto{what}:: {module}::{name}{shown}", "   :no-members:", *(f"   {option}" for option in bases), ""]
     yield from head
+    if f"{module}.{name}" == OPTIONS:
+        yield from ["   All parameters, with types and defaults: :ref:`cluster-options`.", ""]
     for member in public.members(kind):
         if not (f"{module}.{name}" == OPTIONS and member.name in public.cluster_options()):
             yield from (f"   {line}" for line in _member(module, name, kind, member))

@@ -131,11 +131,11 @@ class SpokenVersion(Attribute[int]):
     def __get__(self, whole: Any, owner: type | None = None) -> Any:
         if whole is None:
             return ProtocolVersion.MAX_SUPPORTED if self._default is NONE else self._default
-        spoken = whole.versions.spoken  # read by each simple statement
+        spoken = whole._versions.spoken  # read by each simple statement
         return ProtocolVersion.MAX_SUPPORTED if spoken is None else spoken
 
     def __set__(self, whole: Any, version: int) -> None:
-        whole.versions.give(version)
+        whole._versions.give(version)
 
 
 def _warn(speaks: Mapping[EndPoint, int], common: int) -> None:
