@@ -19,7 +19,7 @@ version = release
 extensions = ["sphinx.ext.autodoc", "sphinx_copybutton", "reference"]
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True  # <NOT_SET> cannot be parsed
-maximum_signature_line_length = 76  # longer ones: a line per parameter
+maximum_signature_line_length = 90  # longer ones: a line per parameter
 python_use_unqualified_type_names = True
 toc_object_entries_show_parents = "hide"
 
