@@ -33,6 +33,9 @@ SHOWN_WITH = {
 }
 
 
+NOTHING = object()
+
+
 class Note(NamedTuple):
     """An attribute as the source declares it."""
 
@@ -167,12 +170,12 @@ def inherited(kind: type) -> dict[str, str]:
     """Return the public members that *kind* has from public bases: where each is documented, by name."""
     own = {member.name for member in members(kind)}
     found: dict[str, str] = {}
-    shown = _shown_with(kind)
-    for base in [*kind.__mro__[1:], *([shown] if shown else [])]:
-        if is_public_class(base) and base is not kind:
-            for member in members(base):
-                if member.name not in own:
-                    found.setdefault(member.name, f"{home_of(base)}.{member.name}")
+    for base in kind.__mro__:
+        shown = _shown_with(base) or base
+        if is_public_class(shown) and shown is not kind:
+            for member in members(shown):
+                if member.name not in own and (shown is base or member.owner is base or hasattr(kind, member.name)):
+                    found.setdefault(member.name, f"{home_of(shown)}.{member.name}")
     return found
 
 
@@ -429,6 +432,8 @@ def constant_note(module: str, name: str) -> Note:
             named = [
                 each for each, found in vars(loaded).items() if found is value and (each == name or _is_own(value))
             ]
+            if name not in vars(loaded) and name in _constants(path) and getattr(loaded, name, NOTHING) is value:
+                named.append(name)  # looked up at each access
             for each in named:
                 note = _constants(path).get(each)
                 if note is not None and (note.doc or other == module):

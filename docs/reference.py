@@ -134,7 +134,12 @@ def _class(module: str, name: str, kind: type) -> Iterator[str]:
         head = _directive(f"py:{what}", name + _signature(kind, kind, "__init__"), doc)
     else:
         shown = SHORTENED if f"{module}.{name}" == OPTIONS else ""
-        head = [f".. auto{what}:: {module}::{name}{shown}", "   :no-members:", *(f"   {option}" for option in bases), ""]
+        head = [
+            f".. auto{what}:: {module}::{name}{shown}",
+            "   :no-members:",
+            *(f"   {option}" for option in bases),
+            "",
+        ]
     yield from head
     if f"{module}.{name}" == OPTIONS:
         yield from ["   All parameters, with types and defaults: :ref:`cluster-options`.", ""]
@@ -153,9 +158,10 @@ def _member(module: str, name: str, kind: type, member: Member) -> Iterator[str]
     path = f"{module}::{name}.{member.name}"
     if member.kind == "class":
         what = "exception" if issubclass(member.value, BaseException) else "class"
-        yield from [f".. auto{what}:: {path}", "   :no-members:", "", *([f"   {member.doc}"] if False else []), ""]
+        yield from _directive(f"py:{what}", member.name, member.doc)
     elif member.kind == "method":
-        if _is_native(member.owner) or not (inspect.getdoc(member.value) or inspect.getdoc(getattr(kind, member.name))):
+        own = getattr(getattr(member.value, "__func__", member.value), "__doc__", None)
+        if _is_native(member.owner) or not own:  # autodoc does not find an inherited text everywhere
             signature = _signature(member.value, member.owner, member.name)
             yield from _directive("py:method", member.name + signature, member.doc, flags=_flags(member))
         else:

@@ -376,9 +376,11 @@ class OrderedMap(Mapping[Any, Any]):
         return len(self._items)
 
     def items(self) -> ItemsView[Any, Any]:
+        """Return a view of the pairs of key and value."""
         return _Items(self)
 
     def values(self) -> ValuesView[Any]:
+        """Return a view of the values."""
         return _Values(self)
 
     def __eq__(self, other: object) -> bool:

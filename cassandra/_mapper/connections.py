@@ -55,8 +55,8 @@ _connections: dict[Any, Connection] = {}
 #: Classes of user types by keyspace and type name, for clusters that are connected later.
 udt_by_keyspace: defaultdict[str, dict[str, type]] = defaultdict(dict)
 
-#: Cluster and session of the default connection, looked up at each access; None if there is none.
-cluster: Cluster | None
+# Both are looked up at each access.
+cluster: Cluster | None  #: The cluster of the default connection; None before it is connected.
 session: Session | None  #: The session of the default connection; None before it is connected.
 
 if not TYPE_CHECKING:

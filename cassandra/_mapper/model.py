@@ -909,6 +909,8 @@ class BaseModel(Instance):
         self._batch = batch
         return self
 
+    #: ``batch(queries)``: a query set or instance whose writes are added to this :class:`BatchQuery
+    #: <cassandra.cqlengine.query.BatchQuery>`.
     batch = hybrid_classmethod(_class_batch, _inst_batch)
 
     @classmethod

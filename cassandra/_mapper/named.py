@@ -108,8 +108,8 @@ class NamedTable:
     class MultipleObjectsReturned(_MultipleObjectsReturned):
         """More than one row of the table matches the query."""
 
-    objects = QuerySetDescriptor()
-    using = UsingDescriptor()
+    objects = QuerySetDescriptor()  #: All rows, as a query set.
+    using = UsingDescriptor()  #: ``using(connection=name, keyspace=name)``: a query set for these.
 
     __partition_keys: Mapping[str, NamedColumn] | None = None
 
