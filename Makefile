@@ -20,7 +20,7 @@ RESULTS := build/results
 # $(1): name of the run; the rest are pytest's arguments.
 pytest = -m pytest --junitxml=$(RESULTS)/$(1).xml
 # tests that have runs of their own
-NO_SERVER := --ignore=tests/native --ignore=tests/fuzz
+NO_SERVER := --ignore=tests/native --ignore=tests/fuzz --ignore=tests/docs
 # $(1): how many at a time; for two cores four, as half of the time of a unit test is waiting
 spread = -n $(1) --dist loadfile
 # what calls the native engine, or is called by it; the rest of the unit tests is plain Python, where sanitizers see nothing
@@ -136,9 +136,10 @@ $(addprefix unit-,$(VERSIONS)): unit-%: .venv-%/ready
 wheels: .venv-wheels/ready  ## wheels for all Pythons and kinds of Linux, checked, in dist/; ONLY="cp314t cp311-*": those only
 	.venv-wheels/bin/python -m tools.wheels $(if $(ONLY),,--twice) $(ONLY)
 
-docs: build  ## HTML in docs/_build; warnings are errors
+docs: build  ## HTML in docs/_build; warnings are errors; everything public is in the API reference
 	$(call begin,docs)
 	$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build
+	$(PY) $(call pytest,docs) -q tests/docs
 
 sanitize: .venv/ready  ## unit and property tests under AddressSanitizer and UBSan
 	$(call begin,sanitize)

@@ -33,10 +33,10 @@ from cassandra._wire.messages.requests import (
 )
 from cassandra._wire.messages.responses import ReadyMessage, ResultMessage, SupportedMessage
 
-PROTOCOL_VERSION_MASK = 0x7F
-HEADER_DIRECTION_FROM_CLIENT = 0x00
-HEADER_DIRECTION_TO_CLIENT = 0x80
-HEADER_DIRECTION_MASK = 0x80
+PROTOCOL_VERSION_MASK = 0x7F  #: Mask of the version in the version byte.
+HEADER_DIRECTION_FROM_CLIENT = 0x00  #: Bit of the version byte in requests.
+HEADER_DIRECTION_TO_CLIENT = 0x80  #: Bit of the version byte in responses.
+HEADER_DIRECTION_MASK = 0x80  #: Mask of the direction in the version byte.
 #: Compression algorithms that this installation supports: name to (compress, decompress).
 locally_supported_compressions = functions()
 

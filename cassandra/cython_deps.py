@@ -3,7 +3,7 @@
 from cassandra._base.aliases import add_names
 from cassandra._wire.handlers import HAVE_CYTHON, have_numpy
 
-HAVE_NUMPY = have_numpy()
+HAVE_NUMPY = have_numpy()  #: True if NumPy can be imported.
 
 __all__ = ["HAVE_CYTHON", "HAVE_NUMPY"]
 

@@ -4,7 +4,7 @@ import logging
 
 from cassandra._net.features import ShardingInfo
 
-INT64_MIN = -(2**63)
+INT64_MIN = -(2**63)  #: Smallest signed number of 64 bits.
 
 log = logging.getLogger("cassandra.shard_info")
 

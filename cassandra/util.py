@@ -19,8 +19,8 @@ from cassandra._base.temporal import (
 )
 from cassandra._base.versions import Version, list_contents_to_tuple, maybe_add_timeout_to_query
 
-DATETIME_EPOC = UTC_DATETIME_EPOC = EPOCH
-is_little_endian = sys.byteorder == "little"
+DATETIME_EPOC = UTC_DATETIME_EPOC = EPOCH  #: 1970-01-01 in UTC, without a time zone.
+is_little_endian = sys.byteorder == "little"  #: True if the machine stores the lowest byte first.
 
 log = logging.getLogger("cassandra.util")
 

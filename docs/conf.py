@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 _ROOT = Path(__file__).parents[1]
 _VERSION = _ROOT / "cassandra" / "_base" / "version.py"
-sys.path.insert(0, str(_ROOT))
+sys.path[:0] = [str(_ROOT), str(_ROOT / "docs")]  # for autodoc, and for reference.py
 
 project = "fastcql"
 author = "the fastcql developers"
@@ -17,20 +16,22 @@ project_copyright = "the fastcql developers"
 release = re.findall(r'__version__ = "(.+?)"', _VERSION.read_text())[0]
 version = release
 
-extensions = ["sphinx.ext.autodoc"]
-autodoc_member_order = "bysource"
+extensions = ["sphinx.ext.autodoc", "sphinx_copybutton", "reference"]
 autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_preserve_defaults = True  # <NOT_SET> cannot be parsed
+maximum_signature_line_length = 90  # longer ones: a line per parameter
+python_use_unqualified_type_names = True
+toc_object_entries_show_parents = "hide"
 
 exclude_patterns = ["_build"]
 nitpicky = True
-# Of other packages, and of what is private, only the name is told. Of ours everything is on its page, but for classes
-# that are met and not imported.
+# Of other packages, and of private modules, names are shown without a link. Everything else is on its page.
 nitpick_ignore_regex = [("py:.*", r"(?!cassandra\.[a-z]).*|.*\._.*")]
+# Classes that are met and not imported, and an alias for old programs.
 nitpick_ignore = [
     ("py:class", "cassandra.cqlengine.query.Explanation"),
     ("py:class", "cassandra.query.ClassRow"),
-    ("py:class", "cassandra.tablets.Tablet"),
+    ("py:func", "cassandra.protocol.cython_protocol_handler"),
 ]
 suppress_warnings = ["ref.python"]  # classes of the same name in two modules, in annotations
 highlight_language = "python"
@@ -39,15 +40,8 @@ html_theme = "furo"
 html_extra_path = ["llms.txt"]
 html_title = f"fastcql {release}"
 html_copy_source = False
-
-
-def _elsewhere(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
-    """Skip what a module lends from another, which describes it."""
-    home = getattr(member, "__module__", None)
-    if what == "module" and home is not None and home != app.env.temp_data.get("autodoc:module"):
-        return True
-    return None
-
-
-def setup(app: Any) -> None:
-    app.connect("autodoc-skip-member", _elsewhere)
+html_static_path = ["_static"]
+html_css_files = ["reference.css"]
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+copybutton_exclude = ".linenos, .gp, .go"  # of shell sessions only the commands

@@ -39,6 +39,14 @@ def add_names(owner: str, names: Mapping[str, str]) -> None:
     module.__dict__["__getattr__"] = _in_lookup(module, homes)
 
 
+def is_alias(owner: Any, name: str) -> bool:
+    """True if the module or class *owner* has *name* only as an alias for old programs."""
+    if isinstance(owner, type):
+        return isinstance(vars(owner).get(name), _AliasAttribute)
+    finder = vars(owner).get("__getattr__")
+    return name in getattr(finder, "aliases", ())
+
+
 def _in_lookup(module: Any, homes: Mapping[str, tuple[str, str]]) -> Callable[[str], Any]:
     def find(name: str) -> Any:
         if name not in homes:
@@ -48,6 +56,7 @@ def _in_lookup(module: Any, homes: Mapping[str, tuple[str, str]]) -> Callable[[s
         module.__dict__[name] = value
         return value
 
+    find.aliases = homes  # type: ignore[attr-defined]  # for is_alias()
     return find
 
 

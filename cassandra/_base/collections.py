@@ -144,6 +144,7 @@ class SortedSet:
         return self
 
     def add(self, item: Any) -> None:
+        """Add *item*."""
         index, found = self._position(item)
         if found:
             return
@@ -154,6 +155,7 @@ class SortedSet:
             self._items, self._ordered = _arrange(items)
 
     def update(self, iterable: Iterable[Any]) -> None:
+        """Add all items of *iterable*."""
         self._items, self._ordered = _arrange(self._items + list(iterable))
 
     def remove(self, item: Any) -> None:
@@ -176,32 +178,41 @@ class SortedSet:
         return self._items.pop()
 
     def clear(self) -> None:
+        """Remove all items."""
         self._items, self._ordered = [], True
 
     def copy(self) -> "SortedSet":
+        """Return a copy."""
         return self._from_list(self._items[:])
 
     def isdisjoint(self, other: Iterable[Any]) -> bool:
+        """True if no item is in both."""
         return not any(map(_member(other), self._items))
 
     def issubset(self, other: Iterable[Any]) -> bool:
+        """True if all items are in *other*."""
         return all(map(_member(other), self._items))
 
     def issuperset(self, other: Iterable[Any]) -> bool:
+        """True if all items of *other* are in this set."""
         return all(map(self._member(), other))
 
     def union(self, *others: Iterable[Any]) -> "SortedSet":
+        """Return the items of this set and of *others*."""
         return self._from_list([*self._items, *(item for other in others for item in other)])
 
     def intersection(self, *others: Iterable[Any]) -> "SortedSet":
+        """Return the items that are in all."""
         tests = [_member(other) for other in others]
         return self._from_list([item for item in self._items if all(test(item) for test in tests)])
 
     def difference(self, *others: Iterable[Any]) -> "SortedSet":
+        """Return the items that are in none of *others*."""
         tests = [_member(other) for other in others]
         return self._from_list([item for item in self._items if not any(test(item) for test in tests)])
 
     def symmetric_difference(self, other: Iterable[Any]) -> "SortedSet":
+        """Return the items that are in one of both."""
         right = _as_set(other)
         known = self._member()
         return self.difference(right).union(item for item in right if not known(item))
@@ -365,9 +376,11 @@ class OrderedMap(Mapping[Any, Any]):
         return len(self._items)
 
     def items(self) -> ItemsView[Any, Any]:
+        """Return a view of the pairs of key and value."""
         return _Items(self)
 
     def values(self) -> ValuesView[Any]:
+        """Return a view of the values."""
         return _Values(self)
 
     def __eq__(self, other: object) -> bool:
@@ -404,8 +417,8 @@ class OrderedMapSerializedKey(OrderedMap):
 
     __slots__ = ("cass_key_type", "protocol_version")
 
-    cass_key_type: Any  # a compiled codec or a class of cassandra.cqltypes
-    protocol_version: int
+    cass_key_type: Any  #: Type of the keys.
+    protocol_version: int  #: Version of the protocol.
 
     def __init__(self, cass_type: Any, protocol_version: int) -> None:
         super().__init__()

@@ -9,17 +9,17 @@ from .objects import public
 class ConsistencyLevel:
     """The number of replicas that must respond before the coordinator reports success."""
 
-    ANY: Final = 0
-    ONE: Final = 1
-    TWO: Final = 2
-    THREE: Final = 3
-    QUORUM: Final = 4
-    ALL: Final = 5
-    LOCAL_QUORUM: Final = 6
-    EACH_QUORUM: Final = 7
-    SERIAL: Final = 8
-    LOCAL_SERIAL: Final = 9
-    LOCAL_ONE: Final = 10
+    ANY: Final = 0  #: Writes only: any node has stored the write, if only as a hint.
+    ONE: Final = 1  #: One replica responds.
+    TWO: Final = 2  #: Two replicas respond.
+    THREE: Final = 3  #: Three replicas respond.
+    QUORUM: Final = 4  #: More than half of all replicas respond.
+    ALL: Final = 5  #: All replicas respond.
+    LOCAL_QUORUM: Final = 6  #: More than half of the replicas in the datacenter of the coordinator respond.
+    EACH_QUORUM: Final = 7  #: More than half of the replicas in each datacenter respond.
+    SERIAL: Final = 8  #: Serial consistency over all datacenters.
+    LOCAL_SERIAL: Final = 9  #: Serial consistency within the datacenter of the coordinator.
+    LOCAL_ONE: Final = 10  #: One replica in the datacenter of the coordinator responds.
 
     name_to_value: dict[str, int] = {
         "ANY": 0,
@@ -33,8 +33,8 @@ class ConsistencyLevel:
         "SERIAL": 8,
         "LOCAL_SERIAL": 9,
         "LOCAL_ONE": 10,
-    }
-    value_to_name: dict[int, str] = {value: name for name, value in name_to_value.items()}
+    }  #: All levels, as a dict.
+    value_to_name: dict[int, str] = {value: name for name, value in name_to_value.items()}  #: All levels, as a dict.
 
     @staticmethod
     def is_serial(cl: int | None) -> bool:
@@ -52,17 +52,17 @@ def consistency_value_to_name(value: int | None) -> str:
 class ProtocolVersion:
     """Versions of the native protocol and their features."""
 
-    V3: Final = 3
-    V4: Final = 4
-    V5: Final = 5
-    V6: Final = 6
-    DSE_V1: Final = 0x41
-    DSE_V2: Final = 0x42
+    V3: Final = 3  #: Version 3: Cassandra 2.1.
+    V4: Final = 4  #: Version 4: Cassandra 2.2 to 3.x, and ScyllaDB.
+    V5: Final = 5  #: Version 5: Cassandra 4.0 and newer.
+    V6: Final = 6  #: Version 6, a beta.
+    DSE_V1: Final = 0x41  #: First version of DSE.
+    DSE_V2: Final = 0x42  #: Second version of DSE.
 
-    SUPPORTED_VERSIONS: tuple[int, ...] = (5, 4, 3)
-    BETA_VERSIONS: tuple[int, ...] = (6,)
-    MIN_SUPPORTED: int = 3
-    MAX_SUPPORTED: int = 5
+    SUPPORTED_VERSIONS: tuple[int, ...] = (5, 4, 3)  #: The versions of this driver, the highest one first.
+    BETA_VERSIONS: tuple[int, ...] = (6,)  #: Those that need ``allow_beta_protocol_version``.
+    MIN_SUPPORTED: int = 3  #: The lowest version of this driver.
+    MAX_SUPPORTED: int = 5  #: The highest version of this driver that is not a beta.
 
     @classmethod
     def get_lower_supported(cls, previous_version: int) -> int:
@@ -71,22 +71,27 @@ class ProtocolVersion:
 
     @classmethod
     def uses_int_query_flags(cls, version: int) -> bool:
+        """True if the flags of requests have 32 bits in *version*."""
         return version >= cls.V5 and version != cls.DSE_V1
 
     @classmethod
     def uses_prepare_flags(cls, version: int) -> bool:
+        """True if PREPARE has flags in *version*."""
         return version >= cls.V5 and version != cls.DSE_V1
 
     @classmethod
     def uses_prepared_metadata(cls, version: int) -> bool:
+        """True if prepared statements have a result metadata id in *version*."""
         return version >= cls.V5 and version != cls.DSE_V1
 
     @classmethod
     def uses_error_code_map(cls, version: int) -> bool:
+        """True if failures have an error code for each replica in *version*."""
         return version >= cls.V5
 
     @classmethod
     def uses_keyspace_flag(cls, version: int) -> bool:
+        """True if a request can name its keyspace in *version*."""
         return version >= cls.V5 and version != cls.DSE_V1
 
     @classmethod
@@ -99,14 +104,14 @@ class ProtocolVersion:
 class WriteType:
     """The kind of a write that timed out or failed."""
 
-    SIMPLE: Final = 0
-    BATCH: Final = 1
-    UNLOGGED_BATCH: Final = 2
-    COUNTER: Final = 3
-    BATCH_LOG: Final = 4
-    CAS: Final = 5
-    VIEW: Final = 6
-    CDC: Final = 7
+    SIMPLE: Final = 0  #: A write of one partition.
+    BATCH: Final = 1  #: A logged batch; the server completes it once it is in the batch log.
+    UNLOGGED_BATCH: Final = 2  #: An unlogged batch.
+    COUNTER: Final = 3  #: An update of counters.
+    BATCH_LOG: Final = 4  #: Writing the batch log; the batch itself was not begun.
+    CAS: Final = 5  #: A conditional write.
+    VIEW: Final = 6  #: An update of a materialized view.
+    CDC: Final = 7  #: A write that is logged for change data capture.
 
     name_to_value: dict[str, int] = {
         "SIMPLE": 0,
@@ -117,28 +122,28 @@ class WriteType:
         "CAS": 5,
         "VIEW": 6,
         "CDC": 7,
-    }
-    value_to_name: dict[int, str] = {value: name for name, value in name_to_value.items()}
+    }  #: All kinds, as a dict.
+    value_to_name: dict[int, str] = {value: name for name, value in name_to_value.items()}  #: All kinds, as a dict.
 
 
 @public("cassandra")
 class SchemaChangeType:
     """The kind of change of a schema event."""
 
-    DROPPED: Final = "DROPPED"
-    CREATED: Final = "CREATED"
-    UPDATED: Final = "UPDATED"
+    DROPPED: Final = "DROPPED"  #: The object was dropped.
+    CREATED: Final = "CREATED"  #: The object was created.
+    UPDATED: Final = "UPDATED"  #: The object was altered.
 
 
 @public("cassandra")
 class SchemaTargetType:
     """The kind of object that a schema event changed."""
 
-    KEYSPACE: Final = "KEYSPACE"
-    TABLE: Final = "TABLE"
-    TYPE: Final = "TYPE"
-    FUNCTION: Final = "FUNCTION"
-    AGGREGATE: Final = "AGGREGATE"
+    KEYSPACE: Final = "KEYSPACE"  #: A keyspace.
+    TABLE: Final = "TABLE"  #: A table or view.
+    TYPE: Final = "TYPE"  #: A user type.
+    FUNCTION: Final = "FUNCTION"  #: A user function.
+    AGGREGATE: Final = "AGGREGATE"  #: A user aggregate.
 
 
 class Opcode:

@@ -30,15 +30,15 @@ _FORMATS = {
 class DateRangePrecision:
     """The precision of a bound."""
 
-    YEAR: ClassVar[str] = "YEAR"
-    MONTH: ClassVar[str] = "MONTH"
-    DAY: ClassVar[str] = "DAY"
-    HOUR: ClassVar[str] = "HOUR"
-    MINUTE: ClassVar[str] = "MINUTE"
-    SECOND: ClassVar[str] = "SECOND"
-    MILLISECOND: ClassVar[str] = "MILLISECOND"
+    YEAR: ClassVar[str] = "YEAR"  #: A year.
+    MONTH: ClassVar[str] = "MONTH"  #: A month.
+    DAY: ClassVar[str] = "DAY"  #: A day.
+    HOUR: ClassVar[str] = "HOUR"  #: An hour.
+    MINUTE: ClassVar[str] = "MINUTE"  #: A minute.
+    SECOND: ClassVar[str] = "SECOND"  #: A second.
+    MILLISECOND: ClassVar[str] = "MILLISECOND"  #: A millisecond.
 
-    PRECISIONS: ClassVar[tuple[str, ...]] = (YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, MILLISECOND)
+    PRECISIONS: ClassVar[tuple[str, ...]] = (YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, MILLISECOND)  #: All of these.
 
     @classmethod
     def round_up_to_precision(cls, ms: int, precision: str) -> int:
@@ -85,8 +85,8 @@ class DateRangeBound:
     __slots__ = ("milliseconds", "precision")
     __hash__ = None  # type: ignore[assignment]
 
-    milliseconds: int | None
-    precision: str | None
+    milliseconds: int | None  #: Milliseconds since 1970.
+    precision: str | None  #: Precision, of :class:`DateRangePrecision`.
 
     def __init__(self, value: int | datetime.datetime | None, precision: str | None) -> None:
         if precision is not None:
@@ -173,7 +173,7 @@ class DateRangeBound:
         return f"DateRangeBound(milliseconds={self.milliseconds!r}, precision={self.precision!r})"
 
 
-OPEN_BOUND = DateRangeBound(None, None)  # "*"
+OPEN_BOUND = DateRangeBound(None, None)  #: The bound of a range without one.
 
 
 @public("cassandra.util")
@@ -187,9 +187,9 @@ class DateRange:
     __slots__ = ("lower_bound", "upper_bound", "value")
     __hash__ = None  # type: ignore[assignment]
 
-    lower_bound: DateRangeBound | None
-    upper_bound: DateRangeBound | None
-    value: DateRangeBound | None
+    lower_bound: DateRangeBound | None  #: The first :class:`DateRangeBound`.
+    upper_bound: DateRangeBound | None  #: The last :class:`DateRangeBound`.
+    value: DateRangeBound | None  #: The only bound of a single date.
 
     def __init__(self, lower_bound: Any = None, upper_bound: Any = None, value: Any = None) -> None:
         round_up, round_down = DateRangePrecision.round_up_to_precision, DateRangePrecision.round_down_to_precision
@@ -260,8 +260,8 @@ class Point:
     __slots__ = ("x", "y")
 
     def __init__(self, x: float = float("nan"), y: float = float("nan")) -> None:
-        self.x = x
-        self.y = y
+        self.x = x  #: First coordinate.
+        self.y = y  #: Second coordinate.
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Point) and bool(self.x == other.x and self.y == other.y)
@@ -289,7 +289,7 @@ class LineString:
 
     __slots__ = ("coords",)
 
-    coords: Coords
+    coords: Coords  #: The points, as tuples.
 
     def __init__(self, coords: Iterable[Any] = ()) -> None:
         if isinstance(coords, LineString):
@@ -321,8 +321,8 @@ class Polygon:
 
     __slots__ = ("exterior", "interiors")
 
-    exterior: LineString
-    interiors: tuple[LineString, ...]
+    exterior: LineString  #: The outer ring, a :class:`LineString`.
+    interiors: tuple[LineString, ...]  #: The holes, a tuple of :class:`LineString`.
 
     def __init__(self, exterior: Iterable[Any] = (), interiors: Iterable[Iterable[Any]] | None = None) -> None:
         if isinstance(exterior, Polygon):
@@ -361,9 +361,9 @@ class Distance:
     __slots__ = ("radius", "x", "y")
 
     def __init__(self, x: float = float("nan"), y: float = float("nan"), radius: float = float("nan")) -> None:
-        self.x = x
-        self.y = y
-        self.radius = radius
+        self.x = x  #: First coordinate of the centre.
+        self.y = y  #: Second coordinate of the centre.
+        self.radius = radius  #: The radius.
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Distance):

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     class RequestError(Exception):
         """Typed view of the attributes that :func:`request_error` adds. At run time this is ``Exception`` itself."""
 
-        host: Any
-        shard: int | None
-        in_flight: int | None
-        attempts: int | None
-        elapsed: float | None
-        maybe_executed: bool | None
+        host: Any  #: Host of the last attempt.
+        shard: int | None  #: Shard of the last attempt.
+        in_flight: int | None  #: Number of requests in flight there at that moment.
+        attempts: int | None  #: Number of attempts.
+        elapsed: float | None  #: Seconds since the request was made.
+        maybe_executed: bool | None  #: True if the server may have executed the statement; None if that is unknown.
 
 else:
     RequestError = Exception
@@ -158,7 +158,7 @@ class ConnectionException(RequestError):
 
     def __init__(self, message: Any, endpoint: Any = None) -> None:
         super().__init__(message)
-        self.endpoint = endpoint
+        self.endpoint = endpoint  #: End point of the connection.
 
     @property
     def host(self) -> Any:
@@ -177,7 +177,7 @@ class ProtocolVersionUnsupported(ConnectionException):
 
     def __init__(self, endpoint: Any, startup_version: int) -> None:
         super().__init__(f"Unsupported protocol version on {endpoint}: {startup_version}", endpoint)
-        self.startup_version = startup_version
+        self.startup_version = startup_version  #: The version that the node has rejected.
 
 
 @public("cassandra.connection")
@@ -212,8 +212,8 @@ class ResponseTooLarge(ProtocolError):
 
     def __init__(self, message: Any, size: int | None = None, limit: int | None = None) -> None:
         super().__init__(message)
-        self.size = size
-        self.limit = limit
+        self.size = size  #: Size of the response in bytes.
+        self.limit = limit  #: The limit in bytes.
 
 
 @public("cassandra.pool")
@@ -231,7 +231,7 @@ class NoHostAvailable(RequestError):
     ``errors`` maps each host that was tried to its error; while connecting, the keys are the texts of contact points.
     """
 
-    errors: Mapping[Any, Any] | None = None
+    errors: Mapping[Any, Any] | None = None  #: The error of each host that was tried, by host or end point.
 
     def __init__(self, message: str, errors: Mapping[Any, Any]) -> None:
         super().__init__(message, errors)
@@ -281,7 +281,7 @@ class DriverException(RequestError):
     an error of the driver itself.
     """
 
-    server_message: str | None = None
+    server_message: str | None = None  #: Message of the server, unmodified; None for an error of the driver.
 
 
 @public("cassandra")
@@ -304,9 +304,9 @@ class RequestValidationException(DriverException):
 class Unavailable(RequestExecutionException):
     """Too few replicas are alive for the consistency level; nothing was executed."""
 
-    consistency: int | None = None
-    required_replicas: int | None = None
-    alive_replicas: int | None = None
+    consistency: int | None = None  #: The consistency level of the request.
+    required_replicas: int | None = None  #: Number of replicas that must be alive.
+    alive_replicas: int | None = None  #: Number of replicas that are alive.
 
     def __init__(
         self,
@@ -330,9 +330,9 @@ class Unavailable(RequestExecutionException):
 class Timeout(RequestExecutionException):
     """The replicas did not respond to the coordinator in time."""
 
-    consistency: int | None = None
-    required_responses: int | None = None
-    received_responses: int | None = None
+    consistency: int | None = None  #: The consistency level of the request.
+    required_responses: int | None = None  #: Number of replicas that must respond.
+    received_responses: int | None = None  #: Number of replicas that have responded.
 
     def __init__(
         self,
@@ -358,7 +358,7 @@ class Timeout(RequestExecutionException):
 class ReadTimeout(Timeout):
     """A read timed out. It may be retried, as reads are idempotent."""
 
-    data_retrieved: bool | None = None
+    data_retrieved: bool | None = None  #: True if the replica asked for data has responded.
 
     def __init__(self, message: str, data_retrieved: bool | None = None, **kwargs: Any) -> None:
         super().__init__(message, **kwargs)
@@ -369,7 +369,7 @@ class ReadTimeout(Timeout):
 class WriteTimeout(Timeout):
     """A write timed out. Replicas may or may not have applied it."""
 
-    write_type: int | None = None
+    write_type: int | None = None  #: Kind of the write, a :class:`WriteType`.
 
     def __init__(self, message: str, write_type: int | None = None, **kwargs: Any) -> None:
         kwargs.setdefault("write_type", write_type)
@@ -381,10 +381,11 @@ class WriteTimeout(Timeout):
 class CoordinationFailure(RequestExecutionException):
     """Replicas returned an error."""
 
-    consistency: int | None = None
-    required_responses: int | None = None
-    received_responses: int | None = None
-    failures: int | None = None
+    consistency: int | None = None  #: The consistency level of the request.
+    required_responses: int | None = None  #: Number of replicas that must respond.
+    received_responses: int | None = None  #: Number of replicas that have responded.
+    failures: int | None = None  #: Number of replicas that have failed.
+    #: Error codes by address of the replicas that failed; protocol 5 and newer.
     error_code_map: Mapping[str, int] | None = None
 
     def __init__(
@@ -416,7 +417,7 @@ class CoordinationFailure(RequestExecutionException):
 class ReadFailure(CoordinationFailure):
     """Replicas failed to execute a read."""
 
-    data_retrieved: bool | None = None
+    data_retrieved: bool | None = None  #: True if the replica asked for data has responded.
 
     def __init__(self, message: str, data_retrieved: bool | None = None, **kwargs: Any) -> None:
         super().__init__(message, **kwargs)
@@ -427,7 +428,7 @@ class ReadFailure(CoordinationFailure):
 class WriteFailure(CoordinationFailure):
     """Replicas failed to execute a write; some may have applied it."""
 
-    write_type: int | None = None
+    write_type: int | None = None  #: Kind of the write, a :class:`WriteType`.
 
     def __init__(self, message: str, write_type: int | None = None, **kwargs: Any) -> None:
         super().__init__(message, **kwargs)
@@ -438,9 +439,9 @@ class WriteFailure(CoordinationFailure):
 class FunctionFailure(RequestExecutionException):
     """A user defined function failed."""
 
-    keyspace: str | None = None
-    function: str | None = None
-    arg_types: Sequence[str] | None = None
+    keyspace: str | None = None  #: Keyspace of the function.
+    function: str | None = None  #: Name of the function.
+    arg_types: Sequence[str] | None = None  #: CQL types of its arguments.
 
     def __init__(
         self,
@@ -470,9 +471,9 @@ class CASWriteUnknown(RequestExecutionException):
     .. versionadded:: 4.0
     """
 
-    consistency: int | None = None
-    required_responses: int | None = None
-    received_responses: int | None = None
+    consistency: int | None = None  #: The serial consistency level of the request.
+    required_responses: int | None = None  #: Number of replicas that must respond.
+    received_responses: int | None = None  #: Number of replicas that have responded.
 
     def __init__(
         self,
@@ -501,8 +502,8 @@ class ConfigurationException(RequestValidationException):
 class AlreadyExists(ConfigurationException):
     """The keyspace or table to create already exists."""
 
-    keyspace: str | None = None
-    table: str | None = None
+    keyspace: str | None = None  #: Name of the keyspace.
+    table: str | None = None  #: Name of the table; None if the keyspace itself exists.
 
     def __init__(self, keyspace: str | None = None, table: str | None = None) -> None:
         if table:
@@ -535,10 +536,10 @@ class OperationTimedOut(DriverException):
     """The request took longer than its timeout, measured by the client. The server may have executed it, unless
     ``maybe_executed`` is False: then it was never sent, as it waited for capacity or for another reason."""
 
-    errors: Mapping[Any, Any] | None = None
-    last_host: Any = None
-    timeout: float | None = None
-    in_flight: int | None = None
+    errors: Mapping[Any, Any] | None = None  #: Errors of the attempts by host.
+    last_host: Any = None  #: Host of the last attempt.
+    timeout: float | None = None  #: The timeout in seconds.
+    in_flight: int | None = None  #: Number of requests in flight at the last host.
 
     def __init__(
         self,
@@ -561,16 +562,16 @@ class OperationTimedOut(DriverException):
 class OperationType(Enum):
     """The operation that reached a rate limit."""
 
-    Read = 0
-    Write = 1
+    Read = 0  #: A read.
+    Write = 1  #: A write.
 
 
 @public("cassandra")
 class RateLimitReached(ConfigurationException):
     """The partition's rate limit was reached. Never retried by the driver."""
 
-    op_type: OperationType | None = None
-    rejected_by_coordinator: bool = False
+    op_type: OperationType | None = None  #: The rejected operation, an :class:`OperationType`.
+    rejected_by_coordinator: bool = False  #: True if the coordinator rejected it, False if replicas did.
 
     def __init__(self, op_type: OperationType | None = None, rejected_by_coordinator: bool = False) -> None:
         self.op_type = op_type
@@ -595,7 +596,7 @@ class UnresolvableContactPoints(DriverException):
 class DependencyException(Exception):
     """A class needs an optional package that could not be imported."""
 
-    excs: Sequence[BaseException] = ()
+    excs: Sequence[BaseException] = ()  #: The exceptions of the imports.
 
     def __init__(self, msg: str, excs: Sequence[BaseException] = ()) -> None:
         self.excs = list(excs)

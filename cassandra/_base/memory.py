@@ -42,7 +42,7 @@ class MemoryPoolStats(NamedTuple):
 class MemorySegment(TypedDict):
     """One live block in :attr:`MemoryPool.used_segments`: committed bytes, size of the block, open views, latches."""
 
-    length: int
-    capacity: int
-    pins: int
-    latches: int
+    length: int  #: Bytes of the data.
+    capacity: int  #: Bytes of the block.
+    pins: int  #: Number of views.
+    latches: int  #: Number of latches.

@@ -35,7 +35,7 @@ cql_keywords_reserved: set[str] = _reserved_by_servers | _words("""
     delegation executor executors field indices internal java kerberos ldap lowercasestring method no
     node nodes object plan profiles rebuild redact reload remote renew restrict rows scheme schemes
     search std_err std_out submission unrestrict workpool
-""")
+""")  #: Keywords that cannot be names without quotes.
 
 cql_keywords_unreserved: set[str] = _words("""
     access aggregate all as ascii between bigint blob boolean called cidrs clustering column
@@ -46,9 +46,9 @@ cql_keywords_unreserved: set[str] = _words("""
     permissions refer returns role roles select_masked sfunc smallint sql static storage stype superuser
     tables text time timestamp timeuuid tinyint trigger ttl tuple type types unmask user users uuid
     values varchar varint vector writetime
-""")
+""")  #: Keywords that can be names.
 
-cql_keywords: set[str] = cql_keywords_reserved | cql_keywords_unreserved
+cql_keywords: set[str] = cql_keywords_reserved | cql_keywords_unreserved  #: Keywords of CQL, in lower case.
 
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 
@@ -170,8 +170,8 @@ class SignatureDescriptor:
     """A name with the CQL types of its arguments."""
 
     def __init__(self, name: str, argument_types: Iterable[str]) -> None:
-        self.name = name
-        self.argument_types = argument_types
+        self.name = name  #: Name of the function or aggregate.
+        self.argument_types = argument_types  #: CQL types of its arguments, a list.
 
     @property
     def signature(self) -> str:
@@ -180,6 +180,7 @@ class SignatureDescriptor:
 
     @staticmethod
     def format_signature(name: str, argument_types: Iterable[str]) -> str:
+        """Return ``name(type,type)``."""
         return f"{name}({','.join(argument_types)})"
 
     def __repr__(self) -> str:

@@ -44,12 +44,12 @@ class _MessageType:
 
     __slots__ = ()
 
-    opcode: ClassVar[int]
-    name: ClassVar[str]
-    tracing: bool = False
-    trace_id: Any = None
-    custom_payload: dict[str, bytes | None] | None = None
-    warnings: list[str] | None = None
+    opcode: ClassVar[int]  #: Opcode of the message.
+    name: ClassVar[str]  #: Name of the message.
+    tracing: bool = False  #: True asks for a trace.
+    trace_id: Any = None  #: Id of the trace; None without.
+    custom_payload: dict[str, bytes | None] | None = None  #: Custom payload; None without.
+    warnings: list[str] | None = None  #: Warnings of the server; None without.
 
     def update_custom_payload(self, other: Mapping[str, bytes | None] | None) -> None:
         """Merge *other* into this message's payload."""
@@ -91,17 +91,17 @@ class ErrorMessage(_MessageType, RequestError):
 
     opcode = Opcode.ERROR
     name = "ERROR"
-    summary: ClassVar[str] = "Unknown"
-    info_fields: ClassVar[InfoFields] = ()
+    summary: ClassVar[str] = "Unknown"  #: What kind of error it is.
+    info_fields: ClassVar[InfoFields] = ()  #: Names of the details, and functions that read them.
 
-    stream_id: int | None = None
-    trace_id: Any = None
+    stream_id: int | None = None  #: Stream id of the frame.
+    trace_id: Any = None  #: Id of the trace; None without.
 
     def __init__(self, code: int, message: str, info: Any) -> None:
         super().__init__(code, message, info)
-        self.code = code
-        self.message = message
-        self.info = info
+        self.code = code  #: Error code.
+        self.message = message  #: Message of the server, unmodified.
+        self.info = info  #: Details of the error, mostly a dict.
 
     def summary_msg(self) -> str:
         """Return one printable line with code, summary and the server's message, escaped and cut; ``message`` holds the
@@ -125,7 +125,7 @@ class ErrorMessage(_MessageType, RequestError):
 class ErrorMessageSub(ErrorMessage):
     """An error with a known code."""
 
-    error_code: ClassVar[int | None] = None
+    error_code: ClassVar[int | None] = None  #: Error code of the class.
 
 
 @public("cassandra.protocol")
@@ -140,12 +140,16 @@ class RequestValidationException(ErrorMessageSub):
 
 @public("cassandra.protocol")
 class ServerError(ErrorMessageSub):
+    """Server error."""
+
     summary = "Server error"
     error_code = 0x0000
 
 
 @public("cassandra.protocol")
 class ProtocolException(ErrorMessageSub):
+    """Protocol error."""
+
     summary = "Protocol error"
     error_code = 0x000A
 
@@ -157,12 +161,16 @@ class ProtocolException(ErrorMessageSub):
 
 @public("cassandra.protocol")
 class BadCredentials(ErrorMessageSub):
+    """Bad credentials."""
+
     summary = "Bad credentials"
     error_code = 0x0100
 
 
 @public("cassandra.protocol")
 class UnavailableErrorMessage(RequestExecutionException):
+    """Unavailable exception."""
+
     summary = "Unavailable exception"
     error_code = 0x1000
     info_fields = (("consistency", "consistency"), ("required_replicas", "int"), ("alive_replicas", "int"))
@@ -173,24 +181,32 @@ class UnavailableErrorMessage(RequestExecutionException):
 
 @public("cassandra.protocol")
 class OverloadedErrorMessage(RequestExecutionException):
+    """Coordinator node overloaded."""
+
     summary = "Coordinator node overloaded"
     error_code = 0x1001
 
 
 @public("cassandra.protocol")
 class IsBootstrappingErrorMessage(RequestExecutionException):
+    """Coordinator node is bootstrapping."""
+
     summary = "Coordinator node is bootstrapping"
     error_code = 0x1002
 
 
 @public("cassandra.protocol")
 class TruncateError(RequestExecutionException):
+    """Error during truncate."""
+
     summary = "Error during truncate"
     error_code = 0x1003
 
 
 @public("cassandra.protocol")
 class WriteTimeoutErrorMessage(RequestExecutionException):
+    """Coordinator node timed out waiting for replica nodes' responses."""
+
     summary = "Coordinator node timed out waiting for replica nodes' responses"
     error_code = 0x1100
     info_fields = (*_RESPONSES, ("write_type", "write_type"), ("contentions", "contentions"))
@@ -201,6 +217,8 @@ class WriteTimeoutErrorMessage(RequestExecutionException):
 
 @public("cassandra.protocol")
 class ReadTimeoutErrorMessage(RequestExecutionException):
+    """Coordinator node timed out waiting for replica nodes' responses."""
+
     summary = "Coordinator node timed out waiting for replica nodes' responses"
     error_code = 0x1200
     info_fields = (*_RESPONSES, ("data_retrieved", "bool"))
@@ -211,6 +229,8 @@ class ReadTimeoutErrorMessage(RequestExecutionException):
 
 @public("cassandra.protocol")
 class ReadFailureMessage(RequestExecutionException):
+    """Replica(s) failed to execute read."""
+
     summary = "Replica(s) failed to execute read"
     error_code = 0x1300
     info_fields = (*_RESPONSES, ("failures", "failures"), ("data_retrieved", "bool"))
@@ -221,6 +241,8 @@ class ReadFailureMessage(RequestExecutionException):
 
 @public("cassandra.protocol")
 class FunctionFailureMessage(RequestExecutionException):
+    """User Defined Function failure."""
+
     summary = "User Defined Function failure"
     error_code = 0x1400
     info_fields = (("keyspace", "string"), ("function", "string"), ("arg_types", "string_list"))
@@ -231,6 +253,8 @@ class FunctionFailureMessage(RequestExecutionException):
 
 @public("cassandra.protocol")
 class WriteFailureMessage(RequestExecutionException):
+    """Replica(s) failed to execute write."""
+
     summary = "Replica(s) failed to execute write"
     error_code = 0x1500
     info_fields = (*_RESPONSES, ("failures", "failures"), ("write_type", "write_type"))
@@ -241,12 +265,16 @@ class WriteFailureMessage(RequestExecutionException):
 
 @public("cassandra.protocol")
 class CDCWriteException(RequestExecutionException):
+    """Failed to execute write due to CDC space exhaustion."""
+
     summary = "Failed to execute write due to CDC space exhaustion."
     error_code = 0x1600
 
 
 @public("cassandra.protocol")
 class CASWriteUnknownMessage(RequestExecutionException):
+    """Outcome of the conditional write is unknown."""
+
     summary = "Outcome of the conditional write is unknown"
     error_code = 0x1700
     info_fields = _RESPONSES
@@ -257,12 +285,16 @@ class CASWriteUnknownMessage(RequestExecutionException):
 
 @public("cassandra.protocol")
 class SyntaxException(RequestValidationException):
+    """Syntax error in CQL query."""
+
     summary = "Syntax error in CQL query"
     error_code = 0x2000
 
 
 @public("cassandra.protocol")
 class UnauthorizedErrorMessage(RequestValidationException):
+    """Unauthorized."""
+
     summary = "Unauthorized"
     error_code = 0x2100
 
@@ -272,6 +304,8 @@ class UnauthorizedErrorMessage(RequestValidationException):
 
 @public("cassandra.protocol")
 class InvalidRequestException(RequestValidationException):
+    """Invalid query."""
+
     summary = "Invalid query"
     error_code = 0x2200
 
@@ -281,12 +315,16 @@ class InvalidRequestException(RequestValidationException):
 
 @public("cassandra.protocol")
 class ConfigurationException(RequestValidationException):
+    """Query invalid because of configuration issue."""
+
     summary = "Query invalid because of configuration issue"
     error_code = 0x2300
 
 
 @public("cassandra.protocol")
 class AlreadyExistsException(ConfigurationException):
+    """Item already exists."""
+
     summary = "Item already exists"
     error_code = 0x2400
     info_fields = (("keyspace", "string"), ("table", "string"))
@@ -318,10 +356,13 @@ class RateLimitReachedException(ConfigurationException):
 
 @public("cassandra.protocol")
 class ClientWriteError(RequestExecutionException):
+    """Client write failure."""
+
     summary = "Client write failure."
     error_code = 0x8000
 
 
+#: Classes of errors by their codes.
 ERROR_CLASSES: dict[int, type[ErrorMessageSub]] = {
     0x0000: ServerError,
     0x000A: ProtocolException,

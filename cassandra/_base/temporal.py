@@ -21,7 +21,9 @@ _US = datetime.timedelta(microseconds=1)
 _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 _UUID1_EPOCH = 0x01B21DD213814000  # 100 ns intervals between 1582-10-15 and 1970-01-01
 
+#: The smallest UUID of version 1 in the order of the server.
 LOWEST_TIME_UUID = uuid.UUID("00000000-0000-1000-8080-808080808080")  # in the order of the server (signed bytes)
+#: The largest UUID of version 1 in the order of the server.
 HIGHEST_TIME_UUID = uuid.UUID("ffffffff-ffff-1fff-bf7f-7f7f7f7f7f7f")
 
 
@@ -118,12 +120,12 @@ class Date:
 
     __slots__ = ("days_from_epoch",)
 
-    MINUTE: ClassVar[int] = 60
-    HOUR: ClassVar[int] = 60 * 60
-    DAY: ClassVar[int] = 24 * 60 * 60
-    date_format: ClassVar[str] = "%Y-%m-%d"
+    MINUTE: ClassVar[int] = 60  #: Seconds of a minute.
+    HOUR: ClassVar[int] = 60 * 60  #: Seconds of an hour.
+    DAY: ClassVar[int] = 24 * 60 * 60  #: Seconds of a day.
+    date_format: ClassVar[str] = "%Y-%m-%d"  #: Format of text.
 
-    days_from_epoch: int
+    days_from_epoch: int  #: Days since 1970-01-01.
 
     def __init__(self, value: int | datetime.date | str) -> None:
         if isinstance(value, datetime.date):
@@ -181,14 +183,14 @@ class Time:
 
     __slots__ = ("nanosecond_time",)
 
-    MICRO: ClassVar[int] = 1000
-    MILLI: ClassVar[int] = 1000 * 1000
-    SECOND: ClassVar[int] = 1000 * 1000 * 1000
-    MINUTE: ClassVar[int] = 60 * SECOND
-    HOUR: ClassVar[int] = 60 * MINUTE
-    DAY: ClassVar[int] = 24 * HOUR
+    MICRO: ClassVar[int] = 1000  #: Nanoseconds of a microsecond.
+    MILLI: ClassVar[int] = 1000 * 1000  #: Nanoseconds of a millisecond.
+    SECOND: ClassVar[int] = 1000 * 1000 * 1000  #: Nanoseconds of a second.
+    MINUTE: ClassVar[int] = 60 * SECOND  #: Nanoseconds of a minute.
+    HOUR: ClassVar[int] = 60 * MINUTE  #: Nanoseconds of an hour.
+    DAY: ClassVar[int] = 24 * HOUR  #: Nanoseconds of a day.
 
-    nanosecond_time: int
+    nanosecond_time: int  #: Nanoseconds since midnight.
 
     def __init__(self, value: int | datetime.time | str) -> None:
         if isinstance(value, datetime.time):
@@ -203,14 +205,17 @@ class Time:
 
     @property
     def hour(self) -> int:
+        """The hour, 0 to 23."""
         return self.nanosecond_time // Time.HOUR
 
     @property
     def minute(self) -> int:
+        """The minute, 0 to 59."""
         return self.nanosecond_time // Time.MINUTE % 60
 
     @property
     def second(self) -> int:
+        """The second, 0 to 59."""
         return self.nanosecond_time // Time.SECOND % 60
 
     @property
@@ -246,9 +251,9 @@ class Duration:
 
     __slots__ = ("days", "months", "nanoseconds")
 
-    months: int
-    days: int
-    nanoseconds: int
+    months: int  #: Number of months.
+    days: int  #: Number of days.
+    nanoseconds: int  #: Number of nanoseconds.
 
     def __init__(self, months: int = 0, days: int = 0, nanoseconds: int = 0) -> None:
         self.months = months

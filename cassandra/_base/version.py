@@ -2,5 +2,5 @@
 
 import re
 
-__version__ = "4.0.0a1"  # the release, as the package index has it
-__version_info__ = tuple(int(part) for part in re.findall(r"\d+", __version__)[:3])  # for programs that compare
+__version__ = "4.0.0a1"  #: The release of the driver.
+__version_info__ = tuple(int(part) for part in re.findall(r"\d+", __version__)[:3])  #: Its three numbers, a tuple.

@@ -45,11 +45,11 @@ class Version:
 
     __slots__ = ("_version", "build", "major", "minor", "patch", "prerelease")
 
-    major: int
-    minor: int
-    patch: int
-    build: int | str
-    prerelease: int | str
+    major: int  #: First number.
+    minor: int  #: Second number.
+    patch: int  #: Third number.
+    build: int | str  #: Build, after ``+``.
+    prerelease: int | str  #: Text after ``-``.
 
     def __init__(self, version: str) -> None:
         self._version = version

@@ -25,7 +25,7 @@ from cassandra._wire.page_handlers import LazyProtocolHandler, NumpyProtocolHand
 
 # ---- classes of messages
 
-CUSTOM_TYPE = responses.ResultMessage.type_codes[0]
+CUSTOM_TYPE = responses.ResultMessage.type_codes[0]  #: Number of types with the name of a class.
 
 #: Flags of QUERY and EXECUTE, and (the last ones) of PREPARE and of DSE's paging.
 _VALUES_FLAG, _SKIP_METADATA_FLAG, _PAGE_SIZE_FLAG, _WITH_PAGING_STATE_FLAG = 1, 2, 4, 8
@@ -181,7 +181,7 @@ class PrepareMessage:
 # ---- readers and parsers of rows
 
 _LENGTH = struct.Struct(">i")
-EPOCH_OFFSET_DAYS = 1 << 31
+EPOCH_OFFSET_DAYS = 1 << 31  #: Number of 1970-01-01 in dates of the protocol.
 
 
 @public("cassandra.bytesio")
@@ -208,7 +208,7 @@ class Deserializer:
     """Decodes values of one type."""
 
     def __init__(self, cqltype: Any) -> None:
-        self.cqltype = cqltype
+        self.cqltype = cqltype  #: The type.
 
     def deserialize(self, data: bytes | None, protocol_version: int) -> Any:
         """Return the value of a cell, None for null."""
@@ -283,12 +283,12 @@ class ParseDesc:
         deserializers: Any,
         protocol_version: int,
     ) -> None:
-        self.colnames = colnames
-        self.coltypes = coltypes
-        self.column_encryption_policy = column_encryption_policy
-        self.coldescs = coldescs
-        self.deserializers = deserializers
-        self.protocol_version = protocol_version
+        self.colnames = colnames  #: Names of the columns.
+        self.coltypes = coltypes  #: Types of the columns.
+        self.column_encryption_policy = column_encryption_policy  #: Policy of encrypted columns, or None.
+        self.coldescs = coldescs  #: A :class:`~cassandra.policies.ColDesc` for each column.
+        self.deserializers = deserializers  #: Decoders of the columns.
+        self.protocol_version = protocol_version  #: Version of the protocol.
 
 
 @public("cassandra.parsing")

@@ -13,9 +13,9 @@ from typing import Any
 from cassandra._base.errors import CrcException, DriverException
 from cassandra._base.objects import public
 
-CRC24_INIT, CRC24_POLY, CRC24_LENGTH = 0x875060, 0x1974F0B, 3
-CRC32_LENGTH = 4
-CRC32_INITIAL = zlib.crc32(b"\xfa\x2d\x55\xca")
+CRC24_INIT, CRC24_POLY, CRC24_LENGTH = 0x875060, 0x1974F0B, 3  #: Checksum of headers: first value, polynomial, bytes.
+CRC32_LENGTH = 4  #: Bytes of the checksum of payloads.
+CRC32_INITIAL = zlib.crc32(b"\xfa\x2d\x55\xca")  #: Initial value of the checksum of payloads.
 
 
 @public("cassandra.segment")
@@ -59,9 +59,9 @@ class SegmentHeader:
     for a payload that is not compressed itself."""
 
     def __init__(self, payload_length: int, uncompressed_payload_length: int, is_self_contained: bool) -> None:
-        self.payload_length = payload_length
-        self.uncompressed_payload_length = uncompressed_payload_length
-        self.is_self_contained = is_self_contained
+        self.payload_length = payload_length  #: Bytes of the payload.
+        self.uncompressed_payload_length = uncompressed_payload_length  #: Bytes of the payload without compression.
+        self.is_self_contained = is_self_contained  #: True if the segment has whole frames.
 
     @property
     def segment_length(self) -> int:
@@ -75,11 +75,11 @@ class SegmentHeader:
 class Segment:
     """A payload; parts of an envelope that spans several segments are not self-contained."""
 
-    MAX_PAYLOAD_LENGTH = 128 * 1024 - 1
+    MAX_PAYLOAD_LENGTH = 128 * 1024 - 1  #: Most bytes of a segment.
 
     def __init__(self, payload: bytes, is_self_contained: bool) -> None:
-        self.payload = payload
-        self.is_self_contained = is_self_contained
+        self.payload = payload  #: The bytes.
+        self.is_self_contained = is_self_contained  #: True if it has whole frames.
 
 
 @public("cassandra.segment")
@@ -87,17 +87,17 @@ class SegmentCodec:
     """Writes and reads segments. *compressor* and *decompressor* use the format of protocol 4, which starts with the
     length before compression in four bytes, as :func:`cassandra.connection.lz4_compress` does."""
 
-    COMPRESSED_HEADER_LENGTH = 5
-    UNCOMPRESSED_HEADER_LENGTH = 3
-    FLAG_OFFSET = 17
+    COMPRESSED_HEADER_LENGTH = 5  #: Bytes of a header with compression.
+    UNCOMPRESSED_HEADER_LENGTH = 3  #: Bytes of a header without compression.
+    FLAG_OFFSET = 17  #: Bit of the flag in the header.
 
     def __init__(
         self,
         compressor: Callable[[bytes], bytes] | None = None,
         decompressor: Callable[[bytes], bytes] | None = None,
     ) -> None:
-        self.compressor = compressor
-        self.decompressor = decompressor
+        self.compressor = compressor  #: Compresses bytes; None without compression.
+        self.decompressor = decompressor  #: Decompresses bytes; None without compression.
 
     @property
     def header_length(self) -> int:

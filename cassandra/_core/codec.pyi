@@ -227,27 +227,27 @@ class Result:
 
     __slots__: tuple[str, ...]  # the names of the fields
     def __init__(self, kind: int | None = None) -> None: ...
-    kind: int | None  # 1 VOID, 2 ROWS, 3 SET_KEYSPACE, 4 PREPARED, 5 SCHEMA_CHANGE
-    page: RowsPage | None
-    plan: ResultPlan | None
-    paging_state: bytes | None
-    new_keyspace: str | None
-    query_id: bytes | None
-    bind_plan: BindPlan | None
-    pk_indexes: list[int] | None
-    is_lwt: bool
-    result_metadata_id: bytes | None
-    metadata_changed: bool  # v5: the response carries new metadata with result_metadata_id
-    schema_change_event: dict[str, Any] | None
-    continuous_paging_seq: int | None
-    continuous_paging_last: bool | None
-    stream_id: int | None
-    trace_id: Any
-    custom_payload: dict[str, bytes | None] | None
-    warnings: list[str] | None
-    parsed_rows: Any  # list of tuples, decoded on first read unless set; None without rows; either removes the page
-    column_names: list[str] | None
-    column_types: list[Any] | None  # None unless set
+    kind: int | None  #: Kind of the result: 1 VOID, 2 ROWS, 3 SET_KEYSPACE, 4 PREPARED, 5 SCHEMA_CHANGE.
+    page: RowsPage | None  #: The undecoded rows.
+    plan: ResultPlan | None  #: Decoder of the rows.
+    paging_state: bytes | None  #: Position after the page; None for the last one.
+    new_keyspace: str | None  #: Keyspace that is in use now.
+    query_id: bytes | None  #: Id of the prepared statement.
+    bind_plan: BindPlan | None  #: Encoder of the values of the prepared statement.
+    pk_indexes: list[int] | None  #: Markers that are the partition key.
+    is_lwt: bool  #: True if the prepared statement is conditional (ScyllaDB).
+    result_metadata_id: bytes | None  #: Id of the metadata of the columns.
+    metadata_changed: bool  #: True if the response has new metadata of the columns.
+    schema_change_event: dict[str, Any] | None  #: The schema change, a dict.
+    continuous_paging_seq: int | None  #: None: DSE is not supported.
+    continuous_paging_last: bool | None  #: None: DSE is not supported.
+    stream_id: int | None  #: Stream id of the frame.
+    trace_id: Any  #: Id of the trace; None without.
+    custom_payload: dict[str, bytes | None] | None  #: Custom payload; None without.
+    warnings: list[str] | None  #: Warnings of the server; None without.
+    parsed_rows: Any  #: The rows, a list of tuples; None without rows.
+    column_names: list[str] | None  #: Names of the columns.
+    column_types: list[Any] | None  #: Types of the columns.
     column_metadata: list[tuple[str, str, str, Any]] | None
     bind_metadata: list[Any] | None
 

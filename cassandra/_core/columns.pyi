@@ -72,11 +72,11 @@ class ColumnPlan:
 class RecordBatch:
     """Columns of the same number of rows; immutable. Or a slice of another batch, whose memory it shares and keeps."""
 
-    plan: Final[ColumnPlan]
+    plan: Final[ColumnPlan]  #: The decoder of its columns; the same object as :attr:`schema`.
     offset: Final[int]
     """Index of its first row in its buffers; 0 except for slices."""
-    num_rows: Final[int]
-    num_columns: Final[int]
+    num_rows: Final[int]  #: Number of rows.
+    num_columns: Final[int]  #: Number of columns.
     nbytes: Final[int]
     """Size of its buffers in bytes, with padding; for a slice that of the whole batch."""
     @property
@@ -89,7 +89,8 @@ class RecordBatch:
     def column(self, which: int | str, /) -> tuple[memoryview | None, ...]:
         """Return the buffers of a column in Arrow's format: validity (None without nulls), values or offsets, and, for
         text, binary and numbers as text, bytes. KeyError for an unknown or ambiguous name."""
-    def null_count(self, which: int | str, /) -> int: ...
+    def null_count(self, which: int | str, /) -> int:
+        """Return the number of nulls in a column."""
     def __arrow_c_schema__(self) -> Any: ...
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
         """Export the batch; may be called any number of times."""

@@ -72,11 +72,11 @@ class MemoryPool:
         pool.release(ref)
     """
 
-    name: Final[str]
-    max_bytes: Final[int]
-    retain_bytes: Final[int]
-    alignment: Final[int]
-    strict: Final[bool]
+    name: Final[str]  #: Name of the pool, in errors and ``repr``.
+    max_bytes: Final[int]  #: Bytes that may be in use at a time.
+    retain_bytes: Final[int]  #: Unused memory that is kept for later blocks, in bytes.
+    alignment: Final[int]  #: Alignment of every block, in bytes.
+    strict: Final[bool]  #: True if connections stop reading while the pool is full.
 
     def __init__(
         self,
@@ -136,7 +136,8 @@ class MemoryPool:
     @property
     def used_segments(self) -> dict[int, MemorySegment]:
         """Every live block by reference; built anew on each access, for debugging."""
-    def stats(self) -> MemoryPoolStats: ...
+    def stats(self) -> MemoryPoolStats:
+        """Return the current :class:`MemoryPoolStats`."""
 
 DEFAULT_RETAIN: Final[int]
 MAX_BYTES: Final[int]

@@ -78,8 +78,8 @@ class Instance:
 class ColumnAccess:
     """Descriptor of a column: its value on an instance, *query_evaluator* on the class."""
 
-    column: Final[Any]
-    query_evaluator: Any
+    column: Final[Any]  #: The column.
+    query_evaluator: Any  #: Makes conditions of comparisons with the column.
     def __init__(
         self, column: Any, query_evaluator: Any, name: str, initial: Callable[[], Any], undeletable: str | None = None
     ) -> None:

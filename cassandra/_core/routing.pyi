@@ -35,8 +35,8 @@ class Tablet:
     numbers, the version is one of 64 bits with or without a sign (else OverflowError).
     """
 
-    first_token: Final[int]
-    last_token: Final[int]
+    first_token: Final[int]  #: Token before the first one.
+    last_token: Final[int]  #: The last token.
     @property
     def replicas(self) -> tuple[tuple[Any, int], ...] | None:
         """Host ids with their shards, in the server's order."""
@@ -124,7 +124,7 @@ class TabletTable:
 class HostState:
     """The fields of a host that routing reads on every request. Base of ``Host``."""
 
-    is_up: bool | None
+    is_up: bool | None  #: True up, False down, None not yet known.
     is_suspect: bool
     """Silent at present: last in plans, until it responds or is marked down. Only of a host that is up; setting it on
     any other host has no effect."""
@@ -258,9 +258,9 @@ class ReplicasFirst:
 class ShardingInfo:
     """A ScyllaDB node's mapping of tokens to its shards, as given in SUPPORTED. Immutable; compares by value."""
 
-    shards_count: Final[int]
-    partitioner: Final[str]
-    sharding_algorithm: Final[str]
+    shards_count: Final[int]  #: Number of shards.
+    partitioner: Final[str]  #: Class name of the partitioner.
+    sharding_algorithm: Final[str]  #: Name of the mapping of tokens to shards.
     sharding_ignore_msb: Final[int]
     """Number of a token's highest bits that are ignored."""
     shard_aware_port: Final[int | None]
@@ -301,9 +301,9 @@ class SessionFields:
     _pool_set: Any  # a PoolSetFields
     _reactor: Any  # of its cluster
     _on_io_thread: Callable[[], bool]  # True on the I/O thread of that
-    def keep(self, found: object) -> None:
+    def _keep(self, found: object) -> None:
         """Cache *found* until a setting of the session changes."""
-    def kept(self) -> Any:
+    def _kept_now(self) -> Any:
         """Return the cached object; None if there is none since the last change."""
     def _resolve_profile(self, key: Any) -> Any:
         """Override: return the resolved profile of *key*."""

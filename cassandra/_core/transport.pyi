@@ -109,7 +109,7 @@ class ConnectionBase:
     dialect: Any  # determines the encoding of an EXECUTE
     results: Any  # a ResultDecoder
     reactor: Any
-    channel: Channel | None
+    channel: Channel | None  #: Sends and receives frames, in native code; None before it is open.
     direct: Channel | None
     """The channel, if it takes frames unmodified; None: :meth:`submit` transforms them."""
     orphaned_threshold: int
@@ -174,7 +174,7 @@ class Request(Operation):
     over."""
 
     session: Any
-    timeout: Any
+    timeout: Any  #: Timeout of the request in seconds; None for no limit.
     _start_time: float  # seconds, time.monotonic()
     _metrics: Any
     _page: Final[int]
@@ -190,10 +190,10 @@ class Request(Operation):
     _values: Any
     _execution: Any  # the slow path; made by ``_execute_plan.execution(self)`` when it is needed
     _is_on_fast_path: Final[bool]  # the slow path was not needed so far
-    row_factory: Callable[..., Any] | None
+    row_factory: Callable[..., Any] | None  #: Called with column names and rows; returns the rows of the result.
     _prefetch: int  # pages that are requested while the one before is consumed
-    attempted_hosts: list[Any]
-    coordinator_host: Any
+    attempted_hosts: list[Any]  #: Hosts that the request was sent to, in this order.
+    coordinator_host: Any  #: The host that has responded; None before.
     _picked: Any
     _tracking: Any
     _latency_recorder: Callable[[Any, float, bool], None] | None
@@ -220,7 +220,8 @@ class Request(Operation):
     def _fetch(self, paging_state: bytes | None, asker: Any = None) -> int | None: ...
     def _send_page(self, page: int, paging_state: bytes | None, before: Any) -> None: ...
     def _add(self, callback: Call | None, errback: Call | None) -> None: ...
-    def clear_callbacks(self) -> None: ...
+    def clear_callbacks(self) -> None:
+        """Remove all callbacks and errbacks."""
     def _wait_for_outcome(self) -> Any: ...
     def _result(self) -> Any: ...
     def _await_outcome(self) -> Generator[Any, None, Any]: ...

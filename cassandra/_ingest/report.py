@@ -67,16 +67,18 @@ class IngestReport:
         failed: int | None = None,
         unlisted: int | None = None,
     ) -> None:
-        self.table = table
-        self.rows = rows
-        self.bytes = bytes
-        self.seconds = seconds
-        self.retries = retries
-        self.reached = reached
+        self.table = table  #: Name of the table.
+        self.rows = rows  #: Number of written rows.
+        self.bytes = bytes  #: Bytes of the requests.
+        self.seconds = seconds  #: Seconds since the beginning.
+        self.retries = retries  #: Number of repeated requests.
+        self.reached = reached  #: Number of the first row that was not processed.
+        #: Exceptions by row number, of the first 10,000 failed rows.
         self.errors: dict[int, Exception] = {} if errors is None else errors
+        #: Rows before *reached* with an unknown result.
         self.unfinished: list[int] = [] if unfinished is None else unfinished
-        self.failed = len(self.errors) if failed is None else failed
-        self.unlisted = unlisted
+        self.failed = len(self.errors) if failed is None else failed  #: Number of failed rows.
+        self.unlisted = unlisted  #: Number of the first row whose error is missing; None if there is none.
 
     def is_done(self, row: int) -> bool:
         """True if *row* was written. False also if that is unknown: only the first errors are kept, up to the row
@@ -102,7 +104,7 @@ class IngestError(DriverException):
 
     def __init__(self, message: str, report: IngestReport) -> None:
         super().__init__(message)
-        self.report = report
+        self.report = report  #: The :class:`IngestReport` of the ingest.
 
     @property
     def errors(self) -> dict[int, Exception]:
@@ -186,7 +188,7 @@ class IngestTask:
     """Writes rows to a table, in any process; made by :meth:`Session.ingest_task`. It can be pickled."""
 
     def __init__(self, origin: Origin, table: str, asked: dict[str, Any]) -> None:
-        self.table = table
+        self.table = table  #: Name of the table.
         self._origin = origin
         self._arguments = asked
 

@@ -46,22 +46,25 @@ def milliseconds(moment: datetime) -> int:
 class QueryValue(UnicodeMixin):
     """A value in a query; ``format_string`` is the format of its placeholder."""
 
-    format_string: ClassVar[str] = "%({0})s"
+    format_string: ClassVar[str] = "%({0})s"  #: Format of the value in a statement.
 
     def __init__(self, value: Any) -> None:
-        self.value = value
-        self.context_id: Any = None
+        self.value = value  #: The value.
+        self.context_id: Any = None  #: Number of the first parameter.
 
     def __unicode__(self) -> str:
         return self.format_string.format(self.context_id)
 
     def set_context_id(self, ctx_id: Any) -> None:
+        """Set the number of the first parameter."""
         self.context_id = ctx_id
 
     def get_context_size(self) -> int:
+        """Return the number of parameters."""
         return 1
 
     def update_context(self, ctx: dict[str, Any]) -> None:
+        """Add the parameters to *ctx*."""
         ctx[str(self.context_id)] = self.value
 
 
@@ -81,9 +84,11 @@ class TimeUUIDQueryFunction(BaseQueryFunction):
         super().__init__(value)
 
     def to_database(self, val: datetime) -> int:
+        """Return *val* as milliseconds since 1970."""
         return milliseconds(val)
 
     def update_context(self, ctx: dict[str, Any]) -> None:
+        """Add the parameter to *ctx*."""
         ctx[str(self.context_id)] = self.to_database(self.value)
 
 
@@ -117,6 +122,7 @@ class Token(BaseQueryFunction):
         self._columns = columns
 
     def get_context_size(self) -> int:
+        """Return the number of parameters."""
         return len(self.value)
 
     def __unicode__(self) -> str:
@@ -124,6 +130,7 @@ class Token(BaseQueryFunction):
         return f"token({', '.join(placeholders)})"
 
     def update_context(self, ctx: dict[str, Any]) -> None:
+        """Add the parameters to *ctx*."""
         if self._columns is None:
             raise TypeError(f"{type(self).__name__}{tuple(self.value)!r} is not used with a partition key: no columns")
         for i, (column, value) in enumerate(zip(self._columns, self.value, strict=False)):
@@ -137,8 +144,8 @@ class Token(BaseQueryFunction):
 class BaseQueryOperator(UnicodeMixin):
     """``symbol`` is the name of the operator in filters, ``cql_symbol`` its CQL."""
 
-    symbol: ClassVar[str | None] = None
-    cql_symbol: ClassVar[str | None] = None
+    symbol: ClassVar[str | None] = None  #: Name in keywords of ``filter()``.
+    cql_symbol: ClassVar[str | None] = None  #: Operator in CQL.
 
     def __unicode__(self) -> str:
         if self.cql_symbol is None:
@@ -150,7 +157,7 @@ class BaseQueryOperator(UnicodeMixin):
 class OpMapMeta(type):
     """Registers each class by its symbol; a later class with the same symbol replaces it."""
 
-    opmap: dict[str | None, Any]
+    opmap: dict[str | None, Any]  #: Operators by name.
 
     def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
         if not hasattr(cls, "opmap"):
@@ -176,60 +183,80 @@ class BaseWhereOperator(BaseQueryOperator, metaclass=OpMapMeta):
 
 @public(OPERATORS)
 class EqualsOperator(BaseWhereOperator):
+    """The operator ``=`` of conditions."""
+
     symbol = "EQ"
     cql_symbol = "="
 
 
 @public(OPERATORS)
 class NotEqualsOperator(BaseWhereOperator):
+    """The operator ``!=`` of conditions."""
+
     symbol = "NE"
     cql_symbol = "!="
 
 
 @public(OPERATORS)
 class InOperator(EqualsOperator):
+    """The operator ``IN`` of conditions."""
+
     symbol = "IN"
     cql_symbol = "IN"
 
 
 @public(OPERATORS)
 class GreaterThanOperator(BaseWhereOperator):
+    """The operator ``>`` of conditions."""
+
     symbol = "GT"
     cql_symbol = ">"
 
 
 @public(OPERATORS)
 class GreaterThanOrEqualOperator(BaseWhereOperator):
+    """The operator ``>=`` of conditions."""
+
     symbol = "GTE"
     cql_symbol = ">="
 
 
 @public(OPERATORS)
 class LessThanOperator(BaseWhereOperator):
+    """The operator ``<`` of conditions."""
+
     symbol = "LT"
     cql_symbol = "<"
 
 
 @public(OPERATORS)
 class LessThanOrEqualOperator(BaseWhereOperator):
+    """The operator ``<=`` of conditions."""
+
     symbol = "LTE"
     cql_symbol = "<="
 
 
 @public(OPERATORS)
 class ContainsOperator(EqualsOperator):
+    """The operator ``CONTAINS`` of conditions."""
+
     symbol = "CONTAINS"
     cql_symbol = "CONTAINS"
 
 
 @public(OPERATORS)
 class LikeOperator(EqualsOperator):
+    """The operator ``LIKE`` of conditions."""
+
     symbol = "LIKE"
     cql_symbol = "LIKE"
 
 
 @public(OPERATORS)
 class IsNotNullOperator(EqualsOperator):
+    """The operator ``IS NOT NULL`` of conditions."""
+
     symbol = "IS NOT NULL"
     cql_symbol = "IS NOT NULL"
 
@@ -255,7 +282,7 @@ class ValueQuoter(UnicodeMixin):
     """A value that is written into the text of a statement."""
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self.value = value  #: The value.
 
     def __unicode__(self) -> str:
         from cassandra._wire.encoder import Encoder  # few programs need it
@@ -291,9 +318,9 @@ class BaseClause(UnicodeMixin):
     """A column and a value."""
 
     def __init__(self, field: str, value: Any) -> None:
-        self.field = field
-        self.value = value
-        self.context_id: Any = None
+        self.field = field  #: Name of the column.
+        self.value = value  #: The value.
+        self.context_id: Any = None  #: Number of the first parameter.
 
     def __hash__(self) -> int:
         return hash(self.field) ^ hash(self.value)
@@ -302,12 +329,15 @@ class BaseClause(UnicodeMixin):
         return type(self) is type(other) and bool(self.field == other.field and self.value == other.value)
 
     def get_context_size(self) -> int:
+        """Return the number of parameters."""
         return 1
 
     def set_context_id(self, i: Any) -> None:
+        """Set the number of the first parameter."""
         self.context_id = i
 
     def update_context(self, ctx: dict[str, Any]) -> None:
+        """Add the parameters to *ctx*."""
         ctx[str(self.context_id)] = self.value
 
 
@@ -324,9 +354,10 @@ class WhereClause(BaseClause):
         if not isinstance(operator, BaseWhereOperator):
             raise StatementException(f"operator must be of type {BaseWhereOperator}, got {type(operator)}")
         super().__init__(field, value)
-        self.operator = operator
+        self.operator = operator  #: The operator.
+        #: The value, as it stands in the statement.
         self.query_value = value if isinstance(value, QueryValue) else QueryValue(value)
-        self.quote_field = quote_field
+        self.quote_field = quote_field  #: False if the left side is an expression.
 
     def __unicode__(self) -> str:
         field = escape_name(self.field) if self.quote_field else self.field
@@ -380,6 +411,7 @@ class AssignmentClause(BaseClause):
         return _equal(self)
 
     def insert_tuple(self) -> tuple[str, Any]:
+        """Return column and number of the parameter, for INSERT."""
         return self.field, self.context_id
 
 
@@ -391,6 +423,7 @@ class ConditionalClause(BaseClause):
         return _equal(self)
 
     def insert_tuple(self) -> tuple[str, Any]:
+        """Return column and number of the parameter."""
         return self.field, self.context_id
 
 
@@ -422,7 +455,7 @@ class MapDeleteClause(BaseDeleteClause):
 
     def __init__(self, field: str, value: Mapping[Any, Any] | None, previous: Mapping[Any, Any] | None = None) -> None:
         super().__init__(field, value or {})
-        self.previous = previous or {}
+        self.previous = previous or {}  #: The value as last loaded or written.
 
     @property
     def _removals(self) -> list[Any]:

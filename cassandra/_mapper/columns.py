@@ -50,11 +50,11 @@ class BaseValueManager:
     """``value``, ``previous_value`` (as loaded or saved), and ``explicit``: True if a program assigned the value."""
 
     def __init__(self, instance: Any, column: Column[Any], value: Any) -> None:
-        self.instance = instance
-        self.column = column
-        self.value = value
-        self.previous_value: Any = None
-        self.explicit = False
+        self.instance = instance  #: The model's instance.
+        self.column = column  #: The column.
+        self.value = value  #: The value.
+        self.previous_value: Any = None  #: The value as last loaded or written.
+        self.explicit = False  #: True if a program has set the value.
 
     @property
     def deleted(self) -> bool:
@@ -82,13 +82,16 @@ class BaseValueManager:
         self.previous_value = deepcopy(self.value)
 
     def getval(self) -> Any:
+        """Return the value."""
         return self.value
 
     def setval(self, val: Any) -> None:
+        """Set the value."""
         self.value = val
         self.explicit = True
 
     def delval(self) -> None:
+        """Set the value to None."""
         self.value = None
 
     def get_property(self) -> property:
@@ -102,7 +105,7 @@ class CounterValueManager(BaseValueManager):
 
     def __init__(self, instance: Any, column: Column[Any], value: Any) -> None:
         super().__init__(instance, column, value or 0)
-        self.previous_value = 0
+        self.previous_value = 0  #: The value as last loaded or written.
 
 
 @public(HOME)
@@ -206,11 +209,11 @@ class Column(_TypedColumn[T]):
         self.clustering_order = clustering_order
         self.discriminator_column = discriminator_column
         self.static = static
-        self.column_name: str | None = None
+        self.column_name: str | None = None  #: Name of the attribute in the model.
         self._model_name: str | None = None
         self._partition_key_index: int | None = None
-        self.value: Any = None
-        self.position = next(Column._positions)
+        self.value: Any = None  #: None: values belong to the instances of models.
+        self.position = next(Column._positions)  #: Number of the column, in the order of definition.
         Column.instance_counter = self.position + 1
 
     def __class_getitem__(cls, value_type: Any) -> Any:
@@ -273,6 +276,7 @@ class Column(_TypedColumn[T]):
 
     @property
     def has_default(self) -> bool:
+        """True if there is a default."""
         return self.default is not None
 
     def get_default(self) -> Any:
@@ -281,6 +285,7 @@ class Column(_TypedColumn[T]):
 
     @property
     def is_primary_key(self) -> bool:
+        """True if it is a part of the primary key."""
         return self.primary_key
 
     @property
@@ -290,6 +295,7 @@ class Column(_TypedColumn[T]):
 
     @property
     def has_index(self) -> bool:
+        """True if it has an index."""
         return self.index or self.custom_index
 
     def set_column_name(self, name: str) -> None:
@@ -307,10 +313,12 @@ class Column(_TypedColumn[T]):
 
     @property
     def db_index_name(self) -> str:
+        """Name of its index."""
         return f"index_{self.db_field_name}"
 
     @property
     def cql(self) -> str:
+        """Name and type, as in CREATE TABLE."""
         return self.get_cql()
 
     def get_cql(self) -> str:
@@ -322,6 +330,7 @@ class Column(_TypedColumn[T]):
         return f"{self.cql} {self.db_type} {'static' if self.static else ''}"
 
     def cql_parameterized_type(self) -> str:
+        """Return its type in CQL, with parameters."""
         return self.db_type
 
     @property
@@ -468,8 +477,9 @@ class Text(Column[str]):
 
     def __init__(self, min_length: int | None = None, max_length: int | None = None, **kwargs: Any) -> None:
         """*min_length*, *max_length*: in characters. A required text must not be empty, unless *min_length* is 0."""
+        #: Least length of valid values.
         self.min_length = 1 if min_length is None and kwargs.get("required", False) else min_length
-        self.max_length = max_length
+        self.max_length = max_length  #: Largest length of valid values.
         if self.min_length is not None and self.min_length < 0:
             raise ValueError("Minimum length is not allowed to be negative.")
         if self.max_length is not None and self.max_length < 0:

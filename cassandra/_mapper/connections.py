@@ -47,7 +47,7 @@ class _Default:
         return "DEFAULT_CONNECTION"
 
 
-DEFAULT_CONNECTION: Final = _Default()
+DEFAULT_CONNECTION: Final = _Default()  #: Name of the default connection.
 
 #: Connections by name.
 _connections: dict[Any, Connection] = {}
@@ -55,9 +55,9 @@ _connections: dict[Any, Connection] = {}
 #: Classes of user types by keyspace and type name, for clusters that are connected later.
 udt_by_keyspace: defaultdict[str, dict[str, type]] = defaultdict(dict)
 
-#: Cluster and session of the default connection, looked up at each access; None if there is none.
-cluster: Cluster | None
-session: Session | None
+# Both are looked up at each access.
+cluster: Cluster | None  #: The cluster of the default connection; None before it is connected.
+session: Session | None  #: The session of the default connection; None before it is connected.
 
 if not TYPE_CHECKING:
 
@@ -75,15 +75,15 @@ class Connection(ConnectionFields):
     level of statements that have none of their own.
     """
 
-    name: Any = None
-    hosts: Any = None
-    consistency: Any = None
-    retry_connect: bool = False
-    lazy_connect: bool = False
-    lazy_connect_lock: Any = None
-    cluster_options: Any = None
-    cluster: Cluster | None = None
-    session: Session | None = None
+    name: Any = None  #: Name of the connection.
+    hosts: Any = None  #: Contact points.
+    consistency: Any = None  #: Default consistency level.
+    retry_connect: bool = False  #: True tries again later when no node can be reached.
+    lazy_connect: bool = False  #: True connects at the first request.
+    lazy_connect_lock: Any = None  #: Held while it connects.
+    cluster_options: Any = None  #: Further options of the :class:`~cassandra.cluster.Cluster`.
+    cluster: Cluster | None = None  #: The cluster; None before it is connected.
+    session: Session | None = None  #: The session; None before it is connected.
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)

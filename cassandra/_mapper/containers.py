@@ -41,8 +41,9 @@ class BaseCollectionColumn(Column[T]):
 
     def __init__(self, types: Sequence[Any], **kwargs: Any) -> None:
         """*types*: columns of the parts, or classes of columns."""
-        self.types: list[Column[Any]] = [self._make_column(inner) for inner in types]
+        self.types: list[Column[Any]] = [self._make_column(inner) for inner in types]  #: Types of the elements.
         super().__init__(**kwargs)
+        #: Name of the type in CQL.
         self.db_type = f"{self.cql_name}<{', '.join(column.db_type for column in self.types)}>"
 
     @staticmethod
@@ -93,7 +94,7 @@ class BaseCollectionColumn(Column[T]):
 class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
     """``tuple<...>``: at most as many values as columns."""
 
-    cql_name = "tuple"
+    cql_name = "tuple"  #: Name of the type in CQL.
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """*args*: one column, or class of columns, per position."""
@@ -128,7 +129,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
 class BaseContainerColumn(BaseCollectionColumn[T]):
     """Base of columns with any number of values. In-place changes are detected, and only the changes are written."""
 
-    changes_in_place = True
+    changes_in_place = True  #: True: values can change without an assignment.
 
     #: True if a value is stored whole, so that it can be part of a key.
     frozen: bool = False
@@ -147,7 +148,7 @@ class BaseContainerColumn(BaseCollectionColumn[T]):
 class Set(BaseContainerColumn[set[T]]):
     """``set<...>``."""
 
-    cql_name = "set"
+    cql_name = "set"  #: Name of the type in CQL.
     _python_type_hashable = False
 
     def __init__(
@@ -159,9 +160,9 @@ class Set(BaseContainerColumn[set[T]]):
         **kwargs: Any,
     ) -> None:
         """*strict*: accept only sets; otherwise lists and tuples are accepted, too."""
-        self.strict = strict
+        self.strict = strict  #: True rejects values that are not sets.
         super().__init__((value_type,), frozen=frozen, default=default, **kwargs)
-        self.value_col = self.types[0]
+        self.value_col = self.types[0]  #: Column of the elements.
         if not self.value_col._python_type_hashable:
             raise ValidationError("Cannot create a Set with unhashable value type (see PYTHON-494)")
 
@@ -187,7 +188,7 @@ class Set(BaseContainerColumn[set[T]]):
 class List(BaseContainerColumn[list[T]]):
     """``list<...>``."""
 
-    cql_name = "list"
+    cql_name = "list"  #: Name of the type in CQL.
     _python_type_hashable = False
 
     def __init__(
@@ -198,7 +199,7 @@ class List(BaseContainerColumn[list[T]]):
         **kwargs: Any,
     ) -> None:
         super().__init__((value_type,), frozen=frozen, default=default, **kwargs)
-        self.value_col = self.types[0]
+        self.value_col = self.types[0]  #: Column of the elements.
 
     def validate(self, value: Any) -> Any:
         value = super().validate(value)
@@ -221,7 +222,7 @@ class List(BaseContainerColumn[list[T]]):
 class Map(BaseContainerColumn[dict[K, V]]):
     """``map<..., ...>``."""
 
-    cql_name = "map"
+    cql_name = "map"  #: Name of the type in CQL.
     _python_type_hashable = False
 
     def __init__(
@@ -233,7 +234,7 @@ class Map(BaseContainerColumn[dict[K, V]]):
         **kwargs: Any,
     ) -> None:
         super().__init__((key_type, value_type), frozen=frozen, default=default, **kwargs)
-        self.key_col, self.value_col = self.types
+        self.key_col, self.value_col = self.types  #: Column of the values.
         if not self.key_col._python_type_hashable:
             raise ValidationError("Cannot create a Map with unhashable key type (see PYTHON-494)")
 
@@ -265,8 +266,8 @@ class Vector(BaseCollectionColumn[list[T]]):
     .. versionadded:: 4.0
     """
 
-    cql_name = "vector"
-    changes_in_place = True
+    cql_name = "vector"  #: Name of the type in CQL.
+    changes_in_place = True  #: True: values can change without an assignment.
     _python_type_hashable = False
 
     def __init__(self, value_type: Inner[T], dimensions: int, **kwargs: Any) -> None:
@@ -274,9 +275,9 @@ class Vector(BaseCollectionColumn[list[T]]):
         if not isinstance(dimensions, int) or dimensions < 1:
             raise ValueError(f"dimensions must be a positive int, got {dimensions!r}")
         super().__init__((value_type,), **kwargs)
-        self.value_col = self.types[0]
-        self.dimensions = dimensions
-        self.db_type = f"vector<{self.value_col.db_type}, {dimensions}>"
+        self.value_col = self.types[0]  #: Column of the elements.
+        self.dimensions = dimensions  #: Number of elements.
+        self.db_type = f"vector<{self.value_col.db_type}, {dimensions}>"  #: Name of the type in CQL.
 
     def _freeze_db_type(self) -> None:
         """Do nothing: a vector is always stored whole."""
@@ -329,12 +330,12 @@ class UserDefinedType(Column[U]):
     """A user type, stored whole: an instance of a subclass of ``cassandra.cqlengine.usertype.UserType``."""
 
     value_manager = UDTValueManager
-    changes_in_place = True
+    changes_in_place = True  #: True: values can change without an assignment.
 
     def __init__(self, user_type: type[U], **kwargs: Any) -> None:
         """*user_type*: class of the values."""
-        self.user_type = user_type
-        self.db_type = f"frozen<{protect_name(user_type.type_name())}>"
+        self.user_type = user_type  #: The class of the values.
+        self.db_type = f"frozen<{protect_name(user_type.type_name())}>"  #: Name of the type in CQL.
         super().__init__(**kwargs)
 
     @property

@@ -81,7 +81,7 @@ class LWTException(CQLEngineException):
 
     def __init__(self, existing: Any) -> None:
         super().__init__("LWT Query was not applied")
-        self.existing = existing
+        self.existing = existing  #: The values that the row has, by column.
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.existing,)

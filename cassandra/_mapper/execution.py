@@ -301,7 +301,7 @@ def forget_prepared(cluster: Cluster) -> None:
     """Drop the prepared statements: a type was altered, and they would omit its new fields."""
     for session in list(cluster.sessions):
         session.__dict__.pop(PREPARED, None)
-        session.keep(None)
+        session._keep(None)
 
 
 def _key(shape: Shape, consistency: int | None, fetch_size: Any) -> Any:
@@ -450,7 +450,7 @@ class Request:
     ) -> None:
         self.model = model
         self.statement = statement
-        self.consistency = consistency
+        self.consistency = consistency  #: Name of the consistency level.
         self.timeout = timeout
         self.connection = connection
         self.shape = shape
@@ -728,7 +728,7 @@ class Explanation:
         token: int | None = None,
         replicas: Sequence[Any] = (),
     ) -> None:
-        self.cql = cql
+        self.cql = cql  #: Statement of a range.
         self.parameters = parameters
         self.prepared = prepared
         self.reason = reason

@@ -51,8 +51,8 @@ class hybrid_classmethod:
     """One method when accessed on the class, another one when accessed on an instance."""
 
     def __init__(self, clsmethod: Callable[..., Any], instmethod: Callable[..., Any]) -> None:
-        self.clsmethod = clsmethod
-        self.instmethod = instmethod
+        self.clsmethod = clsmethod  #: Called on the class.
+        self.instmethod = instmethod  #: Called on instances.
 
     def __get__(self, instance: Any, owner: type) -> Callable[..., Any]:
         if instance is None:
@@ -209,7 +209,7 @@ class ColumnQueryEvaluator(AbstractQueryableColumn):
     """A column as a class attribute: ``Model.column == value`` and other comparisons return conditions."""
 
     def __init__(self, column: Any) -> None:
-        self.column = column
+        self.column = column  #: The column.
 
     def __unicode__(self) -> str:
         return str(self.column.db_field_name)
@@ -374,7 +374,7 @@ def _key_attribute(attrs: Mapping[str, Any], columns: Mapping[str, Column[Any]])
         for name, value in zip(names, values, strict=False):
             setattr(self, name, value)
 
-    return property(get, set_all)
+    return property(get, set_all, doc="The partition key: the tuple of its values.")
 
 
 def _add_discriminator(
@@ -490,14 +490,18 @@ class BaseModel(Instance):
     class MultipleObjectsReturned(_MultipleObjectsReturned):
         """More than one row of the model matches the query."""
 
+    #: All rows, as a :class:`~cassandra.cqlengine.query.ModelQuerySet`; on the class only.
     objects = QuerySetDescriptor()
+    #: ``ttl(seconds)``: a query set or instance whose writes have this time to live; None for none.
     ttl = TTLDescriptor()
+    #: ``consistency(level)``: a query set or instance with this consistency level.
     consistency = ConsistencyDescriptor()
-    iff = ConditionalDescriptor()
-    timestamp = TimestampDescriptor()
+    iff = ConditionalDescriptor()  #: ``iff(column=value)``: a query set or instance whose writes have these conditions.
+    timestamp = TimestampDescriptor()  #: ``timestamp(when)``: a query set or instance whose writes have this time.
+    #: ``if_not_exists()``: a query set or instance that inserts a row only if there is none.
     if_not_exists = IfNotExistsDescriptor()
-    if_exists = IfExistsDescriptor()
-    using = UsingDescriptor()
+    if_exists = IfExistsDescriptor()  #: ``if_exists()``: a query set or instance that writes only rows that exist.
+    using = UsingDescriptor()  #: ``using(connection=name, keyspace=name)``: a query set or instance for these.
 
     __queryset__: ClassVar[Any] = ModelQuerySet
     __dmlquery__: ClassVar[Any] = DMLQuery
@@ -907,6 +911,8 @@ class BaseModel(Instance):
         self._batch = batch
         return self
 
+    #: ``batch(queries)``: a query set or instance whose writes are added to this :class:`BatchQuery
+    #: <cassandra.cqlengine.query.BatchQuery>`.
     batch = hybrid_classmethod(_class_batch, _inst_batch)
 
     @classmethod

@@ -66,7 +66,7 @@ class NamedColumn(AbstractQueryableColumn):
     """A column by name, of any type."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name = name  #: Name of the column.
 
     def __unicode__(self) -> str:
         return self.name
@@ -76,10 +76,12 @@ class NamedColumn(AbstractQueryableColumn):
 
     @property
     def db_field_name(self) -> str:
+        """Name of the column."""
         return self.name
 
     @property
     def cql(self) -> str:
+        """Name of the column in CQL."""
         return self.get_cql()
 
     def get_cql(self) -> str:
@@ -87,9 +89,11 @@ class NamedColumn(AbstractQueryableColumn):
         return escape_name(self.name)
 
     def to_database(self, val: Any) -> Any:
+        """Return *val* unchanged: the type is not known."""
         return val
 
     def to_python(self, val: Any) -> Any:
+        """Return *val* unchanged: the type is not known."""
         return val
 
 
@@ -104,14 +108,14 @@ class NamedTable:
     class MultipleObjectsReturned(_MultipleObjectsReturned):
         """More than one row of the table matches the query."""
 
-    objects = QuerySetDescriptor()
-    using = UsingDescriptor()
+    objects = QuerySetDescriptor()  #: All rows, as a query set.
+    using = UsingDescriptor()  #: ``using(connection=name, keyspace=name)``: a query set for these.
 
     __partition_keys: Mapping[str, NamedColumn] | None = None
 
     def __init__(self, keyspace: str, name: str) -> None:
-        self.keyspace = keyspace
-        self.name = name
+        self.keyspace = keyspace  #: Name of the keyspace.
+        self.name = name  #: Name of the table.
         self._connection: Any = None
 
     @property
@@ -164,7 +168,7 @@ class NamedKeyspace:
     """A keyspace by name."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name = name  #: Name of the keyspace.
 
     def table(self, name: str) -> NamedTable:
         """Return the table of that name in this keyspace."""

@@ -53,7 +53,7 @@ class AbstractQuerySet(Reading[T]):
 
     @left_out
     def __init__(self, model: Any) -> None:
-        self.model = model
+        self.model = model  #: The model.
         self._where: list[Any] = []
         self._conditional: list[Any] = []
         self._order: list[str] = []
@@ -63,6 +63,7 @@ class AbstractQuerySet(Reading[T]):
 
     @property
     def column_family_name(self) -> str:
+        """Name of the table in CQL."""
         return str(self.model.column_family_name())
 
     def explain(self) -> Explanation:
@@ -268,6 +269,7 @@ class AbstractQuerySet(Reading[T]):
         return batch_obj
 
     def consistency(self: S, consistency: int | None) -> S:
+        """Return a query set with this consistency level."""
         return self._with(_consistency=consistency)
 
     def timeout(self: S, timeout: float | None) -> S:
@@ -428,6 +430,7 @@ class ContextQuery:
         if unknown := [name for name in kwargs if name not in ("keyspace", "connection")]:
             raise ValueError(f"Unknown keyword argument(s): {', '.join(unknown)}")
         keyspace, connection = kwargs.get("keyspace"), kwargs.get("connection")
+        #: The models, bound to the connection and keyspace of the context.
         self.models: list[Any] = [derive_model(model, keyspace, connection) for model in args]
 
     def __enter__(self) -> Any:

@@ -60,7 +60,7 @@ class ContainerUpdateTypeMapMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
         if not hasattr(cls, "type_map"):
-            cls.type_map: dict[type, Any] = {}
+            cls.type_map: dict[type, Any] = {}  #: Clauses by class of column.
         else:
             cls.type_map[cls.col_type] = cls  # type: ignore[attr-defined]
         super().__init__(name, bases, dct)
@@ -73,13 +73,13 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
     An operation with an empty value has no parts.
     """
 
-    col_type: ClassVar[type]
+    col_type: ClassVar[type]  #: Class of column of this clause.
     #: Methods by operation.
     _operations: ClassVar[Mapping[str, Callable[[Any], Iterator[Part]]]] = {}
 
     def __init__(self, field: str, value: Any, operation: str | None = None, previous: Any = None) -> None:
         super().__init__(field, value)
-        self.previous = previous
+        self.previous = previous  #: The value as last loaded or written.
         self._operation = operation
 
     def _to_do(self) -> Callable[[Any], Iterator[Part]] | None:
@@ -111,9 +111,11 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
         return ", ".join(texts)
 
     def get_context_size(self) -> int:
+        """Return the number of parameters."""
         return sum(len(values) for _, values in self._parts)
 
     def update_context(self, ctx: dict[str, Any]) -> None:
+        """Add the parameters to *ctx*."""
         values = (value for _, values in self._parts for value in values)
         for i, value in enumerate(values):
             ctx[str(self.context_id + i)] = value
@@ -220,7 +222,7 @@ class CounterUpdateClause(AssignmentClause):
 
     def __init__(self, field: str, value: int, previous: int | None = None) -> None:
         super().__init__(field, value)
-        self.previous = previous or 0
+        self.previous = previous or 0  #: The value as last loaded or written.
 
     def update_context(self, ctx: dict[str, Any]) -> None:
         ctx[str(self.context_id)] = abs(self.value - self.previous)
@@ -263,13 +265,13 @@ class BaseCQLStatement(UnicodeMixin):
         conditionals: Iterable[ConditionalClause] | None = None,
     ) -> None:
         """*table*: the name of the table in CQL, with the keyspace."""
-        self.table = table
-        self.context_id = 0
-        self.context_counter = 0
-        self.timestamp = timestamp
-        self.fetch_size: int | Sentinel = fetch_size or FETCH_SIZE_UNSET
-        self.where_clauses: list[WhereClause] = []
-        self.conditionals: list[ConditionalClause] = []
+        self.table = table  #: Name of the table.
+        self.context_id = 0  #: Number of the first parameter.
+        self.context_counter = 0  #: Number of the next parameter.
+        self.timestamp = timestamp  #: Write time: a number, timedelta or datetime.
+        self.fetch_size: int | Sentinel = fetch_size or FETCH_SIZE_UNSET  #: Rows of a page.
+        self.where_clauses: list[WhereClause] = []  #: The conditions of WHERE.
+        self.conditionals: list[ConditionalClause] = []  #: The conditions of IF.
         for clause in where or ():
             self._add_where_clause(clause)
         for condition in conditionals or ():
@@ -323,6 +325,7 @@ class BaseCQLStatement(UnicodeMixin):
         return context
 
     def get_context_size(self) -> int:
+        """Return the number of parameters."""
         return len(self.get_context())
 
     def update_context_id(self, i: int) -> None:
@@ -373,12 +376,13 @@ class SelectStatement(BaseCQLStatement):
     ) -> None:
         """*order_by* is CQL, names in *fields* and *distinct_fields* are quoted. A *limit* of None or 0 is no limit."""
         super().__init__(table, where=where, fetch_size=fetch_size)
-        self.fields: Sequence[str] = [fields] if isinstance(fields, str) else (fields or [])
-        self.distinct_fields = distinct_fields
-        self.count = count
+        self.fields: Sequence[str] = [fields] if isinstance(fields, str) else (fields or [])  #: Selected columns.
+        self.distinct_fields = distinct_fields  #: Columns of SELECT DISTINCT.
+        self.count = count  #: True selects COUNT(*).
+        #: Columns of ORDER BY.
         self.order_by: Sequence[str] | None = [order_by] if isinstance(order_by, str) else order_by
-        self.limit = limit
-        self.allow_filtering = allow_filtering
+        self.limit = limit  #: LIMIT.
+        self.allow_filtering = allow_filtering  #: True adds ALLOW FILTERING.
 
     def _selected(self) -> str:
         fields = self.distinct_fields or ([] if self.count else self.fields)
@@ -413,8 +417,8 @@ class AssignmentStatement(BaseCQLStatement):
         conditionals: Iterable[ConditionalClause] | None = None,
     ) -> None:
         super().__init__(table, timestamp=timestamp, where=where, conditionals=conditionals)
-        self.ttl = ttl
-        self.assignments: list[AssignmentClause] = []
+        self.ttl = ttl  #: Time to live in seconds.
+        self.assignments: list[AssignmentClause] = []  #: The assignments, a list of clauses.
         for clause in assignments or ():
             self._add_assignment_clause(clause)
 
@@ -463,7 +467,7 @@ class InsertStatement(AssignmentStatement):
         if_not_exists: bool = False,
     ) -> None:
         super().__init__(table, assignments=assignments, where=where, ttl=ttl, timestamp=timestamp)
-        self.if_not_exists = if_not_exists
+        self.if_not_exists = if_not_exists  #: True adds IF NOT EXISTS.
 
     def __unicode__(self) -> str:
         if not self.assignments:
@@ -494,7 +498,7 @@ class UpdateStatement(AssignmentStatement):
         if_exists: bool = False,
     ) -> None:
         super().__init__(table, assignments, where, ttl, timestamp, conditionals)
-        self.if_exists = if_exists
+        self.if_exists = if_exists  #: True adds IF EXISTS.
 
     def _clauses(self) -> Sequence[BaseClause]:
         return [*self.where_clauses, *self.assignments, *self.conditionals]
@@ -555,10 +559,10 @@ class DeleteStatement(BaseCQLStatement):
         if_exists: bool = False,
     ) -> None:
         super().__init__(table, where=where, timestamp=timestamp, conditionals=conditionals)
-        self.fields: list[BaseClause] = []
+        self.fields: list[BaseClause] = []  #: Columns to delete; empty for rows.
         for field in [fields] if isinstance(fields, str) else (fields or ()):
             self.add_field(field)
-        self.if_exists = if_exists
+        self.if_exists = if_exists  #: True adds IF EXISTS.
 
     def _clauses(self) -> Sequence[BaseClause]:
         return [*self.where_clauses, *self.fields, *self.conditionals]

@@ -82,8 +82,8 @@ KINDS = {
 class BatchType:
     """Types of batches; the default is a logged batch."""
 
-    Unlogged = "UNLOGGED"
-    Counter = "COUNTER"
+    Unlogged = "UNLOGGED"  #: A batch that may be executed in part.
+    Counter = "COUNTER"  #: A batch of changes of counters.
 
 
 @public("cassandra.cqlengine.query")
@@ -117,9 +117,9 @@ class BatchQuery:
         """*execute_on_exception*: execute the collected statements also if the block is left by an exception."""
         if timestamp is not None and not isinstance(timestamp, (datetime, timedelta)):
             raise CQLEngineException("timestamp object must be an instance of datetime")
-        self.queries: list[Any] = []
-        self.batch_type = batch_type
-        self.timestamp: datetime | timedelta | None = timestamp
+        self.queries: list[Any] = []  #: Statements of the batch so far.
+        self.batch_type = batch_type  #: Kind of the batch, a :class:`BatchType`; None for a logged one.
+        self.timestamp: datetime | timedelta | None = timestamp  #: Write time of its statements.
         self._consistency = consistency
         self._execute_on_exception = execute_on_exception
         self._timeout = timeout
@@ -153,6 +153,7 @@ class BatchQuery:
         self._joined = True
 
     def consistency(self, consistency: int | None) -> None:
+        """Set the consistency level of the batch, and return it."""
         self._consistency = consistency
 
     def add_callback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
@@ -243,8 +244,8 @@ class DMLQuery:
         timeout: Any = NOT_SET,
         if_exists: bool = False,
     ) -> None:
-        self.model = model
-        self.instance = instance
+        self.model = model  #: The model.
+        self.instance = instance  #: The instance.
         self._batch = batch
         self._ttl = ttl
         self._consistency = consistency
@@ -256,6 +257,7 @@ class DMLQuery:
 
     @property
     def column_family_name(self) -> str:
+        """Name of the table in CQL."""
         return str(self.model.column_family_name())
 
     def batch(self, batch_obj: BatchQuery | None) -> DMLQuery:
@@ -270,6 +272,7 @@ class DMLQuery:
         run(self.saving())
 
     async def asave(self) -> None:
+        """Do as :meth:`save`, without blocking the running loop."""
         await arun(self.saving())
 
     def update(self) -> None:
@@ -277,6 +280,7 @@ class DMLQuery:
         run(self.updating())
 
     async def aupdate(self) -> None:
+        """Do as :meth:`update`, without blocking the running loop."""
         await arun(self.updating())
 
     def delete(self) -> None:
@@ -284,6 +288,7 @@ class DMLQuery:
         run(self.deleting())
 
     async def adelete(self) -> None:
+        """Do as :meth:`delete`, without blocking the running loop."""
         await arun(self.deleting())
 
     # ---- steps
@@ -322,6 +327,7 @@ class DMLQuery:
         return lambda column: not column.static
 
     def saving(self) -> Any:
+        """Yield the steps of :meth:`save`."""
         instance = self._of_instance()
         if self.instance._can_update():
             yield from self._updating(instance, None)
@@ -352,6 +358,7 @@ class DMLQuery:
             yield from self._deleting_nulls(None, moved, static_only)
 
     def updating(self) -> Any:
+        """Yield the steps of :meth:`update`."""
         instance = self._of_instance()
         yield from self._updating(instance, None if self.instance._can_update() else self._moved_columns(instance))
 
@@ -499,6 +506,7 @@ class DMLQuery:
                 yield request
 
     def deleting(self) -> Any:
+        """Yield the steps of :meth:`delete`."""
         instance = self._of_instance()
         statement = DeleteStatement(
             self.column_family_name,

@@ -51,8 +51,8 @@ class PlainTextAuthProvider(AuthProvider):
     """
 
     def __init__(self, username: str, password: str) -> None:
-        self.username = username
-        self.password = password
+        self.username = username  #: Name of the user.
+        self.password = password  #: Password; ``repr`` does not show it.
 
     def new_authenticator(self, host: str) -> Authenticator:
         return PlainTextAuthenticator(self.username, self.password)
@@ -63,9 +63,11 @@ class BaseDSEAuthenticator(Authenticator):
     """For servers that require the mechanism's name first (DataStax Enterprise) and others."""
 
     def get_mechanism(self) -> bytes:
+        """Return the name of the SASL mechanism, as bytes."""
         raise NotImplementedError
 
     def get_initial_challenge(self) -> bytes:
+        """Return the first challenge, as bytes."""
         raise NotImplementedError
 
     def initial_response(self) -> bytes | None:
@@ -79,13 +81,15 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
     """SASL PLAIN (RFC 4616) without an authorization identity."""
 
     def __init__(self, username: str, password: str) -> None:
-        self.username = username
-        self.password = password
+        self.username = username  #: Name of the user.
+        self.password = password  #: Password.
 
     def get_mechanism(self) -> bytes:
+        """Return the name of the SASL mechanism, as bytes."""
         return b"PLAIN"
 
     def get_initial_challenge(self) -> bytes:
+        """Return the first challenge, as bytes."""
         return b"PLAIN-START"
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
@@ -102,11 +106,14 @@ class TransitionalModePlainTextAuthProvider:
         pass
 
     def new_authenticator(self, host: str) -> Authenticator:
+        """Return a :class:`TransitionalModePlainTextAuthenticator`."""
         return TransitionalModePlainTextAuthenticator()
 
 
 @public("cassandra.auth")
 class TransitionalModePlainTextAuthenticator(PlainTextAuthenticator):
+    """Logs in to DSE in transitional mode, as an anonymous user."""
+
     def __init__(self) -> None:
         super().__init__("", "")
 
@@ -124,7 +131,7 @@ class SaslAuthProvider(AuthProvider):
         if "host" in sasl_kwargs:
             raise ValueError("kwargs should not contain 'host' since it is passed dynamically to new_authenticator")
         _require_sasl()
-        self.sasl_kwargs = sasl_kwargs
+        self.sasl_kwargs = sasl_kwargs  #: Arguments of the SASL client.
 
     def new_authenticator(self, host: str) -> Authenticator:
         return SaslAuthenticator(host, **self.sasl_kwargs)
@@ -135,7 +142,7 @@ class SaslAuthenticator(Authenticator):
     """One SASL exchange through ``puresasl.client.SASLClient``."""
 
     def __init__(self, host: str, service: str, mechanism: str = "GSSAPI", **sasl_kwargs: Any) -> None:
-        self.sasl = _require_sasl()(host, service, mechanism, **sasl_kwargs)
+        self.sasl = _require_sasl()(host, service, mechanism, **sasl_kwargs)  #: The client of the package ``puresasl``.
         self._mechanism = mechanism
 
     def initial_response(self) -> bytes | None:
@@ -157,10 +164,10 @@ class DSEGSSAPIAuthProvider(AuthProvider):
         **properties: Any,
     ) -> None:
         _require_sasl()
-        self.service = service
-        self.qops = qops
-        self.resolve_host_name = resolve_host_name
-        self.properties = properties
+        self.service = service  #: Name of the Kerberos service.
+        self.qops = qops  #: Accepted qualities of protection.
+        self.resolve_host_name = resolve_host_name  #: True resolves the addresses of nodes to names.
+        self.properties = properties  #: Further arguments of the SASL client.
 
     def new_authenticator(self, host: str) -> Authenticator:
         return GSSAPIAuthenticator(host, self.service, self.qops, self.properties, self.resolve_host_name)
@@ -179,12 +186,15 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
         resolve_host_name: bool = False,
     ) -> None:
         name = _canonical_name(host) if resolve_host_name else host
+        #: The client of the package ``puresasl``.
         self.sasl = _require_sasl()(name, service, "GSSAPI", qops=list(qops), **properties)
 
     def get_mechanism(self) -> bytes:
+        """Return the name of the SASL mechanism, as bytes."""
         return b"GSSAPI"
 
     def get_initial_challenge(self) -> bytes:
+        """Return the first challenge, as bytes."""
         return b"GSSAPI-START"
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:

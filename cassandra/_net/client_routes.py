@@ -24,7 +24,7 @@ Address = tuple[str, int]
 class ClientRoutesChangeType(Enum):
     """Change types of ``CLIENT_ROUTES_CHANGE`` events."""
 
-    UPDATE_NODES = "UPDATE_NODES"
+    UPDATE_NODES = "UPDATE_NODES"  #: Routes of nodes have changed.
 
 
 @public("cassandra.client_routes")
@@ -35,7 +35,8 @@ class ClientRouteProxy:
     def __init__(self, connection_id: str, connection_addr_override: str | None = None) -> None:
         if not isinstance(connection_id, str) or not connection_id:
             raise ValueError(f"connection_id must be a non-empty string, got {connection_id!r}")
-        self.connection_id = connection_id
+        self.connection_id = connection_id  #: Id of the private link, as in the server's table of routes.
+        #: Address to connect to instead of the one in that table.
         self.connection_addr_override = connection_addr_override
 
     def __eq__(self, other: object) -> bool:
@@ -60,8 +61,8 @@ class ClientRoutesConfig:
     """
 
     def __init__(self, proxies: Sequence[ClientRouteProxy], advanced_shard_awareness: bool = False) -> None:
-        self.proxies = tuple(proxies)
-        self.advanced_shard_awareness = bool(advanced_shard_awareness)
+        self.proxies = tuple(proxies)  #: The :class:`ClientRouteProxy` objects.
+        self.advanced_shard_awareness = bool(advanced_shard_awareness)  #: False does not use the shard-aware port.
         if not self.proxies or not all(isinstance(proxy, ClientRouteProxy) for proxy in self.proxies):
             raise ValueError("proxies must be a non-empty sequence of ClientRouteProxy objects")
 
@@ -118,6 +119,7 @@ class ClientRoutesEndPoint(_Ordered):
 
     @property
     def host_id(self) -> UUID:
+        """Id of the node."""
         return self._host_id
 
     @property
@@ -127,6 +129,7 @@ class ClientRoutesEndPoint(_Ordered):
 
     @property
     def port(self) -> int:
+        """TCP port."""
         return self._port
 
     @property
@@ -147,11 +150,11 @@ class ClientRoutesEndPoint(_Ordered):
 class ClientRoutesEndPointFactory(EndPointFactory):
     """Makes a ClientRoutesEndPoint for every node, also the connected one: a proxy may lead to any of them."""
 
-    makes_local = True
+    makes_local = True  #: True: it also makes the end point of the node that is asked.
 
     def __init__(self, client_routes_handler: ClientRoutes, default_port: int | None = None) -> None:
-        self.client_routes_handler = client_routes_handler
-        self.default_port = default_port
+        self.client_routes_handler = client_routes_handler  #: The routes.
+        self.default_port = default_port  #: Port of routes without one.
 
     def create(self, row: Mapping[str, Any]) -> ClientRoutesEndPoint:
         host_id, address = row.get("host_id"), rpc_address(row)

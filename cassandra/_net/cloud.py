@@ -30,7 +30,7 @@ from cassandra._base.objects import public
 
 log = get_logger("cassandra.datastax.cloud")
 
-DATASTAX_CLOUD_PRODUCT_TYPE = "DATASTAX_APOLLO"
+DATASTAX_CLOUD_PRODUCT_TYPE = "DATASTAX_APOLLO"  #: Name of DataStax Astra in the responses of servers.
 
 CONFIG, CERTIFICATES = "config.json", ("ca.crt", "cert", "key")
 MAX_MEMBER = 1 << 20  # bytes of a file in a bundle, and of a response of the service
@@ -42,16 +42,16 @@ NOT_A_BUNDLE = "Unable to open the zip file for the cloud config. Check your sec
 class CloudConfig:
     """Configuration from a bundle, completed by the metadata service."""
 
-    username: str | None = None
-    password: str | None = None
-    host: str | None = None
-    port: int | None = None
-    keyspace: str | None = None
-    local_dc: str | None = None
-    ssl_context: ssl.SSLContext | None = None
-    sni_host: str | None = None
-    sni_port: int | None = None
-    host_ids: list[str] | None = None
+    username: str | None = None  #: Name of the user.
+    password: str | None = None  #: Password.
+    host: str | None = None  #: Address of the metadata service.
+    port: int | None = None  #: TCP port of the metadata service.
+    keyspace: str | None = None  #: Keyspace of the bundle.
+    local_dc: str | None = None  #: Name of the datacenter.
+    ssl_context: ssl.SSLContext | None = None  #: TLS context with the certificates of the bundle.
+    sni_host: str | None = None  #: Address of the proxy.
+    sni_port: int | None = None  #: TCP port of the proxy.
+    host_ids: list[str] | None = None  #: Ids of the nodes.
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> CloudConfig:

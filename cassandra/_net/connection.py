@@ -70,16 +70,16 @@ OnDone = Callable[[Any], None]
 class Connection(ConnectionBase):
     """Sends requests and decodes messages. Any thread may call its methods, except blocking ones on the I/O thread."""
 
-    protocol_version: int = ProtocolVersion.MAX_SUPPORTED
+    protocol_version: int = ProtocolVersion.MAX_SUPPORTED  #: Version of the protocol in use.
     highest_version: int | None = None
     """Highest protocol version that the server and this driver support; None if the server did not announce it."""
-    features: ProtocolFeatures
-    keyspace: str | None = None
-    last_error: BaseException | None = None
-    is_silent: bool = False  # health.py owns this
-    compression: Compression | None = None
+    features: ProtocolFeatures  #: Protocol extensions of the node, as negotiated.
+    keyspace: str | None = None  #: The keyspace in use.
+    last_error: BaseException | None = None  #: The error that the connection was closed with.
+    is_silent: bool = False  #: True while requests wait and nothing is received.
+    compression: Compression | None = None  #: The negotiated algorithm; None without.
     _most_plain_bytes = MOST_BEFORE_LOG_IN  # limit of a decompressed body
-    cql_version: str | None = None
+    cql_version: str | None = None  #: The negotiated version of CQL.
     results: ResultDecoder
     """Fast path for common frames; ``decode`` handles all frames and reports malformed ones."""
     dialect: Dialect
@@ -100,12 +100,12 @@ class Connection(ConnectionBase):
         on_event: Callable[[Connection, EventMessage], None] | None = None,
         on_closed: Callable[[Connection, BaseException | None], None] | None = None,
     ) -> None:
-        self.reactor = reactor
-        self.endpoint = endpoint
-        self.options = options
-        self.host_id = host_id
+        self.reactor = reactor  #: The I/O thread.
+        self.endpoint = endpoint  #: End point of the node.
+        self.options = options  #: Options of the connection.
+        self.host_id = host_id  #: Id of the node, if it is known.
         self.orphaned_threshold = orphaned_limit(options.max_requests)
-        self.context = as_context(context)
+        self.context = as_context(context)  #: Classes of user types, for the decoder.
         self.features = ProtocolFeatures()
         self._metadata_ids = False
         self._lwt_mask = 0
@@ -440,6 +440,7 @@ class Connection(ConnectionBase):
     def register_watcher(
         self, event_type: str, callback: Callable[[Any], None], register_timeout: float | None = None
     ) -> None:
+        """Call *callback* with the arguments of each event of this type."""
         self.register_watchers({event_type: callback}, register_timeout)
 
     # ---- the end
@@ -466,11 +467,13 @@ class Connection(ConnectionBase):
     # ---- called by the channel, on the I/O thread
 
     def on_connected(self, channel: Channel) -> None:
+        """Called by the channel when the socket is connected."""
         self.channel = channel
         if self._opening is not None:
             self._opening.on_connected(self)
 
     def on_event(self, channel: Channel, frame: Frame) -> None:
+        """Called by the channel with each frame that no request waits for."""
         try:
             event = self.decode(frame)
         except ProtocolError:  # logged by decode
@@ -481,6 +484,7 @@ class Connection(ConnectionBase):
             call_guarded(callback, event.event_args)
 
     def on_closed(self, channel: Channel, error: BaseException | None) -> None:
+        """Called by the channel when it is closed."""
         self.channel = channel
         if isinstance(error, CrcException):
             error = CrcMismatchException(str(error), self.endpoint)
@@ -494,6 +498,7 @@ class Connection(ConnectionBase):
 
     @property
     def is_closed(self) -> bool:
+        """True once it is closed."""
         return self.channel is None or self.channel.closed
 
     @property
@@ -533,10 +538,12 @@ class Connection(ConnectionBase):
 
     @property
     def host(self) -> str:
+        """Address of the node."""
         return self.endpoint.address
 
     @property
     def port(self) -> int | None:
+        """TCP port of the node."""
         return self.endpoint.port
 
     def __repr__(self) -> str:

@@ -31,6 +31,7 @@ class EndPoint:
 
     @property
     def port(self) -> int | None:
+        """TCP port; None if there is none."""
         raise NotImplementedError
 
     @property
@@ -124,6 +125,7 @@ class DefaultEndPoint(_Ordered):
 
     @property
     def port(self) -> int:
+        """TCP port."""
         return self._port
 
     def resolve(self) -> tuple[str, int]:
@@ -153,6 +155,7 @@ class SniEndPoint(_Ordered):
 
     @property
     def port(self) -> int:
+        """TCP port of the proxy."""
         return self._proxy_port
 
     @property
@@ -189,6 +192,7 @@ class UnixSocketEndPoint(_Ordered):
 
     @property
     def port(self) -> None:
+        """None."""
         return None
 
     @property
@@ -209,7 +213,7 @@ class UnixSocketEndPoint(_Ordered):
 class EndPointFactory:
     """Makes endpoints from rows of ``system.local`` and ``system.peers``."""
 
-    cluster: Any = None
+    cluster: Any = None  #: The cluster, after ``configure``.
 
     @property
     def makes_local(self) -> bool:
@@ -231,7 +235,7 @@ class DefaultEndPointFactory(EndPointFactory):
     """Makes a DefaultEndPoint from the node's address for clients, through the cluster's address translator. *port*, or
     else the default port, is used for rows without a port."""
 
-    port: int | None = None
+    port: int | None = None  #: Port of nodes that announce none.
 
     def __init__(self, port: int | None = None) -> None:
         self.port = port
@@ -277,6 +281,7 @@ class SniEndPointFactory(EndPointFactory):
         return self.create_from_sni(f"{host_id}{domain}")
 
     def create_from_sni(self, sni: str) -> SniEndPoint:
+        """Return the end point of the node that the proxy knows by the name *sni*."""
         return SniEndPoint(self._proxy_address, sni, self._port)
 
 

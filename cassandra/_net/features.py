@@ -95,8 +95,8 @@ class ShardAwarePortGenerator:
     """
 
     def __init__(self, start_port: int, end_port: int) -> None:
-        self.start_port = start_port
-        self.end_port = end_port
+        self.start_port = start_port  #: First port.
+        self.end_port = end_port  #: Last port.
 
     def generate(self, shard_id: int, total_shards: int) -> Iterator[int]:
         """Yield each port once, upwards from a random one, so that clients on one machine try different ones."""
@@ -138,13 +138,13 @@ class ShardTarget:
 
 Supported = Mapping[str, list[str]]
 
-RATE_LIMIT_ERROR_EXTENSION: Final = "SCYLLA_RATE_LIMIT_ERROR"
-TABLETS_ROUTING_V1: Final = "TABLETS_ROUTING_V1"
-TABLETS_ROUTING_V2: Final = "TABLETS_ROUTING_V2_EXPERIMENTAL"
-LWT_ADD_METADATA_MARK: Final = "SCYLLA_LWT_ADD_METADATA_MARK"
-LWT_OPTIMIZATION_META_BIT_MASK: Final = "LWT_OPTIMIZATION_META_BIT_MASK"
+RATE_LIMIT_ERROR_EXTENSION: Final = "SCYLLA_RATE_LIMIT_ERROR"  #: Extension with an error code of rejected operations.
+TABLETS_ROUTING_V1: Final = "TABLETS_ROUTING_V1"  #: Extension that tells clients of tablets.
+TABLETS_ROUTING_V2: Final = "TABLETS_ROUTING_V2_EXPERIMENTAL"  #: Extension that tells clients of versions of tablets.
+LWT_ADD_METADATA_MARK: Final = "SCYLLA_LWT_ADD_METADATA_MARK"  #: Extension that marks conditional statements.
+LWT_OPTIMIZATION_META_BIT_MASK: Final = "LWT_OPTIMIZATION_META_BIT_MASK"  #: Its option with the mark.
 FLAGS: Final = 0xFFFFFFFF  # flags of prepared metadata have 32 bits
-USE_METADATA_ID: Final = "SCYLLA_USE_METADATA_ID"
+USE_METADATA_ID: Final = "SCYLLA_USE_METADATA_ID"  #: Extension with metadata ids.
 _PROTOCOL_VERSION = "([0-9]{1,3})/v[0-9]{1,3}(-beta)?"  # such as 5/v5 and 6/v6-beta
 
 Dialect = tuple[int, bool, bool]
@@ -158,6 +158,7 @@ class LwtInfo(NamedTuple):
     lwt_meta_bit_mask: int
 
     def get_lwt_flag(self, flags: int) -> bool:
+        """True if *flags* of a prepared statement mark a conditional one."""
         return (flags & self.lwt_meta_bit_mask) == self.lwt_meta_bit_mask
 
 
@@ -165,13 +166,13 @@ class LwtInfo(NamedTuple):
 class ProtocolFeatures:
     """The protocol extensions of a connection. All are off unless the server announced them."""
 
-    rate_limit_error: int | None = None
-    shard_id: int = 0
-    sharding_info: ShardingInfo | None = None
-    tablets_routing_v1: bool = False
-    tablets_routing_v2: bool = False
-    lwt_info: LwtInfo | None = None
-    use_metadata_id: bool = False
+    rate_limit_error: int | None = None  #: Error code of rejected operations; None without.
+    shard_id: int = 0  #: Shard of the connection.
+    sharding_info: ShardingInfo | None = None  #: Shards of the node.
+    tablets_routing_v1: bool = False  #: True if the node tells clients of tablets.
+    tablets_routing_v2: bool = False  #: True if the node tells clients of versions of tablets.
+    lwt_info: LwtInfo | None = None  #: Mark of conditional statements.
+    use_metadata_id: bool = False  #: True if prepared statements have metadata ids.
 
     def __init__(
         self,
@@ -227,6 +228,7 @@ class ProtocolFeatures:
 
     @staticmethod
     def maybe_parse_rate_limit_error(supported: Supported) -> int | None:
+        """Return the error code of rejected operations in *supported*; None without."""
         values = supported.get(RATE_LIMIT_ERROR_EXTENSION)
         if values is None:
             return None
@@ -240,6 +242,7 @@ class ProtocolFeatures:
 
     @staticmethod
     def parse_lwt_info(options: Supported) -> LwtInfo | None:
+        """Return the mark of conditional statements in *supported*; None without."""
         values = options.get(LWT_ADD_METADATA_MARK)
         if values is None:
             return None
@@ -249,14 +252,17 @@ class ProtocolFeatures:
 
     @staticmethod
     def parse_tablets_info(options: Supported) -> bool:
+        """True if *supported* has the first extension for tablets."""
         return TABLETS_ROUTING_V1 in options
 
     @staticmethod
     def parse_tablets_v2_info(options: Supported) -> bool:
+        """True if *supported* has the second extension for tablets."""
         return TABLETS_ROUTING_V2 in options
 
     @staticmethod
     def parse_use_metadata_id(options: Supported) -> bool:
+        """True if *supported* has metadata ids."""
         return USE_METADATA_ID in options
 
     def __repr__(self) -> str:

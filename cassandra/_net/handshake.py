@@ -57,8 +57,8 @@ from .features import ProtocolFeatures, supported_versions
 from .options import DEFAULT_CQL_VERSION, ConnectionOptions
 from .trust import MAX_CHALLENGES
 
-DRIVER_NAME = "fastcql"
-DRIVER_VERSION = __version__
+DRIVER_NAME = "fastcql"  #: Name of the driver in the tables of clients.
+DRIVER_VERSION = __version__  #: Release of the driver in the tables of clients.
 
 Steps = Generator[Any, Any, "Negotiated"]
 
@@ -77,6 +77,7 @@ class ApplicationInfoBase:
     """Subclass it to add options to STARTUP."""
 
     def add_startup_options(self, options: dict[str, str]) -> None:
+        """Add what servers are told to *options*, of the STARTUP message."""
         raise NotImplementedError
 
 
@@ -84,9 +85,9 @@ class ApplicationInfoBase:
 class ApplicationInfo(ApplicationInfoBase):
     """Name and version of the application and an id of this client, shown in the server's list of clients."""
 
-    application_name: str | None
-    application_version: str | None
-    client_id: str | None
+    application_name: str | None  #: Name of the application.
+    application_version: str | None  #: Version of the application.
+    client_id: str | None  #: Id of this client.
 
     def __init__(
         self,
@@ -171,7 +172,7 @@ class VersionRefused(ProtocolVersionUnsupported):
         self, endpoint: Any, startup_version: int, versions: frozenset[int], reason: str | None = None
     ) -> None:
         super().__init__(endpoint, startup_version)
-        self.versions = versions
+        self.versions = versions  #: Versions that the node supports.
         if reason:
             self.args = (f"{self.args[0]} ({printable(reason)})", *self.args[1:])
 

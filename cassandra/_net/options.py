@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .tls import SSLSessionCache
     from .trust import AllowedAddresses
 
-DEFAULT_CQL_VERSION = "3.0.0"
+DEFAULT_CQL_VERSION = "3.0.0"  #: Version of CQL, if a node names none.
 DEFAULT_CONNECT_TIMEOUT = 5.0
 UNBOUNDED_CONNECT_TIMEOUT = 60.0  # for connect_timeout=None: every wait is finite
 MAX_REQUESTS = 32768

@@ -392,27 +392,28 @@ class HostPool(PoolFields):
         *shards* has the options for the shards of the host. A connection that receives nothing for *silence_limit*
         seconds while silent is closed; *on_suspect* (host) is called much sooner, when a connection of this pool makes
         the host a suspect."""
-        self.host = host
-        self.host_distance = host_distance
-        self.keyspace = keyspace
-        self.is_shutdown = False
+        self.host = host  #: The host.
+        self.host_distance = host_distance  #: Its distance, a :class:`~cassandra.policies.HostDistance`.
+        self.keyspace = keyspace  #: The keyspace of its connections.
+        self.is_shutdown = False  #: True once the pool is closed.
         self._reactor = reactor
         self._options = options
         self._context = context
         self._on_defunct = on_defunct
         self._on_room = on_room
         self._room_signal = RoomSignal(self._on_load_change)
+        #: The limit of requests in flight.
         self.limit = limit if max_requests is None else Limit(max_requests, self._room_signal, limit)
         self._shares_limit = max_requests is None
         self._lock = driver_lock("HostPool")
         self._slots = Slots(shard_aware=shards is None or not shards.disable)
-        self.silence_limit = silence_limit
+        self.silence_limit = silence_limit  #: Seconds after which a silent connection is closed.
         self._on_suspect = on_suspect
         self._standby = Standby(self)
         self._filling = Filling(self, delays, use_port=shards is None or not shards.disable_shardaware_port)
         self._group = group if group is not None else ChannelGroup()
         self._taking: tuple[Connection, ...] = ()  # connections that accept requests
-        self.picks = ConnectionSelector(None, None)
+        self.picks = ConnectionSelector(None, None)  #: Selects connections, for native code.
         self._openings: set[Opening] = set()
         self._timers: set[Timer] = set()
         self._turn = 0
@@ -661,9 +662,11 @@ class HostPool(PoolFields):
         self._standby.begin(connection)
 
     def on_heard(self, connection: Connection) -> None:
+        """Called when a silent connection has received something."""
         self._standby.end(connection)
 
     def on_suspect(self) -> None:
+        """Called when a connection makes the host a suspect."""
         if self._on_suspect is not None:
             call_guarded(self._on_suspect, self.host)
 
@@ -783,11 +786,11 @@ class HostPool(PoolFields):
 
     # ---- reports of the state
 
-    open_count: Attribute[int] = Attribute("_slots", Slots)
-    shard: Attribute[int | None] = Attribute("_slots", Slots)
-    orphaned: Attribute[int] = Attribute("_slots", Slots)
-    in_flight: Attribute[int] = Attribute("_slots", Slots)
-    waiting: Attribute[int] = Attribute("_slots", Slots)
+    open_count: Attribute[int] = Attribute("_slots", Slots)  #: Number of open connections.
+    shard: Attribute[int | None] = Attribute("_slots", Slots)  #: Shard of the next connection.
+    orphaned: Attribute[int] = Attribute("_slots", Slots)  #: Number of stream ids without a request.
+    in_flight: Attribute[int] = Attribute("_slots", Slots)  #: Number of requests in flight.
+    waiting: Attribute[int] = Attribute("_slots", Slots)  #: Number of requests that wait for a connection.
 
     def state(self) -> dict[str, Any]:
         """Return connections and requests in flight, for users and metrics. Lists have an entry per connection. For a
@@ -854,10 +857,13 @@ class HostPool(PoolFields):
 
     # ---- for programs, with scylla-driver's names; not used by the driver
 
-    shutdown_on_error = False  # a pool outlives its connections; its owner closes it
-    supports_tablet_routing: Attribute[bool] = Attribute("_slots", Slots)
+    shutdown_on_error = False  #: True closes the pool when a connection is lost.
+    supports_tablet_routing: Attribute[bool] = Attribute("_slots", Slots)  #: True if the node tells clients of tablets.
+    #: Number of connections to open.
     num_missing_or_needing_replacement: Attribute[int] = Attribute("_filling", Filling, "missing")
+    #: Time until which the shard-aware port is not used.
     advanced_shardaware_block_until: Attribute[float] = Attribute("_filling", Filling, "blocked_until")
+    #: Most connections to wrong shards, for each shard.
     max_excess_connections_per_shard_multiplier: Attribute[int] = Attribute("_slots", Slots, "excess_per_shard")
     disable_advanced_shard_aware = method("_filling", Filling.block)
 

@@ -388,6 +388,7 @@ class SSLSessionCache:
 
     @property
     def max_size(self) -> int:
+        """Most sessions."""
         return self._max_size
 
     @command
@@ -426,6 +427,7 @@ class SSLSessionCache:
 
     @command
     def clear(self) -> None:
+        """Drop all sessions."""
         with self._lock:
             self._sessions.clear()
 

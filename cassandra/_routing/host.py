@@ -41,19 +41,19 @@ class Host(HostState):
 
     #: Addresses and ports from ``system.local`` and ``system.peers*``; None if the server has no value.
     broadcast_address: str | None = None
-    broadcast_port: int | None = None
-    broadcast_rpc_address: str | None = None
-    broadcast_rpc_port: int | None = None
-    listen_address: str | None = None
-    listen_port: int | None = None
+    broadcast_port: int | None = None  #: Port of the node for other nodes; None if the server has no value.
+    broadcast_rpc_address: str | None = None  #: Address of the node for clients; None if the server has no value.
+    broadcast_rpc_port: int | None = None  #: Port of the node for clients; None if the server has no value.
+    listen_address: str | None = None  #: Address that the node listens on; None if the server has no value.
+    listen_port: int | None = None  #: Port that the node listens on; None if the server has no value.
 
     #: Shards of the node (ScyllaDB), None otherwise.
     sharding_info: Any = None
 
     #: Always None: DSE is not supported.
     dse_version: None = None
-    dse_workload: None = None
-    dse_workloads: None = None
+    dse_workload: None = None  #: Always None: DSE is not supported.
+    dse_workloads: None = None  #: Always None: DSE is not supported.
 
     def __init__(
         self,

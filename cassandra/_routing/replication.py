@@ -24,6 +24,7 @@ log = get_logger("cassandra.metadata")
 
 # ---- replication strategies
 
+#: Package of the server's classes of replication strategies.
 REPLICATION_STRATEGY_CLASS_PREFIX = "org.apache.cassandra.locator."
 
 
@@ -68,7 +69,7 @@ class ReplicationFactor:
 class ReplicationStrategyTypeType(type):
     """Registers strategies by class name; a user's subclass is used for keyspaces with a strategy of that name."""
 
-    registry: ClassVar[dict[str, Any]] = {}
+    registry: ClassVar[dict[str, Any]] = {}  #: Strategies by name.
 
     def __new__(mcs, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> Any:
         dct.setdefault("name", name)
@@ -82,8 +83,8 @@ class ReplicationStrategyTypeType(type):
 class _ReplicationStrategy(metaclass=ReplicationStrategyTypeType):
     """Placement of a keyspace's replicas on hosts. Subclasses implement :meth:`make_token_replica_map`."""
 
-    name: str
-    options_map: Mapping[str, Any] | None = None
+    name: str  #: Name of the strategy.
+    options_map: Mapping[str, Any] | None = None  #: Options of the strategy, as in the schema.
 
     def __init__(self, options_map: Mapping[str, Any] | None = None) -> None:
         self.options_map = options_map

@@ -38,9 +38,9 @@ class TokenRange:
 
     __slots__ = ("end", "replicas", "start")
 
-    start: int
-    end: int
-    replicas: tuple[Host, ...]
+    start: int  #: Token before the first one.
+    end: int  #: Last token.
+    replicas: tuple[Host, ...]  #: Hosts that own the range.
 
     def __init__(self, start: int, end: int, replicas: Iterable[Host] = ()) -> None:
         if not MIN_LONG <= start < end <= MAX_LONG:

@@ -8,29 +8,24 @@ except for tables that are filled on first use.
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from functools import total_ordering
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.delegation import cached_property
 from cassandra._base.objects import public
-from cassandra._core.routing import murmur3_token
+from cassandra._core.routing import TokenRing, murmur3_token
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-from bisect import bisect_left
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
-
-from cassandra._base.delegation import cached_property
-from cassandra._core.routing import TokenRing
-
-if TYPE_CHECKING:
     from .host import Host
 
-INT64_MAX = MAX_LONG = (1 << 63) - 1
-INT64_MIN = MIN_LONG = -(1 << 63)
-INT64_OVF_OFFSET = 1 << 63
-INT64_OVF_DIV = 1 << 64
+INT64_MAX = MAX_LONG = (1 << 63) - 1  #: Largest signed number of 64 bits.
+INT64_MIN = MIN_LONG = -(1 << 63)  #: Smallest signed number of 64 bits.
+INT64_OVF_OFFSET = 1 << 63  #: 2 to the power of 63.
+INT64_OVF_DIV = 1 << 64  #: 2 to the power of 64.
 
 _MASK = INT64_OVF_DIV - 1
 
@@ -46,7 +41,7 @@ class Token:
     __slots__ = ("value",)
 
     def __init__(self, token: Any) -> None:
-        self.value = token
+        self.value = token  #: Position on the ring.
 
     @classmethod
     def hash_fn(cls, key: Any) -> Any:

@@ -167,15 +167,15 @@ class Checkpoint:
     def __init__(
         self, what: Mapping[str, str], parts: Iterable[Part], rows: int = 0, cuts: Iterable[Span] | None = None
     ) -> None:
-        self.what = dict(what)
-        self.parts = tuple(parts)
-        self.rows = rows
-        self.cuts = None if cuts is None else tuple(cuts)  # ranges of the ring of a deterministic fold
+        self.what = dict(what)  #: Table, statement and reducer of the scan.
+        self.parts = tuple(parts)  #: Accumulators with the ranges that they cover.
+        self.rows = rows  #: Number of rows.
+        self.cuts = None if cuts is None else tuple(cuts)  #: Ranges of a deterministic fold; else None.
         coverage = Coverage()
         for part in self.parts:
             for span in part.spans:
                 coverage.add(span)
-        self.done = coverage.spans
+        self.done = coverage.spans  #: Completed parts of the ring, as ``(start, end)``.
 
     @property
     def fraction(self) -> float:

@@ -394,7 +394,7 @@ class Column(Expression):
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name = name  #: Name of the column.
 
     def __eq__(self, value: object) -> Expression:  # type: ignore[override]
         """Return the condition that the column equals *value*; ``== None`` is :meth:`is_null`."""
@@ -436,6 +436,7 @@ class Column(Expression):
         return _Both("&", self >= low, self <= high)
 
     def is_null(self) -> Expression:
+        """Return the condition that the column is null."""
         return _Comparison(self.name, "is_null", None)
 
     def compile(self, schema: ColumnPlan) -> Predicate:

@@ -400,18 +400,19 @@ class Explanation:
         why: str | None = None,
         done: float = 0.0,
     ) -> None:
-        self.plan = plan
-        self.cql = plan.cql
-        self.values = plan.values
-        self.ranges = ranges
-        self.reducer = reducer
-        self.filter = filter
-        self.pushdown = pushdown
-        self.why = why
-        self.done = done
+        self.plan = plan  #: The plan of the scan.
+        self.cql = plan.cql  #: Statement of a range.
+        self.values = plan.values  #: Values of its markers before the tokens.
+        self.ranges = ranges  #: Ranges still to read.
+        self.reducer = reducer  #: The reducer; None without.
+        self.filter = filter  #: The condition that the client evaluates; None without.
+        self.pushdown = pushdown  #: True if the servers fold; None if nothing is folded.
+        self.why = why  #: The reason for *pushdown*.
+        self.done = done  #: Share of the ring that a checkpoint covers.
 
     @property
     def parallelism(self) -> int:
+        """Number of ranges that are read at a time."""
         return self.plan.parallelism
 
     def replicas(self) -> dict[Host | None, tuple[int, float]]:

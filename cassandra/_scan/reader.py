@@ -46,10 +46,10 @@ class ScanError(DriverException):
     ``key``, one of the given keys.
     """
 
-    token_range: TokenRange | None = None
-    key: Any = None
-    page: int | None = None
-    checkpoint: Any = None
+    token_range: TokenRange | None = None  #: The range that could not be read.
+    key: Any = None  #: The key, for ``scan_order``.
+    page: int | None = None  #: Number of the page, from 0.
+    checkpoint: Any = None  #: State of the fold before; None if nothing was folded.
 
     def __init__(self, message: str, token_range: TokenRange | None = None, page: int | None = None) -> None:
         super().__init__(message)

@@ -57,7 +57,7 @@ class StopScan(Exception):
 
     def __init__(self, acc: Any) -> None:
         super().__init__("the reducer has ended the scan")
-        self.acc = acc
+        self.acc = acc  #: The accumulator, which becomes the result.
 
 
 @public("cassandra.scan")
@@ -82,15 +82,19 @@ class FunctionReducer:
         self._finish = finish
 
     def open(self, schema: ColumnPlan, token_range: TokenRange) -> Any:
+        """Return the accumulator of a range."""
         return self._init()
 
     def stream(self, acc: Any, batch: RecordBatch) -> Any:
+        """Return *acc* with the rows of *batch*."""
         return self._reduce(acc, self._map(batch))
 
     def combine(self, a: Any, b: Any) -> Any:
+        """Return the accumulator of both ranges."""
         return self._combine(a, b)
 
     def finish(self, acc: Any) -> Any:
+        """Return the result of an accumulator."""
         return acc if self._finish is None else self._finish(acc)
 
     def __repr__(self) -> str:
@@ -118,12 +122,15 @@ class Reducer:
         raise NotImplementedError
 
     def stream(self, acc: Any, batch: RecordBatch) -> Any:
+        """Return *acc* with the rows of *batch*."""
         raise NotImplementedError
 
     def combine(self, a: Any, b: Any) -> Any:
+        """Return the accumulator of both ranges."""
         raise NotImplementedError
 
     def finish(self, acc: Any) -> Any:
+        """Return the result of an accumulator."""
         return acc
 
     def stream_selected(self, acc: Any, batch: RecordBatch, mask: Mask) -> Any:
@@ -190,7 +197,7 @@ class ForEachBatch(Reducer):
     def __init__(self, function: Callable[[RecordBatch], Any]) -> None:
         if not callable(function):
             raise TypeError(f"ForEachBatch needs a callable, got {function!r}")
-        self.function = function
+        self.function = function  #: Called with each batch.
 
     def open(self, schema: ColumnPlan, token_range: TokenRange) -> int:
         return 0
@@ -222,6 +229,7 @@ class _Aggregate(Reducer):
     column: str | None
 
     def measures(self, schema: ColumnPlan) -> list[tuple[Any, int]]:
+        """Return the measures that it needs, with their columns."""
         raise NotImplementedError
 
     def result(self, fields: Sequence[Field | None], values: Sequence[Any]) -> Any:
@@ -270,9 +278,10 @@ class Count(_Aggregate):
     """Number of rows, or of rows in which *column* is not null."""
 
     def __init__(self, column: str | None = None) -> None:
-        self.column = column
+        self.column = column  #: Name of the column.
 
     def measures(self, schema: ColumnPlan) -> list[tuple[Any, int]]:
+        """Return the measures that it needs, with their columns."""
         return [("count", -1 if self.column is None else field_of(schema, self.column)[0])]
 
     def result(self, fields: Sequence[Field | None], values: Sequence[Any]) -> Any:
@@ -291,7 +300,7 @@ class Sum(_Aggregate):
     """
 
     def __init__(self, column: str) -> None:
-        self.column = column
+        self.column = column  #: Name of the column.
 
     def measures(self, schema: ColumnPlan) -> list[tuple[Any, int]]:
         return [("sum", self._addable(schema))]
@@ -306,7 +315,7 @@ class Mean(_Aggregate):
     varints a ``Decimal``, with 20 digits more than their sum, otherwise a float."""
 
     def __init__(self, column: str) -> None:
-        self.column = column
+        self.column = column  #: Name of the column.
 
     def measures(self, schema: ColumnPlan) -> list[tuple[Any, int]]:
         index = self._addable(schema)
@@ -330,7 +339,7 @@ class Min(_Aggregate):
     None without values."""
 
     def __init__(self, column: str) -> None:
-        self.column = column
+        self.column = column  #: Name of the column.
 
     def measures(self, schema: ColumnPlan) -> list[tuple[Any, int]]:
         return [("min", self._ordered(schema))]
@@ -344,7 +353,7 @@ class Max(_Aggregate):
     """The greatest value of a column; see :class:`Min`."""
 
     def __init__(self, column: str) -> None:
-        self.column = column
+        self.column = column  #: Name of the column.
 
     def measures(self, schema: ColumnPlan) -> list[tuple[Any, int]]:
         return [("max", self._ordered(schema))]
@@ -358,7 +367,7 @@ class MinMax(_Aggregate):
     """The least and the greatest value of a column, as a pair; see :class:`Min`."""
 
     def __init__(self, column: str) -> None:
-        self.column = column
+        self.column = column  #: Name of the column.
 
     def measures(self, schema: ColumnPlan) -> list[tuple[Any, int]]:
         index = self._ordered(schema)
@@ -380,8 +389,8 @@ class GroupBy(Reducer):
     """
 
     def __init__(self, keys: str | Sequence[str], /, **aggregates: _Aggregate) -> None:
-        self.keys = keys if isinstance(keys, str) else tuple(keys)
-        self.aggregates = aggregates
+        self.keys = keys if isinstance(keys, str) else tuple(keys)  #: Columns of the groups.
+        self.aggregates = aggregates  #: Aggregates of each group, by name.
         if not self.keys:
             raise ValueError("GroupBy needs at least one column as key")
         for name, aggregate in aggregates.items():
@@ -443,9 +452,9 @@ class TopN(Reducer):
     def __init__(self, n: int, by: str, descending: bool = False) -> None:
         if type(n) is not int or n < 1:
             raise ValueError(f"TopN: n must be a positive int, got {n!r}")
-        self.n = n
-        self.by = by
-        self.descending = descending
+        self.n = n  #: Number of rows.
+        self.by = by  #: Columns of the order.
+        self.descending = descending  #: True for the largest values.
 
     def open(self, schema: ColumnPlan, token_range: TokenRange) -> RecordBatch:
         _, field = field_of(schema, self.by)

@@ -136,9 +136,11 @@ class Scan:
         return to_arrow(await self._read_all_async())
 
     async def to_polars_async(self) -> Any:
+        """Do as :meth:`to_polars`, without blocking the running loop."""
         return to_polars(await self._read_all_async())
 
     async def to_parquet_async(self, path: str | os.PathLike[str], **options: Any) -> list[Path]:
+        """Do as :meth:`to_parquet`, without blocking the running loop."""
         with await self._reading_async() as reading:
             files = ParquetFiles(path, len(reading.plan.ranges), options)
             try:

@@ -173,7 +173,7 @@ class Origin:
         self._hosts = {name: getattr(cluster, name) for name in PLAIN}
         self._hosts["contact_points"] = list(cluster.contact_points)
         self._hosts["shard_aware_options"] = dict(vars(cluster.shard_aware_options))
-        if cluster.versions.is_given:
+        if cluster._versions.is_given:
             self._hosts["protocol_version"] = cluster.protocol_version
         return ""
 
@@ -322,10 +322,10 @@ class ScanTask:
         self._ranges = tuple(TokenRange(one.start, one.end) for one in ranges)
         self._reducer = reducer
         self._deterministic = deterministic
-        self.token_range = TokenRange(ranges[0].start, ranges[-1].end)
+        self.token_range = TokenRange(ranges[0].start, ranges[-1].end)  #: Part of the ring.
         self._is_cancelled = False  # in this process: the result is not needed
         firsts = (str(one.replicas[0].address) for one in ranges if one.replicas)
-        self.hosts = tuple(dict.fromkeys(firsts))
+        self.hosts = tuple(dict.fromkeys(firsts))  #: Addresses of the replicas.
 
     def run(self) -> Any:
         """Read it, and return the accumulator of its rows, without ``finish`` of the reducer; a ``pyarrow.Table``

@@ -6,7 +6,7 @@ owner rules, stated at the head of its file; it refers to the cluster, and throu
     ClusterOptions      its base: the table of options      options.py, config.py
     profile_manager     request options, policies           profiles.py
     contacts            resolution of contact points        hosts/contact.py
-    versions            the protocol version in use         hosts/versions.py
+    _versions           the protocol version in use         hosts/versions.py
     connections         opening connections                 hosts/connections.py
     scheduler           worker threads                      scheduler.py
     reactor             the I/O thread, in ``life``         _core/transport
@@ -247,75 +247,80 @@ class Cluster(ClusterOptions):
 
     and in asyncio ``async with Cluster([...]) as cluster: session = await cluster.connect_async("app")``.
 
-    Contact:
-        *contact_points* (addresses, names, ``(address, port)`` pairs or end points; 127.0.0.1), *port*,
-        *endpoint_factory*, *address_translator*; *client_routes_config*
-        (:class:`cassandra.client_routes.ClientRoutesConfig`) for nodes of ScyllaDB behind private links.
-    Connections:
-        *protocol_version* (default: the highest that all nodes support), *allow_beta_protocol_version*,
-        *compression* (True: the best that both sides support; False; ``"lz4"``, ``"snappy"``), *auth_provider*,
-        *ssl_context* (or *ssl_options*, ``{}`` included, for TLS),
-        *ssl_session_cache*, *sockopts*, *connect_timeout* (seconds for the whole opening), *cql_version*,
-        *no_compact*,
-        *idle_heartbeat_interval* and *idle_heartbeat_timeout* (seconds; 0 turns heartbeats off), *application_info*,
-        *driver_config_reporting_enabled* (False: servers are not told the configuration of the driver),
-        *shard_aware_options*, *connection_class* (a subclass of ``Connection`` to instantiate).
-    Trust:
-        *allowed_addresses* (networks, addresses and host names: a node that announces another address is ignored, with
-        one warning, and gets no connection; None: all), *allowed_authenticators* (authenticator classes that may get
-        credentials; ``"*"`` for any; None: those of known servers only),
-        *security_warnings* (True: one warning each when a password is sent without TLS to another machine, and when a
-        server requires no authentication although there is an *auth_provider*).
-    Requests:
-        *execution_profiles* (``{name: ExecutionProfile}``), or the legacy *load_balancing_policy* and
-        *default_retry_policy*;
-        *timestamp_generator*, *prepare_on_all_hosts*, *reprepare_on_up*, *metrics_enabled*,
-        *allow_control_connection_query_fallback*; *request_tracker* (a :class:`RequestTracker`, called for every
-        request and its attempts), *slow_request_threshold* (seconds: requests that take longer are logged by
-        ``cassandra.slow``, with host, attempts and statement, without values); *column_encryption_policy* (which
-        columns the client encrypts: a :class:`ColumnEncryptionPolicy`).
-    Limits:
-        *max_requests_per_connection*, *max_requests_per_host*, *max_requests_per_session* (requests in flight; None:
-        what the protocol allows, no limit, no limit); requests above a limit wait, *max_waiting_requests* of them,
-        up to *max_request_wait* seconds (None: until their own timeout). *max_response_bytes* (of one response,
-        65,536 at least; None: 2 GiB, what the protocol allows): a larger one is skipped, and its request fails with
-        ``ResponseTooLarge``.
-    Hosts:
-        *reconnection_policy* (delays between attempts to reconnect to a host that is down: from one second up to one
-        minute), *conviction_policy_factory*.
-    Metadata:
-        *control_connection_timeout* (seconds per query), *max_schema_agreement_wait* (seconds after a schema change;
-        0 does not wait),
-        *schema_metadata_enabled*, *token_metadata_enabled*, *schema_metadata_page_size*, *metadata_request_timeout*
-        (ScyllaDB), and the longest delay in seconds before an event is handled: *schema_event_refresh_window*,
-        *topology_event_refresh_window*,
-        *status_event_refresh_window* (0: at once, negative: never).
-    Threads and memory:
-        *executor_threads* for background work; *memory_pool*, a :class:`cassandra.memory.MemoryPool` for received
-        frames.
+    All parameters are optional. Their names, by subject:
 
-    Invalid options raise TypeError or ValueError; *scylla_cloud* is not supported (NotImplementedError). With *cloud*,
-    a ``{"secure_connect_bundle": path}``, the constructor queries the metadata service (``cassandra.datastax.cloud``).
+    * contact and discovery: *contact_points*, *port*, *endpoint_factory*, *address_translator*,
+      *client_routes_config*, *cloud*
+    * protocol and connections: *protocol_version*, *allow_beta_protocol_version*, *compression*, *cql_version*,
+      *no_compact*, *sockopts*, *shard_aware_options*, *connection_class*, *application_info*,
+      *driver_config_reporting_enabled*
+    * security: *auth_provider*, *ssl_context*, *ssl_options*, *ssl_session_cache*, *allowed_addresses*,
+      *allowed_authenticators*, *security_warnings*, *column_encryption_policy*
+    * timeouts and heartbeats, in seconds: *connect_timeout*, *control_connection_timeout*,
+      *metadata_request_timeout*, *idle_heartbeat_interval*, *idle_heartbeat_timeout*
+    * requests: *execution_profiles*, *timestamp_generator*, *prepare_on_all_hosts*, *reprepare_on_up*,
+      *allow_control_connection_query_fallback*; legacy: *load_balancing_policy*, *default_retry_policy*
+    * monitoring: *request_tracker*, *slow_request_threshold*, *metrics_enabled*
+    * limits: *max_requests_per_connection*, *max_requests_per_host*, *max_requests_per_session*, *max_request_wait*,
+      *max_waiting_requests*, *max_response_bytes*
+    * hosts: *reconnection_policy*, *conviction_policy_factory*
+    * metadata: *max_schema_agreement_wait*, *schema_metadata_enabled*, *token_metadata_enabled*,
+      *schema_metadata_page_size*, *schema_event_refresh_window*, *topology_event_refresh_window*,
+      *status_event_refresh_window*
+    * threads and memory: *executor_threads*, *memory_pool*
+
+    The API reference has type, default and meaning of each. Invalid values raise TypeError or ValueError, and
+    *scylla_cloud* NotImplementedError.
     """
 
-    protocol_version: Attribute[int] = VersionInUse("versions", Versions, "spoken")
-    load_balancing_policy: Attribute[LoadBalancingPolicy] = Attribute("profile_manager", ProfileManager)
-    default_retry_policy: Attribute[RetryPolicy] = Attribute("profile_manager", ProfileManager)
-    connect_to_remote_hosts: Attribute[bool] = Attribute("profile_manager", ProfileManager)
+    # ---- protocol and connections
+
+    protocol_version: Attribute[int] = VersionInUse("_versions", Versions, "in_use")
+    """Version of the native protocol to begin with, or the one in use. Default: the highest that all nodes support."""
+
+    # ---- security
+
     column_encryption_policy: Attribute[ColumnEncryptionPolicy | None] = Attribute(
         "encryption", ColumnEncryption, "policy", default=None
     )
+    """The columns that the client encrypts: a :class:`~cassandra.policies.ColumnEncryptionPolicy`. See
+    :doc:`/encryption`."""
 
+    # ---- requests
+
+    @property
+    def execution_profiles(self) -> Mapping[Any, ExecutionProfile]:
+        """Options of requests: an :class:`ExecutionProfile` for each name. Requests without a name use that of
+        :data:`EXEC_PROFILE_DEFAULT`. As an attribute, all profiles; :meth:`add_execution_profile` adds one."""
+        return self.profile_manager.profiles
+
+    load_balancing_policy: Attribute[LoadBalancingPolicy] = Attribute("profile_manager", ProfileManager)
+    """Legacy: the load balancing policy of the default profile. ValueError together with *execution_profiles*."""
+    default_retry_policy: Attribute[RetryPolicy] = Attribute("profile_manager", ProfileManager)
+    """Legacy: the retry policy of the default profile. ValueError together with *execution_profiles*."""
+
+    # ---- state
+
+    connect_to_remote_hosts: Attribute[bool] = Attribute("profile_manager", ProfileManager)
+    """False opens no connections to hosts that the policies call REMOTE. Set it before connecting; True by default."""
     is_shutdown: bool = False
+    """True after :meth:`shutdown`."""
     profile_manager: ProfileManager = set_by_constructor()
+    """The execution profiles."""
     metadata: Metadata = set_by_constructor()
+    """Hosts, token ring and schema; empty before :meth:`connect`, which reads them. See :doc:`/api/metadata`."""
     control_connection: ControlConnection = set_by_constructor()
+    """The connection that keeps the metadata up to date."""
     sessions: SessionSet
+    """The open sessions; iterable."""
     scheduler: Scheduler = set_by_constructor()
+    """Worker threads; the same object as :attr:`executor`."""
     executor: Scheduler = set_by_constructor()
+    """Worker threads, with the ``submit`` of an executor."""
     metrics: Metrics | None = None
-    version_blocks: bool = False  # supported by the control connection's node, and most probably by all
-    metadata_ids: bool = False  # True if that node has metadata ids of ScyllaDB
+    """Counts of requests, errors and connections, a :class:`~cassandra.metrics.Metrics`, if *metrics_enabled*."""
+    _version_blocks: bool = False  # supported by the control connection's node, and most probably by all
+    _metadata_ids: bool = False  # True if that node has metadata ids of ScyllaDB
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Use plain attributes of a subclass as defaults of the options."""
@@ -387,13 +392,13 @@ class Cluster(ClusterOptions):
         given = locals()
         take_defaults(type(self), Cluster, DEFAULTS)
         config.refuse("scylla_cloud", scylla_cloud, "ScyllaDB Cloud no longer offers it; use contact_points")
-        self.set_options(given)
+        self._set_options(given)
         self.profile_manager = ProfileManager.from_options(
             self, execution_profiles, load_balancing_policy, default_retry_policy
         )
-        self.versions = Versions(self)
-        self.versions.begin(protocol_version, type(self).protocol_version)
-        self.use_cloud(given)
+        self._versions = Versions(self)
+        self._versions.begin(protocol_version, type(self).protocol_version)
+        self._use_cloud(given)
         self.endpoint_factory.configure(self)
         self._build()
         self.encryption.begin(column_encryption_policy, type(self).column_encryption_policy)
@@ -431,8 +436,9 @@ class Cluster(ClusterOptions):
     # ---- connecting
 
     endpoints_resolved: Attribute[list[EndPoint]] = Attribute("contacts", ContactPoints)
+    """End points of the contact points, with names resolved."""
     connection_factory = method("connections", ConnectionFactory.open_blocking)
-    protocol_downgrade = method("versions", Versions.lower)
+    protocol_downgrade = method("_versions", Versions.lower)
 
     def connect(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
         """Connect, and return a session that uses *keyspace*.
@@ -469,6 +475,7 @@ class Cluster(ClusterOptions):
     # ---- hosts
 
     listeners: Attribute[set[Any]] = Attribute("host_listeners", Listeners)
+    """The registered :class:`~cassandra.policies.HostStateListener` objects; a copy."""
     register_listener = method("host_listeners", Listeners.add)
     unregister_listener = method("host_listeners", Listeners.remove)
     on_up = method("host_commands", HostCommands.on_up)

@@ -40,9 +40,9 @@ class ConfigMode(Enum):
 class ControlConnectionQueryFallback(Enum):
     """Treatment of a session's requests while none of its pools has a connection."""
 
-    Disabled = "Disabled"
-    Fallback = "Fallback"
-    SkipPoolCreation = "SkipPoolCreation"
+    Disabled = "Disabled"  #: Requests fail with NoHostAvailable.
+    Fallback = "Fallback"  #: Requests are sent through the control connection.
+    SkipPoolCreation = "SkipPoolCreation"  #: No pools are opened: all requests are sent through the control connection.
 
 
 ControlConnectionQueryFallback.__module__ = "cassandra.cluster"
@@ -58,8 +58,8 @@ class ShardAwareOptions:
 
     __module__ = "cassandra.cluster"
 
-    disable: bool | None = None
-    disable_shardaware_port: bool | None = False
+    disable: bool | None = None  #: True opens one connection per host.
+    disable_shardaware_port: bool | None = False  #: True does not use the shard-aware port.
 
     def __init__(
         self,

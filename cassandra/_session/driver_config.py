@@ -25,10 +25,10 @@ from .session import Session
 
 log = get_logger("cassandra.driver_config")
 
-DRIVER_CONFIG_OPTION = "DRIVER_CONFIG"
-SESSION_ID_OPTION = "SESSION_ID"
-DRIVER_CONFIG_SCHEMA_VERSION = 1
-MAX_DRIVER_CONFIG_LENGTH = 32768
+DRIVER_CONFIG_OPTION = "DRIVER_CONFIG"  #: Name of the option with the configuration.
+SESSION_ID_OPTION = "SESSION_ID"  #: Name of the option with the id of the cluster object.
+DRIVER_CONFIG_SCHEMA_VERSION = 1  #: Version of the format of the configuration.
+MAX_DRIVER_CONFIG_LENGTH = 32768  #: Most bytes of the configuration.
 LONGEST_CHAIN = 16  # of nested policies
 
 _FLAGS = {

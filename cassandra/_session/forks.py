@@ -56,7 +56,7 @@ def _leave_to_parent(cluster: Cluster) -> None:
     for lock in _locks(cluster):
         renew(lock)
     cluster.scheduler.leave_to_parent()
-    cluster.versions.leave_to_parent()
+    cluster._versions.leave_to_parent()
     cluster.control_connection.leave_to_parent()
     cluster.membership.leave_to_parent()
     cluster.schema_changes.leave_to_parent()

@@ -44,7 +44,7 @@ class _Number:
     __module__ = "cassandra.metrics"
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name = name  #: Name of the value.
 
     @property
     def value(self) -> Any:
@@ -139,7 +139,7 @@ class PmfStat:
     __slots__ = ("_count", "_lock", "_max", "_mean", "_min", "_new", "_sample", "_squares", "name")
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name = name  #: Name of the value.
         self._lock = driver_lock("of a distribution")
         self._new: deque[float] = deque()  # values that are not in the figures yet
         self._sample: list[float] = []
@@ -313,7 +313,7 @@ class Metrics(PageObserver):
 
     def __init__(self, cluster_proxy: Any) -> None:
         self._counters = {name: IntStat(name) for name in _COUNTED}
-        self.stats_name = f"cassandra-{next(_names)}"
+        self.stats_name = f"cassandra-{next(_names)}"  #: Name of the statistics of this cluster.
         self.stats = collection(
             self.stats_name,
             PmfStat("request_timer"),
@@ -321,7 +321,7 @@ class Metrics(PageObserver):
             Stat("known_hosts", lambda: len(cluster_proxy.metadata.all_hosts())),
             Stat("connected_to", lambda: len({pool.host for pool in _pools(cluster_proxy)})),
             Stat("open_connections", lambda: sum(pool.open_count for pool in _pools(cluster_proxy))),
-        )
+        )  #: The values, by name.
 
     def on_connection_error(self) -> None:
         """Count a request that failed because of a connection."""

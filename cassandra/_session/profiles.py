@@ -118,15 +118,21 @@ class ExecutionProfile(ProfileFields):
 
     __module__ = "cassandra.cluster"
 
+    #: Selects and orders the hosts of a request. Default: ``TokenAwarePolicy(DCAwareRoundRobinPolicy())``.
     load_balancing_policy: LoadBalancingPolicy = None  # type: ignore[assignment]  # made by the constructor
+    #: Decides what to do after an error. Default: :class:`~cassandra.policies.RetryPolicy`.
     retry_policy: RetryPolicy = None  # type: ignore[assignment]
-    consistency_level: int = ConsistencyLevel.LOCAL_ONE
+    consistency_level: int = ConsistencyLevel.LOCAL_ONE  #: Consistency level of statements that have none of their own.
+    #: SERIAL or LOCAL_SERIAL for conditional statements; None leaves it to the server.
     serial_consistency_level: int | None = None
+    #: Seconds until a request fails with :exc:`~cassandra.OperationTimedOut`; None waits without limit.
     request_timeout: float | None = 10.0
+    #: Called with column names and rows of a page; returns the rows of the result. None: tuples.
     row_factory: Callable[..., Any] = staticmethod(named_tuple_factory)
+    #: Sends idempotent requests to further hosts before there is a response. Default: never.
     speculative_execution_policy: SpeculativeExecutionPolicy = None  # type: ignore[assignment]
-    continuous_paging_options: Any = None
-    prefetch: int = 1
+    continuous_paging_options: Any = None  #: Without effect; for programs that name it.
+    prefetch: int = 1  #: 1 requests the next page of a result ahead, 0 when it is needed.
 
     _resolved: tuple[int, ResolvedProfile] | None = None
 
@@ -189,11 +195,11 @@ class ProfileManager:
     __module__ = "cassandra.cluster"
 
     def __init__(self, pools_allowed: bool = True) -> None:
-        self.profiles: dict[ProfileKey, ExecutionProfile] = {}
-        self.pools_allowed = pools_allowed
-        self.remote_allowed = True
-        self.mode = ConfigMode.UNCOMMITTED
-        self.contact_points: Sequence[Any] | None = None  # given by the program
+        self.profiles: dict[ProfileKey, ExecutionProfile] = {}  #: Profiles by name.
+        self.pools_allowed = pools_allowed  #: False if no pools are opened.
+        self.remote_allowed = True  #: False if hosts at the distance REMOTE get no connections.
+        self.mode = ConfigMode.UNCOMMITTED  #: Whether the program uses profiles or legacy parameters.
+        self.contact_points: Sequence[Any] | None = None  #: Contact points, if the program has given any.
 
     @property
     def default(self) -> ExecutionProfile:
@@ -236,7 +242,7 @@ class ProfileManager:
         elif legacy:
             manager.mode = ConfigMode.LEGACY
             warnings.warn(LEGACY, DeprecationWarning, stacklevel=3)
-        if options.are_contact_points_given:
+        if options._contact_points_given:
             manager.contact_points = options.contact_points
             unsaid = [str(name) for name, each in (profiles or {}).items() if not each._load_balancing_policy_explicit]
             if unsaid:

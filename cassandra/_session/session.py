@@ -107,12 +107,14 @@ class Session(SessionFields):
         row = session.execute("SELECT name FROM users WHERE id = %s", (1,)).one()
     """
 
-    hosts: Iterable[Host]
-    keyspace: str | None = None
-    is_shutdown: bool = False
-    max_trace_wait: float = 2.0
+    hosts: Iterable[Host]  #: Hosts of the cluster when the session was made.
+    keyspace: str | None = None  #: The keyspace in use; set it by :meth:`set_keyspace` or ``USE``.
+    is_shutdown: bool = False  #: True after :meth:`shutdown`.
+    max_trace_wait: float = 2.0  #: Seconds to wait for the trace of a request.
+    #: Rows of a page, for statements without ``fetch_size``; None turns paging off.
     default_fetch_size: int | None = 5000
-    use_client_timestamp: bool = True
+    use_client_timestamp: bool = True  #: False leaves write times to the coordinators.
+    #: Decodes responses: a :class:`~cassandra.protocol.ProtocolHandler`.
     client_protocol_handler: Any = ProtocolHandler
 
     _default_protocol_handler: Any = ProtocolHandler
@@ -149,14 +151,15 @@ class Session(SessionFields):
         super().__setattr__("_settings_epoch", object())
 
     def __init__(self, cluster: Cluster, hosts: Iterable[Host], keyspace: str | None = None) -> None:
-        self.cluster = cluster
+        self.cluster = cluster  #: The cluster that has made the session.
         self.hosts = hosts
         self.keyspace = keyspace
         self._encryption = getattr(cluster, "encryption", None)  # mocks of clusters have none
-        self._version_blocks = cluster.version_blocks
-        self._metadata_ids = cluster.metadata_ids
+        self._version_blocks = cluster._version_blocks
+        self._metadata_ids = cluster._metadata_ids
         self._protocol_version = cluster.protocol_version
-        self.session_id = uuid4()
+        self.session_id = uuid4()  #: Random id of this session.
+        #: Called for each statement; returns its write time in microseconds since 1970.
         self.timestamp_generator: Callable[[], int] | None = cluster.timestamp_generator
         self._reactor = cluster.reactor
         self._on_io_thread: Callable[[], bool] = cluster.reactor.in_reactor

@@ -51,10 +51,10 @@ except ImportError as error:
 
 log = get_logger("cassandra.column_encryption.policies")
 
-AES256_BLOCK_SIZE = 128
-AES256_BLOCK_SIZE_BYTES = AES256_BLOCK_SIZE // 8
-AES256_KEY_SIZE = 256
-AES256_KEY_SIZE_BYTES = AES256_KEY_SIZE // 8
+AES256_BLOCK_SIZE = 128  #: Bits of a block.
+AES256_BLOCK_SIZE_BYTES = AES256_BLOCK_SIZE // 8  #: Bytes of a block.
+AES256_KEY_SIZE = 256  #: Bits of a key.
+AES256_KEY_SIZE_BYTES = AES256_KEY_SIZE // 8  #: Bytes of a key.
 
 
 def refuse_pickling(what: str) -> NoReturn:
@@ -124,7 +124,7 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
         cluster = Cluster(column_encryption_policy=policy)
     """
 
-    mode: ClassVar[Any] = modes.CBC
+    mode: ClassVar[Any] = modes.CBC  #: Mode of the cipher.
 
     def __init__(self, iv: bytes | None = None) -> None:
         if iv and len(iv) != AES256_BLOCK_SIZE_BYTES:
@@ -132,7 +132,9 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
                 "This policy uses AES-256 with CBC mode and therefore expects a 128-bit initialization vector, "
                 f"not {len(iv)} bytes"
             )
+        #: The initialization vector, if it is constant.
         self.iv = as_bytes("an initialization vector", iv) if iv else os.urandom(AES256_BLOCK_SIZE_BYTES)
+        #: Key and type of each column, by :class:`~cassandra.policies.ColDesc`.
         self.coldata: dict[ColDesc, ColData] = {}
         self._cached: Any = lru_cache(maxsize=KEPT)(self._build_cipher)  # per policy, and freed with it
 

@@ -39,7 +39,7 @@ class Encoder:
     ``session.encoder.mapping[tuple] = session.encoder.cql_encode_tuple`` writes tuples as tuples instead of lists.
     """
 
-    mapping: dict[type, Callable[[Any], str]]
+    mapping: dict[type, Callable[[Any], str]]  #: Functions that return a literal, by type; may be changed.
 
     def __init__(self) -> None:
         self.mapping = {
@@ -126,6 +126,7 @@ class Encoder:
         return None if chosen == self.cql_encode_list_collection else chosen
 
     def cql_encode_none(self, val: Any) -> str:
+        """Return ``NULL``."""
         return "NULL"
 
     def cql_encode_object(self, val: Any) -> str:
@@ -160,6 +161,7 @@ class Encoder:
         return float.__repr__(val if isinstance(val, float) else float(val))
 
     def cql_encode_decimal(self, val: Decimal) -> str:
+        """Return a decimal as a literal."""
         return Decimal.__str__(val)  # not the __str__ of a subclass
 
     def cql_encode_unicode(self, val: str) -> str:

@@ -36,7 +36,7 @@ from cassandra._wire.messages.responses import (
 
 from .encryption import context_by, policy_of, resolver, result_plan_by
 
-HAVE_CYTHON = True
+HAVE_CYTHON = True  #: True: the native code is always present.
 
 
 def have_numpy() -> bool:
@@ -67,7 +67,7 @@ class _ProtocolHandler:
     ``recv_body`` gets the body as a file-like object.
     """
 
-    message_types_by_opcode: ClassVar[dict[int, Any]] = dict(_RESPONSES)
+    message_types_by_opcode: ClassVar[dict[int, Any]] = dict(_RESPONSES)  #: Classes of responses by opcode.
     column_encryption_policy: ClassVar[Any] = None
     """Policy for results that this handler decodes; None: that of the cluster."""
 

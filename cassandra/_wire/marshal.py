@@ -18,18 +18,21 @@ _INT64, _INT32, _INT16, _INT8 = Struct(">q"), Struct(">i"), Struct(">h"), Struct
 _UINT64, _UINT32, _UINT16, _UINT8 = Struct(">Q"), Struct(">I"), Struct(">H"), Struct(">B")
 _UINT32_LE, _FLOAT, _DOUBLE, _V3_HEADER = Struct("<I"), Struct(">f"), Struct(">d"), Struct(">BBhB")
 
-int64_pack, int64_unpack = _INT64.pack, _unpacker(_INT64)
-int32_pack, int32_unpack = _INT32.pack, _unpacker(_INT32)
-int16_pack, int16_unpack = _INT16.pack, _unpacker(_INT16)
-int8_pack, int8_unpack = _INT8.pack, _unpacker(_INT8)
-uint64_pack, uint64_unpack = _UINT64.pack, _unpacker(_UINT64)
-uint32_pack, uint32_unpack = _UINT32.pack, _unpacker(_UINT32)
-uint16_pack, uint16_unpack = _UINT16.pack, _unpacker(_UINT16)
-uint8_pack, uint8_unpack = _UINT8.pack, _unpacker(_UINT8)
-uint32_le_pack, uint32_le_unpack = _UINT32_LE.pack, _unpacker(_UINT32_LE)
-float_pack, float_unpack = _FLOAT.pack, _unpacker(_FLOAT)
-double_pack, double_unpack = _DOUBLE.pack, _unpacker(_DOUBLE)
-v3_header_pack, v3_header_unpack = _V3_HEADER.pack, _V3_HEADER.unpack
+int64_pack, int64_unpack = _INT64.pack, _unpacker(_INT64)  #: Bytes of a signed number of 64 bits, and back.
+int32_pack, int32_unpack = _INT32.pack, _unpacker(_INT32)  #: Bytes of a signed number of 32 bits, and back.
+int16_pack, int16_unpack = _INT16.pack, _unpacker(_INT16)  #: Bytes of a signed number of 16 bits, and back.
+int8_pack, int8_unpack = _INT8.pack, _unpacker(_INT8)  #: Bytes of a signed number of 8 bits, and back.
+uint64_pack, uint64_unpack = _UINT64.pack, _unpacker(_UINT64)  #: Bytes of a number of 64 bits, and back.
+uint32_pack, uint32_unpack = _UINT32.pack, _unpacker(_UINT32)  #: Bytes of a number of 32 bits, and back.
+uint16_pack, uint16_unpack = _UINT16.pack, _unpacker(_UINT16)  #: Bytes of a number of 16 bits, and back.
+uint8_pack, uint8_unpack = _UINT8.pack, _unpacker(_UINT8)  #: Bytes of a number of 8 bits, and back.
+uint32_le_pack, uint32_le_unpack = (
+    _UINT32_LE.pack,
+    _unpacker(_UINT32_LE),
+)  #: Bytes of a number of 32 bits, the lowest byte first, and back.
+float_pack, float_unpack = _FLOAT.pack, _unpacker(_FLOAT)  #: Bytes of a float of 32 bits, and back.
+double_pack, double_unpack = _DOUBLE.pack, _unpacker(_DOUBLE)  #: Bytes of a float of 64 bits, and back.
+v3_header_pack, v3_header_unpack = _V3_HEADER.pack, _V3_HEADER.unpack  #: Bytes of the header of a frame, and back.
 
 
 @public("cassandra.marshal")
@@ -40,11 +43,13 @@ def varint_pack(big: int) -> bytes:
 
 @public("cassandra.marshal")
 def varint_unpack(term: bytes) -> int:
+    """Return the number in the bytes of a varint."""
     return int.from_bytes(term, "big", signed=True)
 
 
 @public("cassandra.marshal")
 def bit_length(n: int) -> int:
+    """Return the number of bits of *n*."""
     return n.bit_length()
 
 
@@ -56,6 +61,7 @@ def encode_zig_zag(n: int) -> int:
 
 @public("cassandra.marshal")
 def decode_zig_zag(n: int) -> int:
+    """Return the signed number of a zigzag code."""
     return (n >> 1) ^ -(n & 1)
 
 

@@ -72,7 +72,7 @@ class NumpyProtocolHandler(ProtocolHandler):
             print(page["celsius"].mean())
     """
 
-    vector_arrays: ClassVar[bool] = False
+    vector_arrays: ClassVar[bool] = False  #: True returns vectors of numbers as arrays with two dimensions.
 
     @classmethod
     def decode_message(cls, *args: Any, **kwargs: Any) -> Any:

@@ -64,13 +64,13 @@ class SimulatedCluster:
     ) -> None:  # fmt: skip
         if nodes < 1 or shards < 1:
             raise ValueError("a cluster needs at least one node with one shard")
-        self.name = name
-        self.release_version = release_version
-        self.protocol_versions = tuple(sorted(protocol_versions))
-        self.tablets_enabled, self.tablets_v2 = tablets, tablets_v2
-        self.users: dict[str, str] = dict(users or {})
-        self.ssl_context = ssl_context
-        self.without = frozenset(without)
+        self.name = name  #: Name of the cluster.
+        self.release_version = release_version  #: Version that the nodes report.
+        self.protocol_versions = tuple(sorted(protocol_versions))  #: Supported protocol versions.
+        self.tablets_enabled, self.tablets_v2 = tablets, tablets_v2  #: True if nodes have versions of tablets.
+        self.users: dict[str, str] = dict(users or {})  #: Passwords by user; None without authentication.
+        self.ssl_context = ssl_context  #: TLS context of the nodes; None without TLS.
+        self.without = frozenset(without)  #: Protocol extensions that the nodes do not have.
         self._racks, self._dcs = tuple(racks), tuple(dcs)
         self._rng = random.Random(seed)
         self._ports = Allocator(address, ssl_context is not None and not tls_only)

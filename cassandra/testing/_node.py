@@ -46,23 +46,26 @@ class SimulatedNode:
         self, cluster: SimulatedCluster, index: int, address: str, ports: Ports, *, datacenter: str,
         rack: str, shards: int, tokens: Sequence[int], host_id: UUID,
     ) -> None:  # fmt: skip
-        self.cluster = cluster
-        self.index = index
-        self.address = address
-        self.port, self.shard_aware_port, self.tls_port, self.shard_aware_tls_port = ports
-        self.datacenter = datacenter
-        self.rack = rack
-        self.shards = shards
-        self.tokens = tokens
-        self.host_id = host_id
-        self.generation = 1
-        self.release_version = cluster.release_version
-        self.versions: tuple[int, ...] = cluster.protocol_versions
-        self.prepared: dict[bytes, Prepared] = {}
-        self.member = True
-        self.advertise_shard_aware_port = True
+        self.cluster = cluster  #: The cluster.
+        self.index = index  #: Number of the node in ``cluster.nodes``.
+        self.address = address  #: Address that it listens on.
+        #: The same as *port*, with TLS.
+        #: TCP port at which the client's port selects the shard.
+        #: The same as *shard_aware_port*, with TLS.
+        self.port, self.shard_aware_port, self.tls_port, self.shard_aware_tls_port = ports  #: TCP port.
+        self.datacenter = datacenter  #: Name of the datacenter.
+        self.rack = rack  #: Name of the rack.
+        self.shards = shards  #: Number of shards.
+        self.tokens = tokens  #: Tokens on the ring.
+        self.host_id = host_id  #: Id of the node, a UUID.
+        self.generation = 1  #: Number of its starts.
+        self.release_version = cluster.release_version  #: Version that the node reports.
+        self.versions: tuple[int, ...] = cluster.protocol_versions  #: Protocol versions of the node.
+        self.prepared: dict[bytes, Prepared] = {}  #: Prepared statements by id.
+        self.member = True  #: False after the node has left the cluster.
+        self.advertise_shard_aware_port = True  #: False does not announce the shard-aware port.
         """True if SUPPORTED lists the shard-aware port."""
-        self.port_shift = 0
+        self.port_shift = 0  #: Added to the client's port, as a NAT does.
         """Offset that an address translation adds to the ports of clients: their shard differs from the one they
         computed."""
         self._schema_version: UUID | None = None

@@ -64,13 +64,13 @@ class Request:
     """``QUERY``, ``EXECUTE``, ..."""
     query: str = ""
     """The statement; for a prepared one its text, for a batch the text of its first statement."""
-    keyspace: str | None = None
+    keyspace: str | None = None  #: Keyspace of the statement.
     table: str | None = None
     """For a batch the table of its first statement; so are the token and its owners."""
-    consistency: str | None = None
-    serial_consistency: str | None = None
-    page_size: int = 0
-    timestamp: int | None = None
+    consistency: str | None = None  #: Name of the consistency level.
+    serial_consistency: str | None = None  #: Name of the serial consistency level.
+    page_size: int = 0  #: Rows of a page; 0 without paging.
+    timestamp: int | None = None  #: Write time in microseconds since 1970.
     token: int | None = None
     """Token of its partition, if it is a single one."""
     token_range: tuple[int, int] | None = None

@@ -131,14 +131,14 @@ class Rule:
     ) -> None:
         if condition.opcode == CONNECT and not reaction.connects:
             raise ValueError(f"{type(reaction).__name__} changes a response, and a new connection gets none")
-        self.condition = condition
-        self.reaction = reaction
-        self.hits = 0
+        self.condition = condition  #: Called with each :class:`Exchange`; true for those that it applies to.
+        self.reaction = reaction  #: What happens to them.
+        self.hits = 0  #: Number of exchanges that it was applied to.
         """Number of requests that matched."""
         self._times = times
         self._after = after
         self._call = call
-        self.active = True
+        self.active = True  #: False after the rule was removed.
         """True if it may match another one."""
 
     def caught(self, exchange: Exchange, consistency: str | None, rng: random.Random) -> bool:

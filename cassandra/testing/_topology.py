@@ -88,9 +88,9 @@ Replica = tuple[UUID, int]  # host id, shard
 class TabletInfo:
     """A tablet: the tokens in ``(first_token, last_token]`` and their replicas."""
 
-    first_token: int
-    last_token: int
-    replicas: tuple[Replica, ...]
+    first_token: int  #: Token before its first one.
+    last_token: int  #: Its last token.
+    replicas: tuple[Replica, ...]  #: Nodes and shards that own it.
 
     @property
     def version(self) -> int:

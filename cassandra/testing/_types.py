@@ -556,7 +556,7 @@ class Tuple(CqlType):
 class UserType:
     """A user-defined type; ALTER TYPE changes it in place, for every column that uses it."""
 
-    keyspace: str
+    keyspace: str  #: Name of the keyspace.
     name: str
     fields: dict[str, CqlType]
 

@@ -30,10 +30,10 @@ def _consistency(name: str) -> bytes:
 class CqlError(Exception):
     """A server's error with only a code and a message."""
 
-    message: str = "simulated"
-    code: int = 0x0000
+    message: str = "simulated"  #: Message of the error.
+    code: int = 0x0000  #: Code of the error.
 
-    CODE: ClassVar[int] = 0x0000
+    CODE: ClassVar[int] = 0x0000  #: Code of this kind of error.
 
     def __post_init__(self) -> None:
         super().__init__(self.message)
@@ -44,6 +44,7 @@ class CqlError(Exception):
         return b""
 
     def body(self, version: int) -> bytes:
+        """Return the details in the body of the response."""
         return struct.pack(">i", self.code) + _string(self.message) + self.fields(version)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -129,9 +130,9 @@ class NotSupported(InvalidRequest):
 class Unavailable(CqlError):
     """Not enough replicas are alive."""
 
-    consistency: str = "ONE"
-    required: int = 1
-    alive: int = 0
+    consistency: str = "ONE"  #: The consistency level of the request.
+    required: int = 1  #: Number of replicas that must be alive.
+    alive: int = 0  #: Number of replicas that are alive.
 
     CODE = 0x1000
     __hash__ = Exception.__hash__
@@ -144,11 +145,11 @@ class Unavailable(CqlError):
 class WriteTimeout(CqlError):
     """Replicas did not acknowledge a write in time."""
 
-    consistency: str = "ONE"
-    received: int = 0
-    required: int = 1
-    write_type: str = "SIMPLE"
-    contentions: int = 0
+    consistency: str = "ONE"  #: Consistency level.
+    received: int = 0  #: Number of replicas that have responded.
+    required: int = 1  #: Number of replicas that must respond.
+    write_type: str = "SIMPLE"  #: Kind of the write, a :class:`WriteType`.
+    contentions: int = 0  #: Number of lost races of a conditional write.
 
     CODE = 0x1100
     __hash__ = Exception.__hash__
@@ -163,10 +164,10 @@ class WriteTimeout(CqlError):
 class ReadTimeout(CqlError):
     """Replicas did not respond to a read in time."""
 
-    consistency: str = "ONE"
-    received: int = 0
-    required: int = 1
-    data_present: bool = False
+    consistency: str = "ONE"  #: Consistency level.
+    received: int = 0  #: Number of replicas that have responded.
+    required: int = 1  #: Number of replicas that must respond.
+    data_present: bool = False  #: True if the replica asked for data has responded.
 
     CODE = 0x1200
     __hash__ = Exception.__hash__
@@ -187,11 +188,12 @@ def _failures(reasons: Sequence[tuple[bytes, int]], version: int) -> bytes:
 class ReadFailure(CqlError):
     """Replicas failed to read."""
 
-    consistency: str = "ONE"
-    received: int = 0
-    required: int = 1
+    consistency: str = "ONE"  #: Consistency level.
+    received: int = 0  #: Number of replicas that have responded.
+    required: int = 1  #: Number of replicas that must respond.
+    #: Error codes by address of the replicas that failed.
     reasons: Sequence[tuple[bytes, int]] = ((b"\x7f\x00\x00\x01", 0),)
-    data_present: bool = False
+    data_present: bool = False  #: True if the replica asked for data has responded.
 
     CODE = 0x1300
     __hash__ = Exception.__hash__
@@ -205,11 +207,12 @@ class ReadFailure(CqlError):
 class WriteFailure(CqlError):
     """Replicas failed to write."""
 
-    consistency: str = "ONE"
-    received: int = 0
-    required: int = 1
+    consistency: str = "ONE"  #: Consistency level.
+    received: int = 0  #: Number of replicas that have responded.
+    required: int = 1  #: Number of replicas that must respond.
+    #: Error codes by address of the replicas that failed.
     reasons: Sequence[tuple[bytes, int]] = ((b"\x7f\x00\x00\x01", 0),)
-    write_type: str = "SIMPLE"
+    write_type: str = "SIMPLE"  #: Kind of the write, a :class:`WriteType`.
 
     CODE = 0x1500
     __hash__ = Exception.__hash__
@@ -223,9 +226,9 @@ class WriteFailure(CqlError):
 class FunctionFailure(CqlError):
     """A function raised."""
 
-    keyspace: str = ""
-    function: str = ""
-    arg_types: Sequence[str] = ()
+    keyspace: str = ""  #: Keyspace of the function.
+    function: str = ""  #: Name of the function.
+    arg_types: Sequence[str] = ()  #: CQL types of its arguments.
 
     CODE = 0x1400
     __hash__ = Exception.__hash__
@@ -245,9 +248,9 @@ class CdcWriteFailure(CqlError):
 class CasWriteUnknown(CqlError):
     """The result of a conditional write is unknown."""
 
-    consistency: str = "SERIAL"
-    received: int = 0
-    required: int = 1
+    consistency: str = "SERIAL"  #: Consistency level.
+    received: int = 0  #: Number of replicas that have responded.
+    required: int = 1  #: Number of replicas that must respond.
 
     CODE = 0x1700
     __hash__ = Exception.__hash__
@@ -260,8 +263,8 @@ class CasWriteUnknown(CqlError):
 class AlreadyExists(CqlError):
     """The keyspace or table exists already (*table* is empty for a keyspace)."""
 
-    keyspace: str = ""
-    table: str = ""
+    keyspace: str = ""  #: Name of the keyspace.
+    table: str = ""  #: Name of the table; None if the keyspace itself exists.
 
     CODE = 0x2400
     __hash__ = Exception.__hash__
@@ -274,7 +277,7 @@ class AlreadyExists(CqlError):
 class Unprepared(CqlError):
     """The prepared statement is unknown to the node."""
 
-    statement_id: bytes = field(default=b"")
+    statement_id: bytes = field(default=b"")  #: Id of the statement.
 
     CODE = 0x2500
     __hash__ = Exception.__hash__
@@ -287,8 +290,8 @@ class Unprepared(CqlError):
 class RateLimit(CqlError):
     """Too many requests for one partition; a CONFIG_ERROR for clients without ScyllaDB's extension."""
 
-    write: bool = True
-    by_coordinator: bool = False
+    write: bool = True  #: True for a write.
+    by_coordinator: bool = False  #: True if the coordinator rejected it.
 
     CODE = 0x4321  # the code that the simulation announces in SUPPORTED
     __hash__ = Exception.__hash__

@@ -44,8 +44,8 @@ __all__ = [
 class Drop(Reaction):
     """Send no response. A new connection is accepted, and nothing is read from it."""
 
-    executed: bool = False
-    connects = True
+    executed: bool = False  #: True if the request is executed before.
+    connects = True  #: True if it applies to new connections, too.
 
     def react(self, exchange: Exchange) -> None:
         if self.executed:
@@ -56,9 +56,9 @@ class Drop(Reaction):
 class Close(Reaction):
     """Close the connection instead of a response; with *reset* as by a machine that has restarted (RST)."""
 
-    executed: bool = False
-    reset: bool = False
-    connects = True
+    executed: bool = False  #: True if the request is executed before.
+    reset: bool = False  #: True resets the connection (RST).
+    connects = True  #: True if it applies to new connections, too.
 
     def react(self, exchange: Exchange) -> None:
         if self.executed:
@@ -71,9 +71,9 @@ class Delay(Reaction):
     """Send the response *seconds* later; the statement runs at once unless ``executed=False``: then it runs late. A new
     connection is served with the same delay."""
 
-    seconds: float
-    executed: bool = True
-    connects = True
+    seconds: float  #: The delay in seconds.
+    executed: bool = True  #: True if the request is executed before.
+    connects = True  #: True if it applies to new connections, too.
 
     def react(self, exchange: Exchange) -> None:
         exchange.later(self.seconds, _answer(exchange, self.executed))
@@ -83,9 +83,9 @@ class Delay(Reaction):
 class Hold(Reaction):
     """Hold responses until :meth:`Rule.release`; so do new connections."""
 
-    executed: bool = True
-    held: list[Callable[[], None]] = field(default_factory=list)
-    connects = True
+    executed: bool = True  #: True if the request is executed before.
+    held: list[Callable[[], None]] = field(default_factory=list)  #: Requests that are held.
+    connects = True  #: True if it applies to new connections, too.
 
     def react(self, exchange: Exchange) -> None:
         self.held.append(_answer(exchange, self.executed))
@@ -100,9 +100,9 @@ class Pause(Reaction):
     """Stop the whole node, as by SIGSTOP, until :meth:`Rule.release` or the end of the rule; then it continues with
     this request and all that arrived meanwhile."""
 
-    executed: bool = False
-    held: list[tuple[SimulatedNode, Callable[[], None]]] = field(default_factory=list)
-    connects = True
+    executed: bool = False  #: True if the request is executed before.
+    held: list[tuple[SimulatedNode, Callable[[], None]]] = field(default_factory=list)  #: Requests that are held.
+    connects = True  #: True if it applies to new connections, too.
 
     def react(self, exchange: Exchange) -> None:
         self.held.append((exchange.node, _answer(exchange, self.executed)))
@@ -121,8 +121,8 @@ class Refuse(Reaction):
     """Let the node refuse connections from this request on, until :meth:`Rule.release` or the end of the rule. The
     request itself gets its response; a new connection is reset."""
 
-    nodes: list[SimulatedNode] = field(default_factory=list)
-    connects = True
+    nodes: list[SimulatedNode] = field(default_factory=list)  #: Nodes that it applies to.
+    connects = True  #: True if it applies to new connections, too.
 
     def react(self, exchange: Exchange) -> None:
         self.nodes.append(exchange.node)
@@ -152,8 +152,8 @@ def _answer(exchange: Exchange, executed: bool) -> Callable[[], None]:
 class Fail(Reaction):
     """Respond with an error of :mod:`cassandra.testing.errors`."""
 
-    error: CqlError
-    executed: bool = False
+    error: CqlError  #: The error.
+    executed: bool = False  #: True if the request is executed before.
 
     def react(self, exchange: Exchange) -> None:
         if self.executed:
@@ -165,7 +165,7 @@ class Fail(Reaction):
 class Cut(Reaction):
     """Send only *count* bytes of the response, then close the connection."""
 
-    count: int = 5
+    count: int = 5  #: Number of bytes.
 
     def react(self, exchange: Exchange) -> None:
         frame = exchange.execute().frame(exchange.frame.version, exchange.frame.stream)
@@ -178,8 +178,8 @@ class Garbage(Reaction):
     """Send these bytes instead of the response; the connection stays open. A new connection gets them at once, and
     nothing else."""
 
-    data: bytes = b"HTTP/1.1 400 Bad Request\r\n\r\n"
-    connects = True
+    data: bytes = b"HTTP/1.1 400 Bad Request\r\n\r\n"  #: The bytes.
+    connects = True  #: True if it applies to new connections, too.
 
     def react(self, exchange: Exchange) -> None:
         exchange.connection.send_raw(self.data)
@@ -189,7 +189,7 @@ class Garbage(Reaction):
 class Rewrite(Reaction):
     """Replace the body of the response by the result of *change*, which is called with it."""
 
-    change: Callable[[bytes], bytes]
+    change: Callable[[bytes], bytes]  #: Called with each frame; returns another one.
 
     def react(self, exchange: Exchange) -> None:
         response = exchange.execute()
@@ -201,7 +201,7 @@ class Rewrite(Reaction):
 class WrongStream(Reaction):
     """Send the response with a stream id that is *offset* higher."""
 
-    offset: int = 1
+    offset: int = 1  #: Added to the stream id.
 
     def react(self, exchange: Exchange) -> None:
         response = exchange.execute()
@@ -226,8 +226,8 @@ class Pages(Reaction):
     """Send pages with these numbers of rows, in turn and from the beginning again: never more than the client
     requested, and 0 is a page without rows. Clients without paging get all rows, as always."""
 
-    sizes: Sequence[int] = (1,)
-    turn: int = 0
+    sizes: Sequence[int] = (1,)  #: Rows of each page.
+    turn: int = 0  #: Number of the next page.
 
     def __post_init__(self) -> None:
         if not any(size > 0 for size in self.sizes) or any(size < 0 for size in self.sizes):
@@ -252,7 +252,7 @@ class Pages(Reaction):
 class Warn(Reaction):
     """Add these warnings to the response (protocol 4 and later)."""
 
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  #: The warnings.
 
     def react(self, exchange: Exchange) -> None:
         response = exchange.execute()
@@ -271,9 +271,9 @@ class Nat(Reaction):
     :param shift: offset added to the port; None makes it random, reproducible for the same *seed*.
     """
 
-    shift: int | None = 1
-    seed: int = 1
-    connects = True
+    shift: int | None = 1  #: Added to the client's port.
+    seed: int = 1  #: Seed of random ports.
+    connects = True  #: True if it applies to new connections, too.
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)

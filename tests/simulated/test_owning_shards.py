@@ -124,7 +124,7 @@ def test_during_migrations_nearly_all_of_them(simulated: SimulatedCluster, sessi
     insert = session.prepare("INSERT INTO t (id, v) VALUES (?, ?)")
     warm_up(simulated, session, insert)
     ids = [node.host_id for node in simulated.nodes]
-    migrations = MIGRATIONS if not session.cluster.version_blocks else MIGRATIONS // 3
+    migrations = MIGRATIONS if not session.cluster._version_blocks else MIGRATIONS // 3
     for number in range(migrations):
         tablet = simulated.tablets("ks.t")[number % TABLETS]
         held = tablet.replicas[number % 2][0]
@@ -181,7 +181,7 @@ def test_conditional_statements_go_to_the_first_replica(simulated: SimulatedClus
     insert = session.prepare("INSERT INTO t (id, v) VALUES (?, ?) IF NOT EXISTS")
     assert insert.is_lwt() and insert.bind((1, 1)).is_lwt()
     session.prefetch_tablets("ks", "t")
-    for _ in range(6 if session.cluster.version_blocks else 0):  # then they come in another order
+    for _ in range(6 if session.cluster._version_blocks else 0):  # then they come in another order
         concurrently(session, insert)
     simulated.clear_requests()
     for _ in range(3):

@@ -170,7 +170,7 @@ def test_learned_by_every_kind_of_request(simulated: SimulatedCluster, connect: 
     session = wrong_node(simulated, connect)
     insert = session.prepare("INSERT INTO t (id, v) VALUES (?, ?)")
     simulated.clear_requests()
-    for _ in range(6 if session.cluster.version_blocks else 1):  # a block may be right by chance, with 1 : 16
+    for _ in range(6 if session.cluster._version_blocks else 1):  # a block may be right by chance, with 1 : 16
         way(session, insert)
     wrong = misrouted(simulated)
     assert wrong
@@ -182,7 +182,7 @@ def test_learned_by_every_kind_of_request(simulated: SimulatedCluster, connect: 
 def test_learned_by_simple_statements(simulated: SimulatedCluster, connect: Connect) -> None:
     """If they say their table; the keyspace may be the session's. By version 2 only prepared ones can be told."""
     session = wrong_node(simulated, connect)
-    v2 = session.cluster.version_blocks
+    v2 = session.cluster._version_blocks
     for keyspace in ("ks", None):
         session.cluster.metadata._tablets.drop_tablets("ks")
         simulated.clear_requests()
@@ -202,7 +202,7 @@ def test_migrations_and_splits_are_followed(simulated: SimulatedCluster, connect
     select = session.prepare("SELECT v FROM t WHERE id = ?")
 
     def ask() -> None:
-        for _ in range(6 if session.cluster.version_blocks else 1):
+        for _ in range(6 if session.cluster._version_blocks else 1):
             execute_concurrent_with_args(session, select, [(key,) for key in KEYS])
 
     def follows() -> bool:
@@ -219,7 +219,7 @@ def test_migrations_and_splits_are_followed(simulated: SimulatedCluster, connect
     eventually(follows)
     assert not any(replicas[0][0] == simulated.nodes[0].host_id for _, replicas in known(session).values())
     simulated.split_tablets("ks.t")
-    if session.cluster.version_blocks:  # the halves have the version of the whole: no client is told, none is wrong
+    if session.cluster._version_blocks:  # the halves have the version of the whole: no client is told, none is wrong
         return
     execute_concurrent_with_args(session, select, [(key,) for key in KEYS])
     assert known(session).keys() == misrouted(simulated)

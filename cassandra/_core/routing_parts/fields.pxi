@@ -39,11 +39,11 @@ cdef class SessionFields:
         with cython.critical_section(self):
             return self._kept if self._kept_in is not None and self.has_epoch(self._kept_in) else None
 
-    def kept(self):
+    def _kept_now(self):
         """Return the object cached since the last change of a session setting; None if there is none."""
         return self.kept_or_none()
 
-    def keep(self, found):
+    def _keep(self, found):
         self.keep_until_changed(found)
 
     cdef void keep_until_changed(self, found) noexcept:

@@ -31,7 +31,7 @@ class ConvictionPolicy:
 
     def __init__(self, host: Host) -> None:
         """*host*: the host of this policy."""
-        self.host = host
+        self.host = host  #: The host.
 
     def add_failure(self, connection_exc: BaseException) -> bool:
         """Handle a connection that failed with *connection_exc*; return True to mark the host down."""
@@ -77,8 +77,8 @@ class ConstantReconnectionPolicy(ReconnectionPolicy):
 
     def __init__(self, delay: float, max_attempts: int | None = None) -> None:
         _check_not_negative(delay=delay, max_attempts=max_attempts)
-        self.delay = delay
-        self.max_attempts = max_attempts
+        self.delay = delay  #: Seconds between attempts.
+        self.max_attempts = max_attempts  #: Most attempts; None for no limit.
 
     def new_schedule(self) -> Iterator[float]:
         return repeat(self.delay, self.max_attempts) if self.max_attempts else repeat(self.delay)
@@ -99,9 +99,9 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
         _check_not_negative(base_delay=base_delay, max_delay=max_delay, max_attempts=max_attempts)
         if max_delay < base_delay:
             raise ValueError("max_delay must not be less than base_delay")
-        self.base_delay = base_delay
-        self.max_delay = max_delay
-        self.max_attempts = max_attempts
+        self.base_delay = base_delay  #: Seconds before the first attempt.
+        self.max_delay = max_delay  #: Most seconds between attempts.
+        self.max_attempts = max_attempts  #: Most attempts; None for no limit.
 
     def new_schedule(self) -> Iterator[float]:
         # 2 ** 64 exceeds any maximum; larger powers would overflow a float.

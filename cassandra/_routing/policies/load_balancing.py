@@ -99,6 +99,7 @@ class _TieredPolicy(LoadBalancingPolicy):
         self._exclude(host)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        """Return the whole query plan, evaluated lazily."""
         return TierPlan(self._NEAR, self._far_dcs, self._tier, self._turn.advance())
 
     def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
@@ -298,6 +299,7 @@ class RoundRobinPolicy(LoadBalancingPolicy):
             self._replace(without_host(self._hosts, host))
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        """Return the whole query plan, evaluated lazily."""
         return Rotation(self._hosts, self._turn.advance())
 
     def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
@@ -429,6 +431,7 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         self._child_policy.on_remove(*args, **kwargs)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        """Return the whole query plan, evaluated lazily."""
         replicas = wanted.replicas()
         if not replicas:
             return fallback_of(self._child_policy, wanted)
@@ -515,6 +518,7 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         return iter(self._child_policy.make_query_plan(keyspace, query))
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        """Return the whole query plan, evaluated lazily."""
         target = _target(wanted.state, wanted.statement)
         if target is None:
             return fallback_of(self._child_policy, wanted)
@@ -583,6 +587,7 @@ class HostFilterPolicy(LoadBalancingPolicy):
         self._child_policy.on_remove(host, *args, **kwargs)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        """Return the whole query plan, evaluated lazily."""
         return filter(self._predicate, fallback_of(self._child_policy, wanted))
 
 
@@ -615,7 +620,7 @@ class LatencyAwarePolicy(WrapperPolicy):
     def __init__(self, child_policy: LoadBalancingPolicy, half_life: float = 1.0) -> None:
         super().__init__(child_policy)
         LatencyAverage(half_life)  # validates it
-        self.half_life = half_life
+        self.half_life = half_life  #: Seconds after which a measurement counts half.
         self._averages: dict[Host, LatencyAverage] = {}
 
     def latency(self, host: Host) -> float | None:
@@ -634,6 +639,7 @@ class LatencyAwarePolicy(WrapperPolicy):
             self._averages.pop(args[0], None)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        """Return the whole query plan, evaluated lazily."""
         return fallback_of(self._child_policy, wanted)
 
     def _average_of(self, host: Host) -> LatencyAverage:

@@ -233,8 +233,10 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
     def __init__(
         self, max_num_retries: float, min_interval: float = 0.1, max_interval: float = 10.0, *args: Any, **kwargs: Any
     ) -> None:
-        self.max_num_retries = max_num_retries
+        self.max_num_retries = max_num_retries  #: Most retries of a request.
+        #: Seconds before the first retry.
         self.min_interval = seconds("min_interval", min_interval, optional=False, negative=True)
+        #: Most seconds before a retry.
         self.max_interval = seconds("max_interval", max_interval, optional=False, negative=True)
         super().__init__(*args, **kwargs)
 
@@ -341,8 +343,8 @@ class ConstantSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
             return self.delay
 
     def __init__(self, delay: float, max_attempts: int) -> None:
-        self.delay = seconds("delay", delay, optional=False, negative=True)
-        self.max_attempts = max_attempts
+        self.delay = seconds("delay", delay, optional=False, negative=True)  #: Seconds between attempts.
+        self.max_attempts = max_attempts  #: Most further attempts.
 
     def new_plan(self, keyspace: str | None, statement: Any) -> SpeculativeExecutionPlan:
         return self.ConstantSpeculativeExecutionPlan(self.delay, self.max_attempts)

@@ -151,7 +151,9 @@ def extension_cql(table: Any) -> list[str]:
 class UserType:
     """A user-defined type."""
 
+    #: Name of the keyspace.
     keyspace: str = None  # type: ignore[assignment]
+    #: Name of the type.
     name: str = None  # type: ignore[assignment]
     #: Names of the fields, in order.
     field_names: list[str] = None  # type: ignore[assignment]
@@ -179,20 +181,27 @@ class UserType:
 class Function:
     """A user-defined function."""
 
+    #: Name of the keyspace.
     keyspace: str = None  # type: ignore[assignment]
+    #: Name of the function.
     name: str = None  # type: ignore[assignment]
     #: Types of the arguments in CQL.
     argument_types: list[str] = None  # type: ignore[assignment]
+    #: Names of the arguments.
     argument_names: list[str] = None  # type: ignore[assignment]
+    #: CQL type of the result.
     return_type: str = None  # type: ignore[assignment]
     #: Language of the body, such as ``java``.
     language: str = None  # type: ignore[assignment]
+    #: Source of the function.
     body: str = None  # type: ignore[assignment]
     #: True if it is called when an argument is null (otherwise the result is null).
     called_on_null_input: bool = None  # type: ignore[assignment]
     #: Attributes of DSE; false or empty for other servers.
     deterministic: bool = None  # type: ignore[assignment]
+    #: True if the result grows with all arguments.
     monotonic: bool = None  # type: ignore[assignment]
+    #: Arguments with which the result grows.
     monotonic_on: list[str] = None  # type: ignore[assignment]
 
     def __init__(
@@ -241,7 +250,9 @@ class Function:
 class Aggregate:
     """A user-defined aggregate."""
 
+    #: Name of the keyspace.
     keyspace: str = None  # type: ignore[assignment]
+    #: Name of the aggregate.
     name: str = None  # type: ignore[assignment]
     #: Types of the arguments in CQL.
     argument_types: list[str] = None  # type: ignore[assignment]
@@ -253,6 +264,7 @@ class Aggregate:
     final_func: str | None = None
     #: First state as a CQL literal, or None.
     initial_condition: str | None = None
+    #: CQL type of the result.
     return_type: str = None  # type: ignore[assignment]
     #: Attribute of DSE; false for other servers.
     deterministic: bool = None  # type: ignore[assignment]
@@ -348,6 +360,7 @@ class IndexMetadata:
 
     #: Keyspace and table of the index.
     keyspace_name: str = None  # type: ignore[assignment]
+    #: Name of the table.
     table_name: str = None  # type: ignore[assignment]
     #: Name of the index.
     name: str = None  # type: ignore[assignment]
@@ -385,7 +398,8 @@ class IndexMetadata:
 class TriggerMetadata:
     """A trigger of a table."""
 
-    table: Any = None
+    table: Any = None  #: The table.
+    #: Name of the trigger.
     name: str = None  # type: ignore[assignment]
     #: Its options; ``class`` is the implementation.
     options: Mapping[str, str] | None = None
@@ -410,7 +424,9 @@ class TriggerMetadata:
 class TableMetadata:
     """A table as it was read; when it is read again, another object replaces it. Only ``views`` follows changes."""
 
+    #: Name of the keyspace.
     keyspace_name: str = None  # type: ignore[assignment]
+    #: Name of the table.
     name: str = None  # type: ignore[assignment]
     #: Columns of the partition key, in order.
     partition_key: list[ColumnMetadata] = None  # type: ignore[assignment]
@@ -461,7 +477,7 @@ class TableMetadata:
         self.columns = {} if columns is None else columns
         self.indexes = {}
         self.options = {} if options is None else options
-        self.comparator = None
+        self.comparator = None  #: None: a concept of Cassandra 2.
         self.triggers = {} if triggers is None else triggers
         self.views = LiveDict()
         self.virtual = virtual
@@ -500,7 +516,8 @@ class TableMetadata:
 class TableMetadataV3(TableMetadata):
     """A table of a server with ``system_schema`` (all supported servers)."""
 
-    compaction_options: ClassVar[dict[str, str]] = {}
+    compaction_options: ClassVar[dict[str, str]] = {}  #: Options of compaction.
+    #: Names of the options that are maps.
     option_maps: ClassVar[list[str]] = ["compaction", "compression", "caching", "nodesync"]
 
     @property
@@ -519,7 +536,9 @@ class TableMetadataV3(TableMetadata):
 class MaterializedViewMetadata:
     """A materialized view as it was read; when it is read again, another object replaces it."""
 
+    #: Name of the keyspace.
     keyspace_name: str = None  # type: ignore[assignment]
+    #: Name of the view.
     name: str = None  # type: ignore[assignment]
     #: Name of its base table.
     base_table_name: str = None  # type: ignore[assignment]
@@ -603,6 +622,7 @@ class KeyspaceMetadata:
     contents at that moment; a ``copy()`` does not change.
     """
 
+    #: Name of the keyspace.
     name: str = None  # type: ignore[assignment]
     #: True if writes go through the commit log; None in a virtual keyspace.
     durable_writes: bool | None = True

@@ -87,10 +87,10 @@ class ControlConnection:
         """All but *cluster* are read from the cluster's attributes when they are needed; they are part of the signature
         only."""
         self._cluster = cluster
-        self.strand = cluster.scheduler.strand()
+        self.strand = cluster.scheduler.strand()  #: Serial queue of the work on metadata.
         self._closed = False
-        self.has_connected = False
-        self.refresher = Refresher(cluster)
+        self.has_connected = False  #: True once a connection was established.
+        self.refresher = Refresher(cluster)  #: Reads the metadata.
         self._begin()
 
     def _begin(self) -> None:
@@ -129,7 +129,7 @@ class ControlConnection:
     def _connect_to(self, endpoint: EndPoint) -> None:
         connection = self._candidate = self._open(endpoint)
         try:
-            self._cluster.versions.set_negotiated(connection.protocol_version)
+            self._cluster._versions.set_negotiated(connection.protocol_version)
             use_version_blocks(self._cluster, connection.features.tablets_routing_v2)
             use_metadata_ids(self._cluster, connection.features.use_metadata_id)
             self.events.forget()

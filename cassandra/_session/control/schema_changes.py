@@ -61,9 +61,9 @@ OnDone = Callable[[bool, BaseException | None], None]
 class SchemaAgreementScope(str, Enum):
     """The nodes that must agree: those of the client's rack, of its datacenter, or all."""
 
-    RACK = "rack"
-    DC = "dc"
-    CLUSTER = "cluster"
+    RACK = "rack"  #: Nodes of the rack of the control connection's node.
+    DC = "dc"  #: Nodes of the datacenter of the control connection's node.
+    CLUSTER = "cluster"  #: All nodes that are up.
 
 
 SchemaAgreementScope.__module__ = "cassandra.cluster"

@@ -25,7 +25,7 @@ class ConnectionFactory:
 
     def options(self, keyspace: str | None = None) -> ConnectionOptions:
         """Return the current options of connections; the protocol version is negotiated as long as none is known."""
-        given, versions = self._cluster, self._cluster.versions
+        given, versions = self._cluster, self._cluster._versions
         return ConnectionOptions(
             protocol_version=versions.in_use,
             may_lower=not versions.is_given,
@@ -34,7 +34,7 @@ class ConnectionFactory:
             compression=given.compression,
             cql_version=given.cql_version,
             auth_provider=given.auth_provider,
-            login=given.login,
+            login=given._login,
             allowed_addresses=given.allowed_addresses,
             ssl_context=given.ssl_context,
             ssl_options=given.ssl_options,
@@ -63,7 +63,7 @@ class ConnectionFactory:
 
     def asking_options(self) -> ConnectionOptions:
         """Return options of a connection that negotiates the protocol version of its node."""
-        return self.options().replace(begin_high=not self._cluster.versions.is_given)
+        return self.options().replace(begin_high=not self._cluster._versions.is_given)
 
     def control_options(self, events: Sequence[str]) -> ConnectionOptions:
         """Return options of a control connection: it registers for *events*, and reports the configuration."""

@@ -58,7 +58,7 @@ class TopologyUpdater:
         for host in hosts:
             cluster.host_listeners.notify("on_add", host)
         self._warn_of_datacenters()
-        cluster.versions.update_common_version()
+        cluster._versions.update_common_version()
 
     def _update(self, listing: NodeList, rebuild_tokens: bool) -> None:
         known = {host.host_id: host for host in self._cluster.metadata.all_hosts()}
@@ -90,7 +90,7 @@ class TopologyUpdater:
         for host in added:
             self._welcome(host)
         self._warn_of_datacenters()
-        self._cluster.versions.update_common_version()
+        self._cluster._versions.update_common_version()
 
     def _warn_of_datacenters(self) -> None:
         """Warn once if the local datacenter was guessed although there are several."""

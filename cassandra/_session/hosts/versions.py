@@ -133,11 +133,11 @@ class VersionInUse(Attribute[int]):
     def __get__(self, whole: Any, owner: type | None = None) -> Any:
         if whole is None:
             return ProtocolVersion.MAX_SUPPORTED if self._default is NONE else self._default
-        in_use = whole.versions.in_use  # read by each simple statement
+        in_use = whole._versions.in_use  # read by each simple statement
         return ProtocolVersion.MAX_SUPPORTED if in_use is None else in_use
 
     def __set__(self, whole: Any, version: int) -> None:
-        whole.versions.set_version(version)
+        whole._versions.set_version(version)
 
 
 def _warn(highest: Mapping[EndPoint, int], common: int) -> None:

@@ -42,7 +42,7 @@ class SchemaChanged(DriverException):
 
     def __init__(self, message: str, paging_state: bytes | None) -> None:
         super().__init__(message)
-        self.paging_state = paging_state
+        self.paging_state = paging_state  #: Beginning of the page with other columns.
 
 
 @public("cassandra.columns")
@@ -50,11 +50,12 @@ class ArrowBatches:
     """Record batches of one schema, for consumers of ``__arrow_c_stream__``, any number of times."""
 
     def __init__(self, schema: ColumnPlan, batches: list[RecordBatch]) -> None:
-        self.schema = schema
-        self.batches = batches
+        self.schema = schema  #: The columns; has ``__arrow_c_schema__``.
+        self.batches = batches  #: The batches, a list of :class:`RecordBatch`.
 
     @property
     def num_rows(self) -> int:
+        """Number of rows of all batches."""
         return sum(map(len, self.batches))
 
     def __len__(self) -> int:
@@ -109,11 +110,11 @@ class ArrowStream:
         self._pool = _pool_of(result)
         self._page: RowsPage | None = first_page(result)
         self._result_plan: ResultPlan = self._page.plan  # the plan that the schema was made from
-        self.schema = column_plan(self._result_plan, self._pool, types)
+        self.schema = column_plan(self._result_plan, self._pool, types)  #: The columns; has ``__arrow_c_schema__``.
         self._builder: ColumnBuilder | None = None
         self._begins: bytes | None = None  # paging state of the current page
         self._broken: DriverException | None = None
-        self.error: BaseException | None = None  # the exception reported to a consumer of the C stream
+        self.error: BaseException | None = None  #: The exception that a consumer of the C stream has met; else None.
 
     # ---- pages to batches
 

@@ -64,11 +64,11 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
         rows = future.result()
     """
 
-    session: Session
-    default_timeout: float | None = None
+    session: Session  #: The session that has made the request.
+    default_timeout: float | None = None  #: Seconds of a call of :meth:`result`, if there is no timeout of its own.
     _execute_plan: ExecutePlan | None
     _execution: Execution
-    is_schema_agreed: bool = True
+    is_schema_agreed: bool = True  #: False if the nodes did not agree on the schema in time, after a schema change.
     _coming: PageInfo | None = None  # data of a page that is being ended, while the ending hook is called
 
     def __init__(

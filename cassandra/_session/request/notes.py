@@ -57,7 +57,7 @@ def learn_tablet(session: Session, features: ProtocolFeatures, query: Any, paylo
 def use_version_blocks(cluster: Cluster, wanted: bool) -> None:
     """Compile requests for connections with version blocks, or without. If a cluster has both kinds, requests over the
     other kind are a little slower."""
-    cluster.version_blocks = wanted
+    cluster._version_blocks = wanted
     for session in cluster.sessions:
         if session._version_blocks != wanted:
             session._version_blocks = wanted
@@ -65,7 +65,7 @@ def use_version_blocks(cluster: Cluster, wanted: bool) -> None:
 
 def use_metadata_ids(cluster: Cluster, wanted: bool) -> None:
     """Compile requests for connections with ScyllaDB's metadata ids, or without."""
-    cluster.metadata_ids = wanted
+    cluster._metadata_ids = wanted
     for session in cluster.sessions:
         if session._metadata_ids != wanted:
             session._metadata_ids = wanted

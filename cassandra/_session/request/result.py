@@ -140,6 +140,7 @@ class ResultSet(Answer, OfRows[Row]):
     _plan: ResultPlan | None
     _extras: Extras | None
 
+    #: Matches the text of a batch of CQL.
     batch_regex = re.compile(r"^\s*BEGIN\s+[a-zA-Z]*\s*BATCH", re.IGNORECASE | re.ASCII)
 
     _list_mode: bool = False
@@ -590,16 +591,19 @@ class ResultSet(Answer, OfRows[Row]):
         return to_arrow(await self.arrow(**options).read_all_async())
 
     async def to_pandas_async(self, **options: Any) -> Any:
+        """Do as :meth:`to_pandas`, without blocking the running loop."""
         from .columns import to_pandas
 
         return to_pandas(await self.arrow(**options).read_all_async(), _text_numbers(options))
 
     async def to_polars_async(self, **options: Any) -> Any:
+        """Do as :meth:`to_polars`, without blocking the running loop."""
         from .columns import to_polars
 
         return to_polars(await self.arrow(**options).read_all_async(), _text_numbers(options))
 
     async def to_numpy_async(self) -> dict[str, Any]:
+        """Do as :meth:`to_numpy`, without blocking the running loop."""
         from .columns import to_numpy_async
 
         return await to_numpy_async(self)

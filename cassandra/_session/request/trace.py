@@ -32,14 +32,14 @@ EVENTS = "SELECT activity, event_id, source, source_elapsed, thread FROM system_
 class QueryTrace:
     """Trace of the execution of one request by the servers; filled by :meth:`populate`."""
 
-    trace_id: UUID
-    request_type: str | None = None
-    duration: timedelta | None = None
-    client: str | None = None
-    coordinator: str | None = None
-    started_at: datetime | None = None
-    parameters: Mapping[str, str] | None = None
-    events: list[TraceEvent] | None = None
+    trace_id: UUID  #: Id of the trace, a UUID.
+    request_type: str | None = None  #: What was executed.
+    duration: timedelta | None = None  #: Duration at the server, a timedelta.
+    client: str | None = None  #: Address of the client.
+    coordinator: str | None = None  #: Address of the coordinator.
+    started_at: datetime | None = None  #: Beginning, a datetime in UTC.
+    parameters: Mapping[str, str] | None = None  #: Parameters of the request, a dict.
+    events: list[TraceEvent] | None = None  #: The events, a list of :class:`TraceEvent`.
 
     def __init__(self, trace_id: UUID, session: Session) -> None:
         self.trace_id = trace_id
@@ -112,11 +112,12 @@ class TraceEvent:
     def __init__(
         self, description: str, timeuuid: UUID, source: str, source_elapsed: int | None, thread_name: str
     ) -> None:
-        self.description = description
-        self.datetime = datetime_from_uuid1(timeuuid).replace(tzinfo=timezone.utc)
-        self.source = source
+        self.description = description  #: What happened.
+        self.datetime = datetime_from_uuid1(timeuuid).replace(tzinfo=timezone.utc)  #: Time of the event, in UTC.
+        self.source = source  #: Address of the node.
+        #: Time since the beginning at this node, a timedelta.
         self.source_elapsed = None if source_elapsed is None else timedelta(microseconds=source_elapsed)
-        self.thread_name = thread_name
+        self.thread_name = thread_name  #: Name of the server's thread.
 
     def __str__(self) -> str:
         return f"{self.description} on {self.source}[{self.thread_name}] at {self.datetime}"

@@ -49,7 +49,7 @@ class BatchStatement(Statement):
         session: Any = None,
         custom_payload: Mapping[str, bytes | None] | None = None,
     ) -> None:
-        self.batch_type = batch_type
+        self.batch_type = batch_type  #: Kind of the batch, a :class:`BatchType`.
         self._statements_and_parameters: list[Entry] = []
         self._prepared: dict[bytes, PreparedStatement] = {}
         self._wanted = {}

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from cassandra._routing.policies import RetryPolicy
     from cassandra._session.prepared import PreparedRegistry
 
-UNSET_VALUE = UNSET
+UNSET_VALUE = UNSET  #: Value of a marker that leaves the column unchanged.
 _AS_THEY_ARE = custom_codec("bytes")  # for values that are serialised already
 
 Specs = Sequence[tuple[str, str, str, Any]]
@@ -76,14 +76,15 @@ class PreparedStatement:
         session.execute(insert, (1, "one"))
     """
 
-    keyspace: str | None = None
-    consistency_level: int | None = None
-    serial_consistency_level: int | None = None
-    retry_policy: RetryPolicy | None = None
-    custom_payload: Payload | None = None
+    keyspace: str | None = None  #: Keyspace of the statement.
+    consistency_level: int | None = None  #: Consistency level; None: that of the profile.
+    serial_consistency_level: int | None = None  #: Serial consistency level; None: that of the profile.
+    retry_policy: RetryPolicy | None = None  #: Decides what to do after an error; None: that of the profile.
+    custom_payload: Payload | None = None  #: Custom payload of its requests, a dict of bytes.
+    #: Rows of a page; None turns paging off. Default: that of the session.
     fetch_size: int | Sentinel | None = FETCH_SIZE_UNSET
-    is_idempotent: bool = False
-    column_encryption_policy: ColumnEncryptionPolicy | None = None
+    is_idempotent: bool = False  #: True if it may be executed twice.
+    column_encryption_policy: ColumnEncryptionPolicy | None = None  #: Policy of encrypted columns, or None.
 
     _plans: PlanCache
     _session_keyspace: str | None = None  # keyspace of the session at the time of preparing
@@ -113,10 +114,10 @@ class PreparedStatement:
             self._bind_plan = column_metadata
         else:
             self._bind_plan = BindPlan(specs_of(column_metadata), routing_key_indexes)
-        self.query_id = query_id
-        self.query_string = query
+        self.query_id = query_id  #: Id of the statement at the servers.
+        self.query_string = query  #: Text of the statement.
         self.keyspace = keyspace
-        self.protocol_version = protocol_version
+        self.protocol_version = protocol_version  #: Version of the protocol that it was prepared with.
         self._is_lwt = is_lwt
         self._snapshot = (_plan_of(result_metadata), result_metadata_id)
         if column_encryption_policy is not None:
@@ -394,8 +395,8 @@ class BoundStatement(Statement):
 
     __module__ = "cassandra.query"
 
-    prepared_statement: PreparedStatement
-    raw_values: Any = None
+    prepared_statement: PreparedStatement  #: The prepared statement.
+    raw_values: Any = None  #: The values before they were encoded.
     _bound: Bound | None = None
 
     def __init__(
@@ -412,20 +413,24 @@ class BoundStatement(Statement):
         self.prepared_statement = prepared_statement
         # As in Statement: only values that differ from the class default are stored.
         if prepared_statement.consistency_level is not None:
+            #: Consistency level; None: that of the profile.
             self.consistency_level = prepared_statement.consistency_level
         if prepared_statement.retry_policy is not None:
+            #: Decides what to do after an error; None: that of the profile.
             self.retry_policy = prepared_statement.retry_policy
         if prepared_statement.custom_payload is not None:
-            self.custom_payload = prepared_statement.custom_payload
+            self.custom_payload = prepared_statement.custom_payload  #: Custom payload of its requests, a dict of bytes.
         if prepared_statement.fetch_size is not FETCH_SIZE_UNSET:
+            #: Rows of a page; None turns paging off. Default: that of the session.
             self.fetch_size = prepared_statement.fetch_size
         if prepared_statement.is_idempotent:
-            self.is_idempotent = True
+            self.is_idempotent = True  #: True if it may be executed twice.
         if prepared_statement.serial_consistency_level is not None:
+            #: Serial consistency level; None: that of the profile.
             self.serial_consistency_level = prepared_statement.serial_consistency_level
         specs = prepared_statement._bind_plan.specs
         if specs:
-            self.keyspace, self.table = specs[0][0], specs[0][1]
+            self.keyspace, self.table = specs[0][0], specs[0][1]  #: Name of the table.
         elif prepared_statement._home is not None:
             self.keyspace = prepared_statement._home
         Statement.__init__(

@@ -37,9 +37,9 @@ class Sentinel:
         return self._name  # unpickles to the attribute of that name of this module, so identity survives
 
 
-NOT_SET: Final = Sentinel("NOT_SET")
-FETCH_SIZE_UNSET: Final = Sentinel("FETCH_SIZE_UNSET")
-EXEC_PROFILE_DEFAULT: Final = Sentinel("EXEC_PROFILE_DEFAULT")
+NOT_SET: Final = Sentinel("NOT_SET")  #: Stands for an argument that was not given.
+FETCH_SIZE_UNSET: Final = Sentinel("FETCH_SIZE_UNSET")  #: Stands for a ``fetch_size`` that was not given.
+EXEC_PROFILE_DEFAULT: Final = Sentinel("EXEC_PROFILE_DEFAULT")  #: Key of the profile of requests without a profile.
 
 
 def pack_routing_key(components: Sequence[bytes | str]) -> bytes:
@@ -63,12 +63,14 @@ class Statement:
     :param is_idempotent: True allows the driver to retry it when it may have been executed.
     """
 
-    retry_policy: RetryPolicy | None = None
-    consistency_level: int | None = None
-    keyspace: str | None = None
-    table: str | None = None
-    custom_payload: Payload | None = None
+    retry_policy: RetryPolicy | None = None  #: Decides what to do after an error; None: that of the profile.
+    consistency_level: int | None = None  #: Consistency level; None: that of the profile.
+    keyspace: str | None = None  #: Keyspace, for routing.
+    table: str | None = None  #: Table, for routing.
+    custom_payload: Payload | None = None  #: Custom payload of its requests, a dict of bytes.
+    #: True if it may be executed twice: it may then be sent again after errors, and speculatively.
     is_idempotent: bool = False
+    #: Rows of a page; None turns paging off. Default: that of the session.
     fetch_size: int | Sentinel | None = FETCH_SIZE_UNSET
 
     #: A Murmur3 token: the request goes to a replica of it, and to its shard, regardless of the partition key. For
@@ -102,6 +104,7 @@ class Statement:
         if routing_key is not None:
             self._routing_key = routing_key
         if serial_consistency_level is not None:
+            #: Serial consistency level; None: that of the profile.
             self.serial_consistency_level = serial_consistency_level
         if fetch_size is not FETCH_SIZE_UNSET:
             self.fetch_size = fetch_size
@@ -219,21 +222,21 @@ class HostTargetingStatement:
     def __init__(self, inner_statement: Statement, target_host: Any) -> None:
         self.__class__ = type(inner_statement.__class__.__name__, (self.__class__, inner_statement.__class__), {})
         self.__dict__ = dict(inner_statement.__dict__)  # a copy: the inner statement keeps its own attributes
-        self.target_host = target_host
+        self.target_host = target_host  #: The host that gets the statement.
 
 
 class BatchType:
     """Kind of a batch: atomic (LOGGED), separate writes (UNLOGGED), or counter updates."""
 
-    LOGGED: ClassVar[BatchType]
-    UNLOGGED: ClassVar[BatchType]
-    COUNTER: ClassVar[BatchType]
+    LOGGED: ClassVar[BatchType]  #: All statements are executed, or none.
+    UNLOGGED: ClassVar[BatchType]  #: Statements may be executed in part.
+    COUNTER: ClassVar[BatchType]  #: Statements that change counters.
 
     __module__ = "cassandra.query"
 
     def __init__(self, name: str, value: int) -> None:
-        self.name = name
-        self.value = value
+        self.name = name  #: Name of the kind.
+        self.value = value  #: Number of the kind in the protocol.
 
     def __str__(self) -> str:
         return self.name

@@ -28,12 +28,12 @@ class MonotonicTimestampGenerator:
 
     __module__ = "cassandra.timestamps"
 
-    warn_on_drift: bool = True
-    warning_threshold: float = 1
-    warning_interval: float = 1
+    warn_on_drift: bool = True  #: True logs a warning when timestamps are ahead of the clock.
+    warning_threshold: float = 1  #: Seconds ahead of the clock before a warning.
+    warning_interval: float = 1  #: Least seconds between warnings.
 
     def __init__(self, warn_on_drift: bool = True, warning_threshold: float = 1, warning_interval: float = 1) -> None:
-        self.lock: Any = threading.RLock()
+        self.lock: Any = threading.RLock()  #: Held while a timestamp is made.
         self._clock = TimestampClock()
         self.warn_on_drift = warn_on_drift
         self.warning_threshold = warning_threshold

@@ -201,12 +201,13 @@ copyreg.pickle(CassandraTypeType, _reduce_type)
 
 # ---- protocol primitives
 
-int32_pack: Callable[[int], bytes] = struct.Struct(">i").pack
-uint8_pack: Callable[[int], bytes] = struct.Struct(">B").pack
-uint16_pack: Callable[[int], bytes] = struct.Struct(">H").pack
-uint32_pack: Callable[[int], bytes] = struct.Struct(">I").pack
-uint64_pack: Callable[[int], bytes] = struct.Struct(">Q").pack
-uint32_le_pack: Callable[[int], bytes] = struct.Struct("<I").pack
+int32_pack: Callable[[int], bytes] = struct.Struct(">i").pack  #: Return the bytes of a number.
+uint8_pack: Callable[[int], bytes] = struct.Struct(">B").pack  #: Return the bytes of a number.
+uint16_pack: Callable[[int], bytes] = struct.Struct(">H").pack  #: Return the bytes of a number.
+uint32_pack: Callable[[int], bytes] = struct.Struct(">I").pack  #: Return the bytes of a number.
+uint64_pack: Callable[[int], bytes] = struct.Struct(">Q").pack  #: Return the bytes of a number.
+uint32_le_pack: Callable[[int], bytes] = struct.Struct("<I").pack  #: Return the bytes of a number.
+#: Return the bytes of the header of a frame.
 v3_header_pack: Callable[[int, int, int, int], bytes] = struct.Struct(">BBhB").pack
 
 
@@ -223,67 +224,83 @@ def _unpack(f: ReadableFile, layout: str, size: int) -> int:
 
 
 def read_byte(f: ReadableFile) -> int:
+    """Read a signed byte from the file-like *f*."""
     return _unpack(f, ">b", 1)
 
 
 def read_short(f: ReadableFile) -> int:
+    """Read a number of 16 bits from the file-like *f*."""
     return _unpack(f, ">H", 2)
 
 
 def read_int(f: ReadableFile) -> int:
+    """Read a signed number of 32 bits from the file-like *f*."""
     return _unpack(f, ">i", 4)
 
 
 def read_uint_le(f: ReadableFile, size: int = 4) -> int:
+    """Read a number, the lowest byte first from the file-like *f*."""
     return int.from_bytes(_take(f, size), "little")
 
 
 def read_consistency_level(f: ReadableFile) -> int:
+    """Read a consistency level from the file-like *f*."""
     return read_short(f)
 
 
 def read_binary_string(f: ReadableFile) -> bytes:
+    """Read a string of bytes with its length in 16 bits from the file-like *f*."""
     return _take(f, read_short(f))
 
 
 def read_string(f: ReadableFile) -> str:
+    """Read a text with its length in 16 bits from the file-like *f*."""
     return read_binary_string(f).decode("utf8")
 
 
 def read_binary_longstring(f: ReadableFile) -> bytes:
+    """Read a string of bytes with its length in 32 bits from the file-like *f*."""
     return _take(f, read_int(f))
 
 
 def read_longstring(f: ReadableFile) -> str:
+    """Read a text with its length in 32 bits from the file-like *f*."""
     return read_binary_longstring(f).decode("utf8")
 
 
 def read_value(f: ReadableFile) -> bytes | None:
+    """Read a value or null from the file-like *f*."""
     size = read_int(f)
     return None if size < 0 else _take(f, size)
 
 
 def read_stringlist(f: ReadableFile) -> list[str]:
+    """Read a list of texts from the file-like *f*."""
     return [read_string(f) for _ in range(read_short(f))]
 
 
 def read_stringmap(f: ReadableFile) -> dict[str, str]:
+    """Read a map of texts from the file-like *f*."""
     return {read_string(f): read_string(f) for _ in range(read_short(f))}
 
 
 def read_stringmultimap(f: ReadableFile) -> dict[str, list[str]]:
+    """Read a map of texts to lists of texts from the file-like *f*."""
     return {read_string(f): read_stringlist(f) for _ in range(read_short(f))}
 
 
 def read_bytesmap(f: ReadableFile) -> dict[str, bytes | None]:
+    """Read a map of texts to values from the file-like *f*."""
     return {read_string(f): read_value(f) for _ in range(read_short(f))}
 
 
 def read_error_code_map(f: ReadableFile) -> dict[str, int]:
+    """Read a map of addresses to error codes from the file-like *f*."""
     return {read_inet_addr_only(f): read_short(f) for _ in range(read_int(f))}
 
 
 def read_inet_addr_only(f: ReadableFile) -> str:
+    """Read an address from the file-like *f*."""
     size = _unpack(f, ">B", 1)
     if size not in (4, 16):
         raise ProtocolError(f"an address has 4 or 16 bytes, not {size}")
@@ -291,34 +308,42 @@ def read_inet_addr_only(f: ReadableFile) -> str:
 
 
 def read_inet(f: ReadableFile) -> tuple[str, int]:
+    """Read an address and a port from the file-like *f*."""
     return read_inet_addr_only(f), read_int(f)
 
 
 def write_byte(f: WritableFile, b: int) -> None:
+    """Write a signed byte to the file-like *f*."""
     f.write(struct.pack(">b", b))
 
 
 def write_short(f: WritableFile, s: int) -> None:
+    """Write a number of 16 bits to the file-like *f*."""
     f.write(uint16_pack(s))
 
 
 def write_int(f: WritableFile, i: int) -> None:
+    """Write a signed number of 32 bits to the file-like *f*."""
     f.write(int32_pack(i))
 
 
 def write_uint(f: WritableFile, i: int) -> None:
+    """Write a number of 32 bits to the file-like *f*."""
     f.write(uint32_pack(i))
 
 
 def write_uint_le(f: WritableFile, i: int, size: int = 4) -> None:
+    """Write a number, the lowest byte first to the file-like *f*."""
     f.write(i.to_bytes(size, "little"))
 
 
 def write_long(f: WritableFile, i: int) -> None:
+    """Write a signed number of 64 bits to the file-like *f*."""
     f.write(struct.pack(">q", i))
 
 
 def write_consistency_level(f: WritableFile, cl: int) -> None:
+    """Write a consistency level to the file-like *f*."""
     write_short(f, cl)
 
 
@@ -327,12 +352,14 @@ def _as_bytes(s: str | bytes) -> bytes:
 
 
 def write_string(f: WritableFile, s: str | bytes) -> None:
+    """Write a text with its length in 16 bits to the file-like *f*."""
     data = _as_bytes(s)
     write_short(f, len(data))
     f.write(data)
 
 
 def write_longstring(f: WritableFile, s: str | bytes) -> None:
+    """Write a text with its length in 32 bits to the file-like *f*."""
     data = _as_bytes(s)
     write_int(f, len(data))
     f.write(data)
@@ -350,12 +377,14 @@ def write_value(f: WritableFile, v: Any) -> None:
 
 
 def write_stringlist(f: WritableFile, stringlist: Sequence[str]) -> None:
+    """Write a list of texts to the file-like *f*."""
     write_short(f, len(stringlist))
     for item in stringlist:
         write_string(f, item)
 
 
 def write_stringmap(f: WritableFile, strmap: Mapping[str, str]) -> None:
+    """Write a map of texts to the file-like *f*."""
     write_short(f, len(strmap))
     for key, value in strmap.items():
         write_string(f, key)
@@ -363,6 +392,7 @@ def write_stringmap(f: WritableFile, strmap: Mapping[str, str]) -> None:
 
 
 def write_stringmultimap(f: WritableFile, strmmap: Mapping[str, Sequence[str]]) -> None:
+    """Write a map of texts to lists of texts to the file-like *f*."""
     write_short(f, len(strmmap))
     for key, values in strmmap.items():
         write_string(f, key)
@@ -370,6 +400,7 @@ def write_stringmultimap(f: WritableFile, strmmap: Mapping[str, Sequence[str]]) 
 
 
 def write_bytesmap(f: WritableFile, bytesmap: Mapping[str, bytes | None]) -> None:
+    """Write a map of texts to values to the file-like *f*."""
     write_short(f, len(bytesmap))
     for key, value in bytesmap.items():
         write_string(f, key)
@@ -377,6 +408,7 @@ def write_bytesmap(f: WritableFile, bytesmap: Mapping[str, bytes | None]) -> Non
 
 
 def write_inet(f: WritableFile, addrtuple: tuple[str, int]) -> None:
+    """Write an address and a port to the file-like *f*."""
     address, port = addrtuple
     packed = inet_pton(AF_INET6 if ":" in address else AF_INET, address)
     f.write(uint8_pack(len(packed)))
@@ -421,6 +453,7 @@ class ReadsResults(_MessageType):
     }
     """The class of ``cassandra.cqltypes`` for each type id of the protocol. Replace it by a changed copy."""
     code_to_type: ClassVar[dict[Any, int]] = {cls: code for code, cls in type_codes.items()}
+    """Numbers of the types in the protocol, by class."""
 
     _FLAGS_GLOBAL_TABLES_SPEC: Final = 0x0001
     _HAS_MORE_PAGES_FLAG: Final = 0x0002

@@ -78,7 +78,7 @@ class RequestMessage(_MessageType):
 class ResponseMessage(_MessageType):
     """A message from server to client."""
 
-    stream_id: int | None = None
+    stream_id: int | None = None  #: Stream id of the frame.
     _fields: ClassVar[tuple[str, ...]] = ()
 
     def __eq__(self, other: object) -> bool:
@@ -107,10 +107,11 @@ class AuthenticateMessage(ResponseMessage):
     _fields = ("authenticator",)
 
     def __init__(self, authenticator: str) -> None:
-        self.authenticator = authenticator
+        self.authenticator = authenticator  #: Class name of the server's authenticator.
 
     @classmethod
     def recv_body(cls, f: Reader | ReadableFile, *args: Any) -> AuthenticateMessage:
+        """Return the message in the body *f*."""
         return cls(as_reader(f).string())
 
 
@@ -122,7 +123,7 @@ class CredentialsMessage(RequestMessage):
     name = "CREDENTIALS"
 
     def __init__(self, creds: dict[str, str]) -> None:
-        self.creds = creds
+        self.creds = creds  #: The credentials, a dict.
 
     def _body(self, version: int) -> bytes:
         raise UnsupportedOperation(f"CREDENTIALS exists in protocol 1 only: use AUTH_RESPONSE in protocol {version}")
@@ -133,15 +134,18 @@ class CredentialsMessage(RequestMessage):
 
 @public("cassandra.protocol")
 class AuthChallengeMessage(ResponseMessage):
+    """The server continues the authentication with a challenge."""
+
     opcode = Opcode.AUTH_CHALLENGE
     name = "AUTH_CHALLENGE"
     _fields = ("challenge",)
 
     def __init__(self, challenge: bytes | None) -> None:
-        self.challenge = challenge
+        self.challenge = challenge  #: The challenge, as bytes.
 
     @classmethod
     def recv_body(cls, f: Reader | ReadableFile, *args: Any) -> AuthChallengeMessage:
+        """Return the message in the body *f*."""
         return cls(as_reader(f).bytes())
 
 
@@ -153,7 +157,7 @@ class AuthResponseMessage(RequestMessage):
     name = "AUTH_RESPONSE"
 
     def __init__(self, response: bytes | str | None) -> None:
-        self.response = response
+        self.response = response  #: The response, as bytes.
 
     def _body(self, version: int) -> bytes:
         writer = Writer()
@@ -167,15 +171,18 @@ class AuthResponseMessage(RequestMessage):
 
 @public("cassandra.protocol")
 class AuthSuccessMessage(ResponseMessage):
+    """The client is authenticated."""
+
     opcode = Opcode.AUTH_SUCCESS
     name = "AUTH_SUCCESS"
     _fields = ("token",)
 
     def __init__(self, token: bytes | None) -> None:
-        self.token = token
+        self.token = token  #: Final data of the authenticator, as bytes.
 
     @classmethod
     def recv_body(cls, f: Reader | ReadableFile, *args: Any) -> AuthSuccessMessage:
+        """Return the message in the body *f*."""
         return cls(as_reader(f).bytes())
 
 
@@ -188,11 +195,11 @@ class StartupMessage(RequestMessage):
 
     opcode = Opcode.STARTUP
     name = "STARTUP"
-    KNOWN_OPTION_KEYS: Final = {"CQL_VERSION", "COMPRESSION", "NO_COMPACT"}
+    KNOWN_OPTION_KEYS: Final = {"CQL_VERSION", "COMPRESSION", "NO_COMPACT"}  #: Names of the options.
 
     def __init__(self, cqlversion: str, options: Mapping[str, str]) -> None:
-        self.cqlversion = cqlversion
-        self.options = options
+        self.cqlversion = cqlversion  #: Version of CQL.
+        self.options = options  #: Options, a dict.
 
     def _body(self, version: int) -> bytes:
         writer = Writer()
@@ -216,7 +223,7 @@ class RegisterMessage(RequestMessage):
     name = "REGISTER"
 
     def __init__(self, event_list: Sequence[str]) -> None:
-        self.event_list = event_list
+        self.event_list = event_list  #: Types of the events.
 
     def _body(self, version: int) -> bytes:
         writer = Writer()
@@ -226,12 +233,14 @@ class RegisterMessage(RequestMessage):
 
 @public("cassandra.protocol")
 class PrepareMessage(RequestMessage):
+    """Prepares a statement."""
+
     opcode = Opcode.PREPARE
     name = "PREPARE"
 
     def __init__(self, query: str, keyspace: str | None = None) -> None:
-        self.query = query
-        self.keyspace = keyspace
+        self.query = query  #: Text of the statement.
+        self.keyspace = keyspace  #: Keyspace of the statement; None for that of the connection.
 
     def _encode(self, version: int, flags: int, payload: Payload, features: Any) -> bytes:
         return encode_prepare(version, self.query, flags=flags, payload=payload, keyspace=self.keyspace)
@@ -241,7 +250,7 @@ class PrepareMessage(RequestMessage):
 class _QueryMessage(RequestMessage):
     """Base class of QUERY and EXECUTE."""
 
-    continuous_paging_options: Any = None
+    continuous_paging_options: Any = None  #: Without effect.
 
     def __init__(
         self,
@@ -257,14 +266,14 @@ class _QueryMessage(RequestMessage):
     ) -> None:
         if continuous_paging_options is not None:
             raise UnsupportedOperation("continuous paging is an extension of DataStax Enterprise")
-        self.query_params = query_params
-        self.consistency_level = consistency_level
-        self.serial_consistency_level = serial_consistency_level
-        self.fetch_size = fetch_size
-        self.paging_state = paging_state
-        self.timestamp = timestamp
-        self.skip_meta = skip_meta
-        self.keyspace = keyspace
+        self.query_params = query_params  #: Values of the markers.
+        self.consistency_level = consistency_level  #: Consistency level.
+        self.serial_consistency_level = serial_consistency_level  #: Serial consistency level; None without.
+        self.fetch_size = fetch_size  #: Rows of a page; None for no paging.
+        self.paging_state = paging_state  #: Begin after this position; None: at the first row.
+        self.timestamp = timestamp  #: Write time in microseconds since 1970; None leaves it to the coordinator.
+        self.skip_meta = skip_meta  #: True asks for no metadata of columns.
+        self.keyspace = keyspace  #: Keyspace of the statement; None for that of the connection.
 
     def _options(self) -> dict[str, Any]:
         return {
@@ -307,7 +316,7 @@ class QueryMessage(_QueryMessage):
             continuous_paging_options,
             keyspace,
         )
-        self.query = query
+        self.query = query  #: Text of the statement.
 
     def _encode(self, version: int, flags: int, payload: Payload, features: Any) -> bytes:
         values, names = self.query_params, None
@@ -356,9 +365,9 @@ class ExecuteMessage(_QueryMessage):
             skip_meta,
             continuous_paging_options,
         )
-        self.query_id = query_id
-        self.result_metadata_id = result_metadata_id
-        self.tablet_version_block = tablet_version_block
+        self.query_id = query_id  #: Id of the prepared statement.
+        self.result_metadata_id = result_metadata_id  #: Id of the metadata of its columns; None below protocol 5.
+        self.tablet_version_block = tablet_version_block  #: What the client knows of tablets (ScyllaDB).
 
     def _encode(self, version: int, flags: int, payload: Payload, features: Any) -> bytes:
         with_id = version >= 5 or getattr(features, "use_metadata_id", False)
@@ -386,7 +395,7 @@ class BatchMessage(RequestMessage):
 
     opcode = Opcode.BATCH
     name = "BATCH"
-    continuous_paging_options: Any = None
+    continuous_paging_options: Any = None  #: Without effect.
 
     def __init__(
         self,
@@ -397,12 +406,12 @@ class BatchMessage(RequestMessage):
         timestamp: int | None = None,
         keyspace: str | None = None,
     ) -> None:
-        self.batch_type = batch_type
-        self.queries = queries
-        self.consistency_level = consistency_level
-        self.serial_consistency_level = serial_consistency_level
-        self.timestamp = timestamp
-        self.keyspace = keyspace
+        self.batch_type = batch_type  #: Kind of the batch.
+        self.queries = queries  #: Statements with their values.
+        self.consistency_level = consistency_level  #: Consistency level.
+        self.serial_consistency_level = serial_consistency_level  #: Serial consistency level; None without.
+        self.timestamp = timestamp  #: Write time in microseconds since 1970; None leaves it to the coordinator.
+        self.keyspace = keyspace  #: Keyspace of the statements; None for that of the connection.
 
     def _encode(self, version: int, flags: int, payload: Payload, features: Any) -> bytes:
         return encode_batch(
@@ -423,6 +432,8 @@ class ReviseRequestMessage(RequestMessage):
     """Flow control of DataStax Enterprise's continuous paging. Kept for compatibility; it cannot be sent."""
 
     class RevisionType:
+        """Kinds of changes."""
+
         PAGING_CANCEL: Final = 1
         PAGING_BACKPRESSURE: Final = 2
 
@@ -430,9 +441,9 @@ class ReviseRequestMessage(RequestMessage):
     name = "REVISE_REQUEST"
 
     def __init__(self, op_type: int, op_id: int, next_pages: int = 0) -> None:
-        self.op_type = op_type
-        self.op_id = op_id
-        self.next_pages = next_pages
+        self.op_type = op_type  #: Kind of the change.
+        self.op_id = op_id  #: Id of the operation.
+        self.next_pages = next_pages  #: Number of further pages.
 
     def send_body(self, f: WritableFile, protocol_version: int, protocol_features: Any = None) -> None:
         raise UnsupportedOperation("continuous paging is an extension of DataStax Enterprise")

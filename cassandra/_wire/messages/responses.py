@@ -102,6 +102,7 @@ _READERS: dict[str, Any] = {
 
 # ---- EVENT: messages that servers push
 
+#: Types of events that clients can register for.
 known_event_types = frozenset({"TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE", "CLIENT_ROUTES_CHANGE"})
 
 
@@ -119,11 +120,12 @@ class EventMessage(ResponseMessage):
     _fields = ("event_type", "event_args")
 
     def __init__(self, event_type: str, event_args: dict[str, Any]) -> None:
-        self.event_type = event_type
-        self.event_args = event_args
+        self.event_type = event_type  #: Type of the event.
+        self.event_args = event_args  #: Arguments of the event, a dict.
 
     @classmethod
     def recv_body(cls, f: Reader | ReadableFile, protocol_version: int = 4, *args: Any) -> EventMessage:
+        """Return the message in the body *f*."""
         reader = as_reader(f)
         event_type = reader.string().upper()
         if event_type not in known_event_types:
@@ -133,15 +135,18 @@ class EventMessage(ResponseMessage):
 
     @classmethod
     def recv_topology_change(cls, f: Reader | ReadableFile, protocol_version: int) -> dict[str, Any]:
+        """Return the arguments of a TOPOLOGY_CHANGE event."""
         reader = as_reader(f)
         return {"change_type": reader.string(), "address": reader.inet()}
 
     @classmethod
     def recv_status_change(cls, f: Reader | ReadableFile, protocol_version: int) -> dict[str, Any]:
+        """Return the arguments of a STATUS_CHANGE event."""
         return cls.recv_topology_change(f, protocol_version)
 
     @classmethod
     def recv_schema_change(cls, f: Reader | ReadableFile, protocol_version: int) -> dict[str, Any]:
+        """Return the arguments of a SCHEMA_CHANGE event."""
         reader = as_reader(f)
         change_type, target, keyspace = reader.string(), reader.string(), reader.string()
         event: dict[str, Any] = {"target_type": target, "change_type": change_type, "keyspace": keyspace}
@@ -155,6 +160,7 @@ class EventMessage(ResponseMessage):
 
     @classmethod
     def recv_client_routes_change(cls, f: Reader | ReadableFile, protocol_version: int) -> dict[str, Any]:
+        """Return the arguments of a CLIENT_ROUTES_CHANGE event."""
         reader = as_reader(f)
         return {
             "change_type": reader.string(),
@@ -168,11 +174,14 @@ class EventMessage(ResponseMessage):
 
 @public("cassandra.protocol")
 class ReadyMessage(ResponseMessage):
+    """The server is ready for requests."""
+
     opcode = Opcode.READY
     name = "READY"
 
     @classmethod
     def recv_body(cls, *args: Any) -> ReadyMessage:
+        """Return the message in the body *f*."""
         return cls()
 
 
@@ -185,11 +194,12 @@ class SupportedMessage(ResponseMessage):
     _fields = ("cql_versions", "options")
 
     def __init__(self, cql_versions: list[str], options: dict[str, list[str]]) -> None:
-        self.cql_versions = cql_versions
-        self.options = options
+        self.cql_versions = cql_versions  #: Versions of CQL.
+        self.options = options  #: Options and their values, a dict of lists.
 
     @classmethod
     def recv_body(cls, f: Reader | ReadableFile, *args: Any) -> SupportedMessage:
+        """Return the message in the body *f*."""
         options = as_reader(f).string_multimap()
         return cls(options.pop("CQL_VERSION", []), options)
 

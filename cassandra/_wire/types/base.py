@@ -13,9 +13,9 @@ from cassandra._base.names import quote_text
 from cassandra._base.objects import public
 from cassandra._core.codec import Codec, ResultPlan, RowsPage, custom_codec, described_page, native_copy
 
-apache_cassandra_type_prefix = "org.apache.cassandra.db.marshal."
-cassandra_empty_type = "org.apache.cassandra.db.marshal.EmptyType"
-cql_empty_type = "empty"
+apache_cassandra_type_prefix = "org.apache.cassandra.db.marshal."  #: Package of the server's classes of types.
+cassandra_empty_type = "org.apache.cassandra.db.marshal.EmptyType"  #: Class of empty types.
+cql_empty_type = "empty"  #: Name of empty types.
 
 #: Methods of type classes that convert values; programs replace them.
 FUNCTIONS = ("serialize", "deserialize", "to_binary", "from_binary")
@@ -33,7 +33,7 @@ class EmptyValue:
     __repr__ = __str__
 
 
-EMPTY = EmptyValue()
+EMPTY = EmptyValue()  #: An empty value of a type that has one, other than null.
 
 casstypes: dict[str, type["_CassandraType"]] = {}  # by the server's class name
 cqltypes: dict[str, type["_CassandraType"]] = {}  # by CQL name; the first class with a name stays
@@ -131,11 +131,11 @@ def defined(cls: type, name: str) -> Any:
 class _CassandraType(metaclass=CassandraTypeType):
     """Base of all CQL types. Classes, not instances, represent types."""
 
-    subtypes: ClassVar[tuple[Any, ...]] = ()
-    fieldnames: ClassVar[tuple[str | None, ...] | None] = None
-    num_subtypes: ClassVar[int | str] = 0
-    cassname: ClassVar[str]
-    typename: ClassVar[str] = ""
+    subtypes: ClassVar[tuple[Any, ...]] = ()  #: Types of the elements.
+    fieldnames: ClassVar[tuple[str | None, ...] | None] = None  #: Names of the fields of a user type.
+    num_subtypes: ClassVar[int | str] = 0  #: Number of types of elements.
+    cassname: ClassVar[str]  #: Name of the server's class.
+    typename: ClassVar[str] = ""  #: Name of the type in CQL.
     _cql: ClassVar[tuple[Any, Any, str]] = (None, None, "")  # cached spelling: value of _spelling, the class, the text
 
     empty_binary_ok: ClassVar[bool] = False
@@ -144,7 +144,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     """Read zero bytes of a type that has no such value as :data:`EMPTY`, not as None."""
 
     def __init__(self, val: Any) -> None:
-        self.val = val
+        self.val = val  #: The value, of an instance.
 
     def __repr__(self) -> str:
         return f"<{self.cql_parameterized_type()}( {self.val!r} )>"
@@ -303,10 +303,12 @@ class _ParameterizedType(_CassandraType):
 
     @classmethod
     def deserialize_safe(cls, byts: bytes, protocol_version: int) -> Any:
+        """Return the value of bytes that are not empty."""
         return cls.deserialize(byts, protocol_version)
 
     @classmethod
     def serialize_safe(cls, val: Any, protocol_version: int) -> bytes:
+        """Return the bytes of a value."""
         return cls.serialize(val, protocol_version)
 
     @classmethod

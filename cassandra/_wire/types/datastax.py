@@ -22,9 +22,9 @@ from cassandra._wire.types.base import _CassandraType
 class WKBGeometryType:
     """Type numbers of well-known binary."""
 
-    POINT: ClassVar[int] = 1
-    LINESTRING: ClassVar[int] = 2
-    POLYGON: ClassVar[int] = 3
+    POINT: ClassVar[int] = 1  #: Number of points.
+    LINESTRING: ClassVar[int] = 2  #: Number of lines.
+    POLYGON: ClassVar[int] = 3  #: Number of polygons.
 
 
 class _PythonType(_CassandraType):
@@ -85,6 +85,8 @@ def _coordinate(value: Any) -> Any:
 
 
 class PointType(_PythonType):
+    """The type ``PointType`` of DSE; values are :class:`~cassandra.util.Point`."""
+
     typename = "PointType"
 
     @classmethod
@@ -97,6 +99,8 @@ class PointType(_PythonType):
 
 
 class LineStringType(_PythonType):
+    """The type ``LineStringType`` of DSE; values are :class:`~cassandra.util.LineString`."""
+
     typename = "LineStringType"
 
     @classmethod
@@ -110,6 +114,8 @@ class LineStringType(_PythonType):
 
 
 class PolygonType(_PythonType):
+    """The type ``PolygonType`` of DSE; values are :class:`~cassandra.util.Polygon`."""
+
     typename = "PolygonType"
 
     @classmethod
@@ -132,12 +138,12 @@ class PolygonType(_PythonType):
 class BoundKind:
     """Kinds of date ranges by their bounds."""
 
-    SINGLE_DATE: ClassVar[str] = "SINGLE_DATE"
-    CLOSED_RANGE: ClassVar[str] = "CLOSED_RANGE"
-    OPEN_RANGE_HIGH: ClassVar[str] = "OPEN_RANGE_HIGH"
-    OPEN_RANGE_LOW: ClassVar[str] = "OPEN_RANGE_LOW"
-    BOTH_OPEN_RANGE: ClassVar[str] = "BOTH_OPEN_RANGE"
-    SINGLE_DATE_OPEN: ClassVar[str] = "SINGLE_DATE_OPEN"
+    SINGLE_DATE: ClassVar[str] = "SINGLE_DATE"  #: One date.
+    CLOSED_RANGE: ClassVar[str] = "CLOSED_RANGE"  #: From a date to a date.
+    OPEN_RANGE_HIGH: ClassVar[str] = "OPEN_RANGE_HIGH"  #: From a date on.
+    OPEN_RANGE_LOW: ClassVar[str] = "OPEN_RANGE_LOW"  #: Up to a date.
+    BOTH_OPEN_RANGE: ClassVar[str] = "BOTH_OPEN_RANGE"  #: All time.
+    SINGLE_DATE_OPEN: ClassVar[str] = "SINGLE_DATE_OPEN"  #: A single open bound.
     VALID_RANGE_BOUNDS: ClassVar[tuple[str, ...]] = (
         SINGLE_DATE,
         CLOSED_RANGE,
@@ -145,7 +151,7 @@ class BoundKind:
         OPEN_RANGE_LOW,
         BOTH_OPEN_RANGE,
         SINGLE_DATE_OPEN,
-    )
+    )  #: All of these.
 
     @classmethod
     def to_int(cls, bound_str: str) -> int:
@@ -154,10 +160,13 @@ class BoundKind:
 
     @classmethod
     def to_str(cls, bound_int: int) -> str:
+        """Return the name of a number."""
         return cls.VALID_RANGE_BOUNDS[bound_int]
 
 
 class DateRangeType(_PythonType):
+    """The type ``DateRangeType`` of DSE; values are :class:`~cassandra.util.DateRange`."""
+
     typename = "daterange"
 
     @classmethod

@@ -47,6 +47,8 @@ def _set_class(codec: Codec, cls: Any) -> Codec:
 
 
 class ListType(_SimpleParameterizedType):
+    """The CQL type ``list``; values are ``list``."""
+
     typename = "list"
     adapter = list
 
@@ -56,6 +58,8 @@ class ListType(_SimpleParameterizedType):
 
 
 class SetType(_SimpleParameterizedType):
+    """The CQL type ``set``; values are :class:`~cassandra.util.SortedSet`."""
+
     typename = "set"
     adapter = SortedSet
 
@@ -65,6 +69,8 @@ class SetType(_SimpleParameterizedType):
 
 
 class MapType(_ParameterizedType):
+    """The CQL type ``map``; values are :class:`~cassandra.util.OrderedMapSerializedKey`."""
+
     typename = "map"
     num_subtypes = 2
 
@@ -106,6 +112,8 @@ class _TransparentType(_ParameterizedType):
 
 
 class FrozenType(_TransparentType):
+    """The CQL type ``frozen``; values are the values of its only element."""
+
     typename = "frozen"
 
 
@@ -193,10 +201,10 @@ class UserType(TupleType):
 
     typename = "org.apache.cassandra.db.marshal.UserType"
     num_subtypes = UNKNOWN
-    keyspace: ClassVar[str] = ""
+    keyspace: ClassVar[str] = ""  #: Name of the keyspace.
     mapped_class: ClassVar[Any] = None
     """The class that values are read as; None gives ``tuple_type``, and where that is None ``tuple``."""
-    tuple_type: ClassVar[Any] = None
+    tuple_type: ClassVar[Any] = None  #: The class of values without a class of their own.
 
     @classmethod
     def make_udt_class(
@@ -292,8 +300,8 @@ class VectorType(_CassandraType):
     """A list of a fixed number of elements. Parameters are the element type and the number."""
 
     typename = "org.apache.cassandra.db.marshal.VectorType"
-    vector_size: ClassVar[int] = 0
-    subtype: ClassVar[Any] = None
+    vector_size: ClassVar[int] = 0  #: Number of elements.
+    subtype: ClassVar[Any] = None  #: Type of the elements.
 
     @classmethod
     def apply_parameters(cls, params: Sequence[Any], names: Sequence[str | None] | None = None) -> Any:

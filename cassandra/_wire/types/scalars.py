@@ -14,7 +14,7 @@ cql_timestamp_formats = (
     "%Y-%m-%dT%H:%M",
     "%Y-%m-%dT%H:%M:%S",
     "%Y-%m-%d",
-)
+)  #: Formats of timestamps in text.
 
 scalar_classes: dict[int, type["_ScalarType"]] = {}  # by wire id
 
@@ -22,8 +22,8 @@ scalar_classes: dict[int, type["_ScalarType"]] = {}  # by wire id
 class _ScalarType(_CassandraType):
     """A built-in type; ``type_id`` is its option id on the wire."""
 
-    type_id: ClassVar[int]
-    fixed_size: ClassVar[int | None] = None
+    type_id: ClassVar[int]  #: Number of the type in the protocol.
+    fixed_size: ClassVar[int | None] = None  #: Size of a value in bytes; None if it varies.
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -53,64 +53,86 @@ class _ScalarType(_CassandraType):
 
 
 class AsciiType(_ScalarType):
+    """The CQL type ``ascii``; values are ``str``."""
+
     typename = "ascii"
     type_id = TypeId.ASCII
     empty_binary_ok = True
 
 
 class LongType(_ScalarType):
+    """The CQL type ``bigint``; values are ``int``."""
+
     typename = "bigint"
     type_id = TypeId.BIGINT
     fixed_size = 8
 
 
 class BytesType(_ScalarType):
+    """The CQL type ``blob``; values are ``bytes``."""
+
     typename = "blob"
     type_id = TypeId.BLOB
     empty_binary_ok = True
 
 
 class BooleanType(_ScalarType):
+    """The CQL type ``boolean``; values are ``bool``."""
+
     typename = "boolean"
     type_id = TypeId.BOOLEAN
     fixed_size = 1
 
 
 class CounterColumnType(LongType):
+    """The CQL type ``counter``; values are ``int``."""
+
     typename = "counter"
     type_id = TypeId.COUNTER
 
 
 class DecimalType(_ScalarType):
+    """The CQL type ``decimal``; values are :class:`decimal.Decimal`."""
+
     typename = "decimal"
     type_id = TypeId.DECIMAL
 
 
 class DoubleType(_ScalarType):
+    """The CQL type ``double``; values are ``float``."""
+
     typename = "double"
     type_id = TypeId.DOUBLE
     fixed_size = 8
 
 
 class FloatType(_ScalarType):
+    """The CQL type ``float``; values are ``float``."""
+
     typename = "float"
     type_id = TypeId.FLOAT
     fixed_size = 4
 
 
 class Int32Type(_ScalarType):
+    """The CQL type ``int``; values are ``int``."""
+
     typename = "int"
     type_id = TypeId.INT
     fixed_size = 4
 
 
 class UTF8Type(_ScalarType):
+    """The CQL type ``text``; values are ``str``."""
+
     typename = "text"
     type_id = TypeId.TEXT
     empty_binary_ok = True
 
 
 class VarcharType(UTF8Type):
+    """The CQL type ``varchar``; values are ``str``."""
+
     typename = "varchar"
     type_id = TypeId.VARCHAR
 
@@ -149,17 +171,23 @@ cqltypes["timestamp"] = TimestampType  # metadata of results has DateType, as in
 
 
 class UUIDType(_ScalarType):
+    """The CQL type ``uuid``; values are :class:`uuid.UUID`."""
+
     typename = "uuid"
     type_id = TypeId.UUID
     fixed_size = 16
 
 
 class IntegerType(_ScalarType):
+    """The CQL type ``varint``; values are ``int``."""
+
     typename = "varint"
     type_id = TypeId.VARINT
 
 
 class TimeUUIDType(DateType):
+    """The CQL type ``timeuuid``; values are :class:`uuid.UUID`."""
+
     typename = "timeuuid"
     type_id = TypeId.TIMEUUID
     fixed_size = 16
@@ -173,6 +201,8 @@ class TimeUUIDType(DateType):
 
 
 class InetAddressType(_ScalarType):
+    """The CQL type ``inet``; values are the text of an address."""
+
     typename = "inet"
     type_id = TypeId.INET
 
@@ -182,8 +212,8 @@ class SimpleDateType(_ScalarType):
 
     typename = "date"
     type_id = TypeId.DATE
-    date_format: ClassVar[str] = "%Y-%m-%d"
-    EPOCH_OFFSET_DAYS: ClassVar[int] = 2**31
+    date_format: ClassVar[str] = "%Y-%m-%d"  #: Format of dates in text.
+    EPOCH_OFFSET_DAYS: ClassVar[int] = 2**31  #: Number that stands for 1970-01-01.
 
 
 class TimeType(_ScalarType):
@@ -194,15 +224,21 @@ class TimeType(_ScalarType):
 
 
 class ShortType(_ScalarType):
+    """The CQL type ``smallint``; values are ``int``."""
+
     typename = "smallint"
     type_id = TypeId.SMALLINT
 
 
 class ByteType(_ScalarType):
+    """The CQL type ``tinyint``; values are ``int``."""
+
     typename = "tinyint"
     type_id = TypeId.TINYINT
 
 
 class DurationType(_ScalarType):
+    """The CQL type ``duration``; values are :class:`~cassandra.util.Duration`."""
+
     typename = "duration"
     type_id = TypeId.DURATION

@@ -24,28 +24,28 @@ class Other(SessionFields):
 
 def test_kept_until_something_is_set() -> None:
     session = Other()
-    assert session.kept() is None
-    session.keep("found")
-    assert session.kept() is None, "there is no scope yet"
+    assert session._kept_now() is None
+    session._keep("found")
+    assert session._kept_now() is None, "there is no scope yet"
     session._settings_epoch = object()
-    session.keep("found")
-    assert session.kept() == "found"
+    session._keep("found")
+    assert session._kept_now() == "found"
     session._settings_epoch = object()
-    assert session.kept() is None
-    session.keep("again")
-    session.keep(None)
-    assert session.kept() is None
+    assert session._kept_now() is None
+    session._keep("again")
+    session._keep(None)
+    assert session._kept_now() is None
 
 
 def test_a_session_forgets_it_when_it_is_changed() -> None:
     session: Any = Session.__new__(Session)
     session.keyspace = "one"
-    session.keep("found")
-    assert session.kept() == "found"
+    session._keep("found")
+    assert session._kept_now() == "found"
     session.max_trace_wait = 3.0  # nothing is compiled for that
-    assert session.kept() == "found"
+    assert session._kept_now() == "found"
     session.execute = print
-    assert session.kept() is None
+    assert session._kept_now() is None
 
 
 def test_pools_are_a_dict() -> None:

@@ -369,8 +369,8 @@ class FakeCluster:
     profile_manager: ProfileManager
     protocol_version: int = 4
     is_shutdown: bool = False
-    version_blocks: bool = False
-    metadata_ids: bool = False
+    _version_blocks: bool = False
+    _metadata_ids: bool = False
     reactor: ManualReactor = field(default_factory=ManualReactor)
     metrics: Any = None
     timestamp_generator: Any = None

@@ -326,14 +326,14 @@ def test_options_are_read_when_they_are_used() -> None:
     options = cluster.connections.options("ks")
     assert (options.connect_timeout, options.protocol_version, options.keyspace) == (3, 4, "ks")
     assert options.auth_provider is cluster.auth_provider
-    cluster.versions.set_negotiated(5)
+    cluster._versions.set_negotiated(5)
     assert cluster.protocol_version == 4
 
 
 def test_negotiated_version_stays() -> None:
     cluster = Cluster()
-    cluster.versions.set_negotiated(4)
-    cluster.versions.set_negotiated(5)
+    cluster._versions.set_negotiated(4)
+    cluster._versions.set_negotiated(5)
     assert cluster.protocol_version == 4
     assert cluster.connections.options().protocol_version == 4
 

@@ -157,7 +157,7 @@ def test_the_control_connection_decides_on_version_blocks_at_compilation() -> No
     lab[0].features = ProtocolFeatures()
     assert not is_compiled(lab.session.execute_async(select, (7,)))
     use_version_blocks(lab.cluster, False)  # type: ignore[arg-type]
-    assert lab.cluster.version_blocks is False
+    assert lab.cluster._version_blocks is False
     assert is_compiled(lab.session.execute_async(select, (7,)))
 
 

@@ -1,0 +1,131 @@
+"""The API reference, as ``make docs`` has built it, shows everything public and says what it is.
+
+Public is each name in the ``__all__`` of a module without a leading underscore in its path, and each attribute of a
+class among these, without a leading underscore; not the aliases that ``cassandra._base.aliases`` adds for old programs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import zlib
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cassandra
+from cassandra._base.aliases import is_alias
+
+BUILT = Path(__file__).parents[2] / "docs" / "_build"
+VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+
+
+def modules() -> Iterator[Any]:
+    """Yield all public modules."""
+    yield cassandra
+    for found in pkgutil.walk_packages(cassandra.__path__, "cassandra."):
+        if not any(part.startswith("_") for part in found.name.split(".")):
+            yield importlib.import_module(found.name)
+
+
+def attributes(kind: type) -> Iterator[str]:
+    """Yield the public attributes of a class that it has from the driver."""
+    for base in kind.__mro__:
+        if base.__module__.split(".")[0] == "cassandra":
+            for name in [*vars(base), *getattr(base, "__annotations__", ())]:
+                if not name.startswith("_") and not is_alias(base, name):
+                    yield name
+
+
+def public() -> Iterator[str]:
+    """Yield the dotted names of everything public."""
+    for module in modules():
+        for name in getattr(module, "__all__", ()):
+            if name.startswith("_") and not name.startswith("__"):
+                continue
+            if not is_alias(module, name):
+                path = f"{module.__name__}.{name}"
+                yield path
+                value = getattr(module, name)
+                if inspect.isclass(value) and value.__module__ == module.__name__ and value.__name__ == name:
+                    yield from (f"{path}.{each}" for each in dict.fromkeys(attributes(value)))
+
+
+@pytest.fixture(scope="module")
+def inventory() -> dict[str, str]:
+    """The place of each Python name, as page and anchor."""
+    data = (BUILT / "objects.inv").read_bytes()
+    lines = zlib.decompress(data.split(b"\n", 4)[4]).decode().splitlines()
+    found = {}
+    for line in lines:
+        name, role, _, place, _ = line.split(" ", 4)
+        if role.startswith("py:"):
+            found[name] = place.replace("$", name)
+    return found
+
+
+class Entries(HTMLParser):
+    """Collects the text below each term of a page that has an anchor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: dict[str, str] = {}
+        self._open: list[tuple[str, list[str]]] = []  # open elements; of descriptions, with the anchors of their terms
+        self._terms: list[list[str]] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag in VOID:
+            return
+        anchor = dict(attributes).get("id")
+        anchors: list[str] = []
+        if tag == "dl":
+            self._terms.append([])
+        elif tag == "dt" and anchor and self._terms:
+            self._terms[-1].append(anchor)
+            self.texts.setdefault(anchor, "")
+        elif tag == "dd" and self._terms:
+            anchors, self._terms[-1] = self._terms[-1], []
+        self._open.append((tag, anchors))
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open:
+            last, _ = self._open.pop()
+            if last == "dl":
+                self._terms.pop()
+            if last == tag:
+                break
+
+    def handle_data(self, data: str) -> None:
+        for _, anchors in self._open:
+            for anchor in anchors:
+                self.texts[anchor] += data.strip()
+
+
+def test_everything_public_is_in_the_inventory(inventory: dict[str, str]) -> None:
+    missing = [name for name in public() if name not in inventory]
+    assert not missing, "\n".join(missing)
+
+
+def test_every_entry_has_a_text(inventory: dict[str, str]) -> None:
+    texts: dict[str, dict[str, str]] = {}
+    empty = []
+    for name, place in inventory.items():
+        page, _, anchor = place.partition("#")
+        if page.startswith("api/") and not anchor.startswith("module-"):
+            if page not in texts:
+                parser = Entries()
+                parser.feed((BUILT / page).read_text())
+                texts[page] = parser.texts
+            if not texts[page].get(anchor):
+                empty.append(name)
+    assert not empty, "\n".join(empty)
+
+
+def test_every_option_of_a_cluster_has_an_entry(inventory: dict[str, str]) -> None:
+    parameters = set(inspect.signature(cassandra.cluster.Cluster).parameters) - {"scylla_cloud"}
+    missing = [name for name in parameters if f"cassandra.cluster.Cluster.{name}" not in inventory]
+    assert not missing, "\n".join(missing)
