@@ -273,7 +273,9 @@ class Cluster(ClusterOptions):
         *allow_control_connection_query_fallback*; *request_tracker* (a :class:`RequestTracker`, called for every
         request and its attempts), *slow_request_threshold* (seconds: requests that take longer are logged by
         ``cassandra.slow``, with host, attempts and statement, without values); *column_encryption_policy* (which
-        columns the client encrypts: a :class:`ColumnEncryptionPolicy`).
+        columns the client encrypts: a :class:`ColumnEncryptionPolicy`); *strict_binding* (True: values of prepared
+        statements must be complete, and names of a dict must be those of parameters, else ValueError or KeyError;
+        False: missing values are left unset, unknown names are ignored with one warning per statement).
     Limits:
         *max_requests_per_connection*, *max_requests_per_host*, *max_requests_per_session* (requests in flight; None:
         what the protocol allows, no limit, no limit); requests above a limit wait, *max_waiting_requests* of them,
@@ -383,6 +385,7 @@ class Cluster(ClusterOptions):
         allowed_authenticators: Iterable[str] | None = None,
         security_warnings: bool = True,
         max_response_bytes: int | None = None,
+        strict_binding: bool = False,
     ) -> None:
         given = locals()
         take_defaults(type(self), Cluster, DEFAULTS)

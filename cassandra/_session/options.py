@@ -144,6 +144,12 @@ def _generator_changed(options: ClusterOptions, before: Any) -> None:
             session.timestamp_generator = options.timestamp_generator
 
 
+def _binding_changed(options: ClusterOptions, before: Any) -> None:
+    """Discard the compiled requests of all sessions."""
+    for session in options.sessions:
+        session._forget_plans()
+
+
 class ClusterOptions:
     """The options of :class:`Cluster`, which documents them."""
 
@@ -190,6 +196,7 @@ class ClusterOptions:
     request_tracker: Option[RequestTracker | None] = Option(None, any_value)
     slow_request_threshold: Option[float | None] = Option(None, duration())
     metrics_enabled: Option[bool] = Option(False, flag)
+    strict_binding: Option[bool] = Option(False, flag, changed=_binding_changed)
 
     # limits
     max_requests_per_connection: Option[int | None] = Option(None, limit(MAX_REQUESTS))

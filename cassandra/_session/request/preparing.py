@@ -169,6 +169,7 @@ class Preparer:
             message.is_lwt,
         )
         statement._session_keyspace = self._session.keyspace
+        statement._binds_strictly = cluster.strict_binding
         if future._custom_payload:
             statement.custom_payload = future._custom_payload
         cluster.add_prepared(message.query_id, statement)
