@@ -285,7 +285,7 @@ class Lengths:
         return str(acc)
 
 
-def errors(session: Session) -> None:
+def context_of_errors(session: Session) -> None:
     try:
         session.execute("SELECT nothing FROM ks.t")
     except InvalidRequest as error:

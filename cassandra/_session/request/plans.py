@@ -214,7 +214,7 @@ class ExecutePlan(ExecutePlanBase):
 def is_strict(session: Session, prepared: PreparedStatement, profile: ResolvedProfile) -> bool:
     """True if incomplete values of a request are an error."""
     chosen = profile.strict_binding
-    return prepared._is_strict(session.cluster.strict_binding if chosen is None else chosen)
+    return prepared._is_strict(getattr(session.cluster, "strict_binding", False) if chosen is None else chosen)
 
 
 def _default_of(session: Session, profile: ResolvedProfile) -> tuple[Any, Any, int] | None:
