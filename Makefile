@@ -12,6 +12,9 @@ VERSIONS := $(OTHER_VERSIONS) $(NEWEST_VERSIONS)
 OLDEST := $(firstword $(foreach version,$(filter-out %t,$(VERSIONS)),$(if $(call find-python,$(version)),$(version))))
 NEWEST := $(lastword $(filter-out %t,$(NEWEST_VERSIONS)))
 
+# Compiled test modules are kept: each of the workers of each run would rewrite the assertions of all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 PY := .venv/bin/python
 RESULTS := build/results
 # $(1): name of the run; the rest are pytest's arguments.
@@ -24,8 +27,8 @@ spread = -n $(1) --dist loadfile
 NATIVE_USERS := $(addprefix tests/unit/,core wire net routing session) tests/property
 # AddressSanitizer's allocator is not fork-safe before GCC 14: a child waits for a lock that another thread held in the parent
 NO_FORKS := --ignore-glob='*/test_fork*.py'
-# seconds for each test of tests/fuzz, two at a time: FUZZ_SHORT makes five minutes in all
-FUZZ_SHORT := 25
+# seconds for each test of tests/fuzz, two at a time: FUZZ_SHORT makes three minutes in all
+FUZZ_SHORT := 12
 FUZZ_LONG := 300
 # tests of data tools beside a server that they share
 fuzz = $(PY) -m tests.servers run -- $(PY)
@@ -103,7 +106,7 @@ test-integration-long: build server-tools  ## several servers that are stopped a
 	$(call begin,integration-long)
 	$(PY) $(call pytest,integration-long) -m "server and not ecosystem and long" --ignore=tests/fuzz
 
-fuzz: build server-tools  ## five minutes of differential fuzzing of the data tools; FUZZ_SECONDS=n per test
+fuzz: build server-tools  ## three minutes of differential fuzzing of the data tools; FUZZ_SECONDS=n per test
 	$(PY) -m tests.servers resolve
 	$(call begin,fuzz)
 	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),$(FUZZ_SHORT)) $(fuzz) $(call pytest,fuzz) $(call spread,2) tests/fuzz
@@ -199,6 +202,6 @@ define make-venv
 $(call begin,$(2))
 $(1) -m venv $(2)
 $(2)/bin/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
-$(2)/bin/python -m pip install --quiet --group $(3)
+$(2)/bin/python -m pip install --quiet --prefer-binary --group $(3)
 @touch $(2)/ready
 endef
