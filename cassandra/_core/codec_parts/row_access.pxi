@@ -9,7 +9,7 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    static inline int fastcql_failed(void) { return -1; }
+    static inline int fastcql_failed(void) noexcept { return -1; }
     """
     int raised "fastcql_failed"() except -1
 
