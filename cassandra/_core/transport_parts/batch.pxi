@@ -214,6 +214,7 @@ cdef class RequestBatch(Operation):
                 return submitted, ()
             pair = <tuple> item if type(item) is tuple and len(<tuple> item) == 2 else pair_of(item, index + submitted)
             given, values = pair
+            item = pair = None  # zip() makes a new tuple while the last one is referenced
             if plan is None or given is not statement:
                 return submitted, (given, values, None)
             try:
