@@ -33,26 +33,48 @@ if TYPE_CHECKING:
         attempts: int | None  #: Number of attempts.
         elapsed: float | None  #: Seconds since the request was made.
         maybe_executed: bool | None  #: True if the server may have executed the statement; None if that is unknown.
+        statement: str | None  #: Shortened text of the statement, without values.
+        item: int | None  #: Position of the statement in a call of ``execute_concurrent``.
+        hint: str | None  #: What is probably wrong, if the driver knows.
 
 else:
     RequestError = Exception
 
-_FIELDS = ("host", "shard", "in_flight", "attempts", "elapsed", "maybe_executed")
+_FIELDS = ("host", "shard", "in_flight", "attempts", "elapsed", "maybe_executed", "statement", "item", "hint")
 
 
 def request_error(cls: type[E]) -> type[E]:
     """Add context attributes, which default to None, and exact pickling to a root of the exception tree.
 
     ``host`` (of the last attempt), ``shard``, ``in_flight`` (requests there at that moment), ``attempts``,
-    ``elapsed`` (seconds) and ``maybe_executed`` (True if the server may have executed the statement; None if
-    unknown).
+    ``elapsed`` (seconds), ``maybe_executed`` (True if the server may have executed the statement; None if unknown),
+    ``statement`` (its text, shortened, without parameters), ``item`` (its position among the statements of
+    ``execute_concurrent``) and ``hint`` (a probable remedy). The last three are part of the text of the error.
     """
     target: Any = cls
     for name in _FIELDS:
         if not hasattr(cls, name):
             setattr(target, name, None)
     target.__reduce__ = _reduce
+    if cls.__str__ is BaseException.__str__:
+        target.__str__ = _text
     return cls
+
+
+def _text(self: BaseException) -> str:
+    return with_context(BaseException.__str__(self), self)
+
+
+def with_context(text: str, error: Any, known: Sequence[str] = ()) -> str:
+    """Return the *text* of *error* with its hint, the attributes *known* as texts, item and statement."""
+    if error.hint is not None:
+        text += f". {error.hint}"
+    shown = list(known)
+    if error.item is not None:
+        shown.append(f"item {error.item}")
+    if error.statement is not None:
+        shown.append(f"statement: {error.statement}")
+    return f"{text} [{', '.join(shown)}]" if shown else text
 
 
 def tells(*names: str) -> Callable[[type[E]], type[E]]:
@@ -62,7 +84,7 @@ def tells(*names: str) -> Callable[[type[E]], type[E]]:
     def text(self: BaseException) -> str:
         known = [(name, getattr(self, name)) for name in names if getattr(self, name) is not None]
         shown = [f"{name}={value:.3f}s" if name == "elapsed" else f"{name}={value}" for name, value in known]
-        return f"{BaseException.__str__(self)} [{', '.join(shown)}]" if shown else BaseException.__str__(self)
+        return with_context(BaseException.__str__(self), self, shown)
 
     def decorate(cls: type[E]) -> type[E]:
         target: Any = cls
@@ -82,6 +104,9 @@ def annotate(
     attempts: int | None = None,
     elapsed: float | None = None,
     maybe_executed: bool | None = None,
+    statement: str | None = None,
+    item: int | None = None,
+    hint: str | None = None,
 ) -> None:
     """Set the context attributes of *error*. Arguments that are None leave the attributes unchanged."""
     given = {
@@ -91,6 +116,9 @@ def annotate(
         "attempts": attempts,
         "elapsed": elapsed,
         "maybe_executed": maybe_executed,
+        "statement": statement,
+        "item": item,
+        "hint": hint,
     }
     read_only = {"host"} if isinstance(getattr(type(error), "host", None), property) else set()
     for name, value in given.items():

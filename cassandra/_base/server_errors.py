@@ -20,7 +20,7 @@ from typing import Any, ClassVar, TypeVar
 
 from . import errors as driver
 from .constants import Opcode
-from .errors import RequestError, request_error
+from .errors import RequestError, request_error, with_context
 from .logs import printable
 from .objects import public
 
@@ -116,7 +116,7 @@ class ErrorMessage(_MessageType, RequestError):
         return self
 
     def __str__(self) -> str:
-        return f"<{self.summary_msg()}>"
+        return with_context(f"<{self.summary_msg()}>", self)
 
     __repr__ = __str__
 

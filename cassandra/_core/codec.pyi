@@ -164,6 +164,9 @@ class RowPlan:
         """*kind*: "tuple", "named" (row_class: a namedtuple class with as many fields as there are columns), "dict",
         "ordered", "instance" (by *maker*)."""
 
+def explain_rows(row_class: Any) -> Any:
+    """Have errors of missing columns, in rows of this namedtuple class, name the columns it has. Return the class."""
+
 class InstanceMaker:
     """Makes an instance of *row_class* from the cells of a row. Immutable."""
 
@@ -338,12 +341,18 @@ class BindPlan:
     ) -> None: ...
     def __len__(self) -> int: ...
     def bind(
-        self, values: Iterable[Any] | Mapping[str, Any] | None, protocol_version: int, *, want_token: bool = True
+        self,
+        values: Iterable[Any] | Mapping[str, Any] | None,
+        protocol_version: int,
+        *,
+        want_token: bool = True,
+        strict: bool = False,
     ) -> Bound:
-        """Encode positional or named values. Missing values: UNSET on v4+, ValueError on v3 (positional) / KeyError
-        (names). Too many: ValueError; names without a parameter are ignored. UNSET on v3 or in the partition key:
-        ValueError. A value that the type cannot hold: TypeError naming parameter, CQL type and value type, with its
-        cause chained."""
+        """Encode positional or named values. Missing values: UNSET on v4+; on v3, and if *strict*, ValueError
+        (positional) or KeyError (names). Too many: ValueError. Names without a parameter: ValueError if *strict*, else
+        they are ignored, with one warning if *values* is a dict. UNSET on v3 or in the partition key: ValueError. A
+        value that the type cannot hold: TypeError naming parameter, CQL type and value type; the cause is chained if
+        code of a program has raised it."""
 
 class Bound:
     """Bound values: the wire bytes of ``<n><value_1>...<value_n>`` and the routing data."""
@@ -417,9 +426,10 @@ class ExecuteTemplate:
         serial_consistency: int | None = None,
         with_timestamp: bool = False,
         version_block: Callable[[int | None], int] | None = None,
+        strict: bool = False,
     ) -> None:
         """*version_block* gives the byte of tablets-routing-v2 for the token of a request, where that was
-        negotiated."""
+        negotiated; *strict* as for :meth:`BindPlan.bind`."""
 
     def encode(
         self, values: Iterable[Any] | Mapping[str, Any] | None, timestamp: int | TimestampClock | None = None

@@ -228,6 +228,7 @@ class Request(Operation):
     def __await__(self) -> Generator[Any, None, Any]: ...
     def _join(self, loop: Any, waiter: Any) -> Any: ...
     def _leave(self, waiter: Any) -> None: ...
+    def _mark_retrieved(self) -> None: ...
     def cancel(self) -> bool: ...
 
 class RowsOfPages:
@@ -243,10 +244,14 @@ def replaced(owner: object, name: str, before: object, after: object) -> bool:
 def set_default_ending(ending: Callable[..., bool] | None) -> None: ...  # of all new requests
 def has_default_ending() -> bool: ...
 def set_result_type(
-    kind: type[Answer], raise_outcome: Callable[[Any], object], raise_error: Callable[[BaseException], object]
+    kind: type[Answer],
+    raise_outcome: Callable[[Any], object],
+    raise_error: Callable[[BaseException], object],
+    note_error: Callable[[Any, BaseException], bool],
 ) -> None:
     """Set the type of the result of a wait, and the functions that raise the error of a failed request: from its
-    outcome in a thread, from its error in a task."""
+    outcome in a thread, from its error in a task. *note_error* is called with a request that fails and its error, which
+    is logged if no program asks for it and it returns True."""
 
 class LoopAdapter:
     """The adapter of an asyncio loop: delivers responses to it, and flushes requests at the end of its turn."""
@@ -340,6 +345,9 @@ class InFlightRequest:
     stream: Final[int]
     started: Final[float]
 
+def pair_of(item: Any, index: int) -> tuple[Any, Any]:
+    """Return *item*, number *index* of a source of (statement, values) pairs. TypeError for a statement alone."""
+
 class RequestBatch(Operation):
     """Many requests under one operation. One thread submits and takes outcomes."""
 
@@ -352,7 +360,7 @@ class RequestBatch(Operation):
         """Queue request *index*. Return False if no connection accepts it. Raise the exceptions of encoding the
         values."""
     def submit_from(
-        self, pairs: Iterator[tuple[Any, Any]], count: int, index: int, statement: Any, plan: ExecutePlanBase | None
+        self, pairs: Iterator[Any], count: int, index: int, statement: Any, plan: ExecutePlanBase | None
     ) -> tuple[int, tuple[()] | tuple[Any, Any, Exception | None] | None]:
         """Queue requests with the values of *pairs*, numbered from *index*, until there are *count*, as long as the
         pairs are of *statement* and can be queued. Return their number; and None, or () if *pairs* has ended, or the

@@ -35,6 +35,7 @@ from cassandra._core.cpython.interpreter cimport (
     new_pair,
     replace_slot,
     running_loop_note,
+    set_await,
     slot_offset,
     stop_with,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 from cassandra._base.objects import public
 
@@ -153,14 +153,23 @@ class ModelQuerySet(AbstractQuerySet[T]):
             rows = [tuple([value if at is None else row[at] for value, at in places]) for row in rows]
         return [row[0] for row in rows] if self._flat_values_list else [list(row) for row in rows]
 
-    def values_list(self: S, *fields: str, **kwargs: Any) -> S:
+    @overload
+    def values_list(self, *fields: str, flat: Literal[True]) -> ModelQuerySet[Any]: ...
+
+    @overload
+    def values_list(self, *fields: str, flat: Literal[False] = ...) -> ModelQuerySet[list[Any]]: ...
+
+    @overload
+    def values_list(self, *fields: str, flat: bool) -> ModelQuerySet[Any]: ...
+
+    def values_list(self, *fields: str, **kwargs: Any) -> ModelQuerySet[Any]:
         """Return lists of values of these columns instead of instances; with ``flat=True`` the values of one column."""
         flat = kwargs.pop("flat", False)
         if kwargs:
             raise TypeError(f"Unexpected keyword arguments to values_list: {kwargs.keys()}")
         if flat and len(fields) > 1:
             raise TypeError("'flat' is not valid when values_list is called with more than one field.")
-        clone = self.only(fields)
+        clone: ModelQuerySet[Any] = self.only(fields)
         clone._values_list = True
         clone._flat_values_list = flat
         return clone

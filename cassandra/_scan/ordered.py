@@ -48,6 +48,9 @@ from .scan import BatchDelivery, Delivery, RowDelivery
 from .select import RowOrder, row_order
 
 if TYPE_CHECKING:
+    import polars
+    import pyarrow
+
     from cassandra._core.codec import Bound, ResultPlan
     from cassandra._routing.schema import TableMetadata
     from cassandra._session.session import Session
@@ -579,13 +582,13 @@ class OrderedScan:
         batches = self.batches()
         return stream(self._plan.schema, lambda: next(batches, None))
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pyarrow.Table:
         """Return a ``pyarrow.Table`` of all rows."""
         return to_arrow(self._read_all())
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> polars.DataFrame:
         """Return a ``polars.DataFrame`` of all rows."""
-        return to_polars(self._read_all())
+        return to_polars(self._read_all())  # type: ignore[no-any-return]
 
     def _read_all(self) -> ArrowBatches:
         with self.batches() as batches:

@@ -27,8 +27,18 @@ if TYPE_CHECKING:
     from .expressions import Predicate
 
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Folded = TypeVar("Folded", covariant=True, default=Any)  # the default is for programs that name no result
+else:
+    from typing import TypeVar
+
+    Folded = TypeVar("Folded", covariant=True)
+
+
 @public("cassandra.scan")
-class MapReducer(Protocol):
+class MapReducer(Protocol[Folded]):
     """Folds the rows of a scan to one result, see :meth:`Scan.fold`. Its methods may be called by any thread, but no
     two of them concurrently with the same accumulator.
 
@@ -46,7 +56,7 @@ class MapReducer(Protocol):
         """Return *a* combined with *b*; both may be changed. It must be associative: the result must not depend on
         whether a range is first combined with the one before it or with the one after it."""
 
-    def finish(self, acc: Any, /) -> Any:
+    def finish(self, acc: Any, /) -> Folded:
         """Return the result. *acc* is not changed."""
 
 
@@ -183,6 +193,9 @@ class Collect(Reducer):
         a.batches.extend(b.batches)
         return a
 
+    def finish(self, acc: ArrowBatches) -> ArrowBatches:
+        return acc
+
 
 @public("cassandra.scan")
 class ForEachBatch(Reducer):
@@ -215,6 +228,9 @@ class ForEachBatch(Reducer):
 
     def combine(self, a: int, b: int) -> int:
         return a + b
+
+    def finish(self, acc: int) -> int:
+        return acc
 
 
 # ---- native reducers: aggregates, groups and top rows
@@ -283,6 +299,9 @@ class Count(_Aggregate):
     def measures(self, schema: ColumnPlan) -> list[tuple[Any, int]]:
         """Return the measures that it needs, with their columns."""
         return [("count", -1 if self.column is None else field_of(schema, self.column)[0])]
+
+    def finish(self, acc: Groups) -> int:
+        return int(super().finish(acc))
 
     def result(self, fields: Sequence[Field | None], values: Sequence[Any]) -> Any:
         return values[0]
@@ -372,6 +391,10 @@ class MinMax(_Aggregate):
     def measures(self, schema: ColumnPlan) -> list[tuple[Any, int]]:
         index = self._ordered(schema)
         return [("min", index), ("max", index)]
+
+    def finish(self, acc: Groups) -> tuple[Any, Any]:
+        least, greatest = super().finish(acc)
+        return least, greatest
 
     def result(self, fields: Sequence[Field | None], values: Sequence[Any]) -> Any:
         return _value(fields[0], values[0]), _value(fields[1], values[1])

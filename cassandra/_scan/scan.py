@@ -30,12 +30,14 @@ from .fold import FoldOptions, explain, fold, fold_async, remaining_parts
 from .pages import PageSize, PageTemplate
 from .reader import ScanError
 from .reading import BATCH, DONE, RESTARTED, Reading, ScanEvent
-from .reducers import FunctionReducer, MapReducer
+from .reducers import Folded, FunctionReducer, MapReducer
 from .tasks import Importable, ScanTask, TaskOptions, fold_by, tasks_of, to_dask, to_ray
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    import polars
+    import pyarrow
     from typing_extensions import Self
 
     from cassandra._routing.token_ranges import TokenRange
@@ -115,13 +117,13 @@ class Scan:
     def _schema(self) -> ColumnPlan:
         return _require_schema(self._plan()[0].schema)
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pyarrow.Table:
         """Return a ``pyarrow.Table`` of all rows, in the order of tokens."""
         return to_arrow(self._read_all())
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> polars.DataFrame:
         """Return a ``polars.DataFrame`` of all rows, in the order of tokens."""
-        return to_polars(self._read_all())
+        return to_polars(self._read_all())  # type: ignore[no-any-return]
 
     def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> list[Path]:
         """Write a file for each range with rows into the folder *path*, which is created if missing; return the paths,
@@ -177,7 +179,7 @@ class Scan:
 
     def fold(
         self,
-        reducer: MapReducer,
+        reducer: MapReducer[Folded],
         *,
         filter: Any = None,
         deterministic: bool = False,
@@ -187,7 +189,7 @@ class Scan:
         connect: Importable | None = None,
         credentials: Importable | None = None,
         tasks: int | None = None,
-    ) -> Any:
+    ) -> Folded:
         """Return the result of *reducer* over all rows. Each row counts once, also if ranges have to be read again.
 
         Every range has its own accumulator, from ``reducer.open(schema, token_range)``; the batches of the range are
@@ -219,18 +221,19 @@ class Scan:
             self, reducer, filter=filter, deterministic=deterministic, workers=workers, resume=resume
         )
         if executor is None:
-            return fold(self, fold_options)
-        return fold_by(self, fold_options, executor, TaskOptions(connect, credentials, tasks))
+            return fold(self, fold_options)  # type: ignore[no-any-return]
+        by_tasks = TaskOptions(connect, credentials, tasks)
+        return fold_by(self, fold_options, executor, by_tasks)  # type: ignore[no-any-return]
 
     async def fold_async(
         self,
-        reducer: MapReducer,
+        reducer: MapReducer[Folded],
         *,
         filter: Any = None,
         deterministic: bool = False,
         workers: int | None = None,
         resume: Checkpoint | None = None,
-    ) -> Any:
+    ) -> Folded:
         """As :meth:`fold`, without blocking the running loop. Without *workers* ``stream`` is called on the loop's
         thread, between other callbacks; a slow reducer should use workers.
 
@@ -239,7 +242,7 @@ class Scan:
         fold_options = FoldOptions(
             self, reducer, filter=filter, deterministic=deterministic, workers=workers, resume=resume
         )
-        return await fold_async(self, fold_options)
+        return await fold_async(self, fold_options)  # type: ignore[no-any-return]
 
     def open_map_reducer(
         self,

@@ -388,6 +388,7 @@ class Cluster(ClusterOptions):
         allowed_authenticators: Iterable[str] | None = None,
         security_warnings: bool = True,
         max_response_bytes: int | None = None,
+        strict_binding: bool = False,
     ) -> None:
         given = locals()
         take_defaults(type(self), Cluster, DEFAULTS)

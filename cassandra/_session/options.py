@@ -145,6 +145,12 @@ def _on_generator_change(options: ClusterOptions, before: Any) -> None:
             session.timestamp_generator = options.timestamp_generator
 
 
+def _on_binding_change(options: ClusterOptions, before: Any) -> None:
+    """Discard the compiled requests of all sessions."""
+    for session in options.sessions:
+        session._forget_plans()
+
+
 class ClusterOptions:
     """The options of :class:`Cluster` by subject."""
 
@@ -261,6 +267,13 @@ class ClusterOptions:
     values. None: none are."""
     metrics_enabled: Option[bool] = Option(False, flag)
     """True counts requests, errors and connections in :attr:`Cluster.metrics`."""
+
+    # ---- binding
+
+    strict_binding: Option[bool] = Option(False, flag, changed=_on_binding_change)
+    """True: values of prepared statements must be complete, and names of a dict must be those of parameters, else
+    ValueError or KeyError. False: missing values are left unset, and unknown names are ignored, with one warning per
+    statement."""
 
     # ---- limits
 

@@ -81,6 +81,7 @@ class ResolvedProfile:
         "row_factory",
         "serial_consistency_level",
         "speculative_execution_policy",
+        "strict_binding",
     )
 
     load_balancing_policy: LoadBalancingPolicy
@@ -92,6 +93,7 @@ class ResolvedProfile:
     speculative_execution_policy: SpeculativeExecutionPolicy
     continuous_paging_options: Any
     prefetch: int
+    strict_binding: bool | None
 
     def __init__(self, **options: Any) -> None:
         """*options*: all of the attributes."""
@@ -113,7 +115,8 @@ class ExecutionProfile(ProfileFields):
 
     *request_timeout* is in seconds, None waits without limit. With *prefetch*, of 1 page, the next page of a result is
     requested as soon as iteration passes the first row of the page before it; 0 requests it when it is needed.
-    Attributes may be set later; requests sent after that use them.
+    *strict_binding* overrides that of the cluster: True raises an error for incomplete values and unknown names of
+    parameters. Attributes may be set later; requests sent after that use them.
     """
 
     __module__ = "cassandra.cluster"
@@ -133,6 +136,7 @@ class ExecutionProfile(ProfileFields):
     speculative_execution_policy: SpeculativeExecutionPolicy = None  # type: ignore[assignment]
     continuous_paging_options: Any = None  #: Without effect; for programs that name it.
     prefetch: int = 1  #: 1 requests the next page of a result ahead, 0 when it is needed.
+    strict_binding: bool | None = None  #: See :attr:`Cluster.strict_binding`; None: as the cluster.
 
     _resolved: tuple[int, ResolvedProfile] | None = None
 
@@ -147,6 +151,7 @@ class ExecutionProfile(ProfileFields):
         speculative_execution_policy: SpeculativeExecutionPolicy | None = None,
         continuous_paging_options: Any = None,
         prefetch: int = 1,
+        strict_binding: bool | None = None,
     ) -> None:
         if serial_consistency_level is not None and not ConsistencyLevel.is_serial(serial_consistency_level):
             raise ValueError(
@@ -168,6 +173,7 @@ class ExecutionProfile(ProfileFields):
         self.speculative_execution_policy = speculative_execution_policy or NoSpeculativeExecutionPolicy()
         self.continuous_paging_options = continuous_paging_options
         self.prefetch = checked_prefetch(prefetch)
+        self.strict_binding = strict_binding
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "request_timeout":

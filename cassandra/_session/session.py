@@ -34,6 +34,7 @@ from cassandra._session.control.schema_changes import SchemaAgreementScope
 from cassandra._session.hosts.pools import PoolSet, tell_pools
 from cassandra._session.request.builder import RequestBuilder
 from cassandra._session.request.future import ResponseFuture
+from cassandra._session.request.hints import refused
 from cassandra._session.request.observers import Tracking, with_load
 from cassandra._session.request.preparing import Preparer, Repreparing
 from cassandra._session.request.result import ResultSet, Row, RowFactory
@@ -246,21 +247,25 @@ class Session(SessionFields):
 
         Parameters as for :meth:`execute`. Errors of the arguments are raised here, all others by the future.
         """
-        if type(query) is PreparedStatement:
-            plan: ExecutePlan | None = query._plans.last
-            if plan is not None:
-                request: ResponseFuture[Row] | None = plan.send(
-                    self, query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host,
-                    execute_as, row_factory, prefetch,
-                )  # fmt: skip
-                if request is not None:
-                    return request
-        own = of_call(row_factory, prefetch)
-        if execute_as:
-            custom_payload = {**(custom_payload or {}), "ProxyExecute": execute_as.encode()}
-        future = self._builder.build(
-            query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host
-        )
+        try:
+            if type(query) is PreparedStatement:
+                plan: ExecutePlan | None = query._plans.last
+                if plan is not None:
+                    request: ResponseFuture[Row] | None = plan.send(
+                        self, query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host,
+                        execute_as, row_factory, prefetch,
+                    )  # fmt: skip
+                    if request is not None:
+                        return request
+            own = of_call(row_factory, prefetch)
+            if execute_as:
+                custom_payload = {**(custom_payload or {}), "ProxyExecute": execute_as.encode()}
+            future = self._builder.build(
+                query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host
+            )
+        except Exception as error:
+            refused(error, query)
+            raise
         for name in own or ():
             setattr(future, name, own[name])  # type: ignore[index]
         for listener, args, kwargs in self._listeners.value:

@@ -143,6 +143,15 @@ def analyse(text: str) -> Analysis:
     return Analysis(is_data, True, tuple(parser.statements), tuple(parser.markers), words)
 
 
+def without_literals(text: str) -> str:
+    """Return *text* with ``?`` in place of each literal, up to the part that is not CQL."""
+    shown, at, token = [], 0, _token()
+    while (match := token.match(text, at)) is not None and match.lastgroup != "open":
+        shown.append("?" if match.lastgroup in _LITERALS or match.lastgroup == "blob" else match[0])
+        at = match.end()
+    return "".join(shown) + ("…" if at < len(text) else "")
+
+
 class _Token(NamedTuple):
     kind: str
     text: str

@@ -23,9 +23,10 @@ from cassandra._core.codec import (
     RowPlan,
     RowsOfBatches,
     RowsPage,
+    explain_rows,
     split_page,
 )
-from cassandra._wire.class_rows import ClassRow
+from cassandra._wire.class_rows import ClassRow, class_row
 from cassandra._wire.types.registry import type_class
 
 RowFactory = Callable[[list[str], list[Any]], Any]
@@ -45,7 +46,7 @@ def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
     Names that are not identifiers are cleaned (``count(*)`` becomes ``count``); a name that is still not an identifier,
     or is a keyword, is replaced by its position (``field_2_``); a repeated name gets underscores (``count_``).
     """
-    cls = row_class(tuple(colnames))
+    cls = explain_rows(row_class(tuple(colnames)))
     return [cls._make(row) for row in rows]
 
 
@@ -110,7 +111,34 @@ def _first_of_plan(page: RowsPage, factory: RowFactory | None) -> Any:
     assert factory is not None
     tuples = row_plan(page.plan, None)
     assert tuples is not None
-    return factory(list(page.plan.names), page.decode(tuples))
+    return _made_by(factory, list(page.plan.names), page.decode(tuples))
+
+
+def _made_by(factory: Any, names: list[str], rows: Any) -> Any:
+    """Call a row factory of a program. A class of rows in its place is a mistake: TypeError."""
+    if isinstance(factory, type) and _is_row_class(factory, names):
+        raise TypeError(_no_factory(factory))
+    try:
+        return factory(names, rows)
+    except TypeError as error:
+        if factory is class_row:
+            raise TypeError("row_factory=class_row lacks the class of the rows: use class_row(YourClass)") from None
+        if isinstance(factory, type) and error.__traceback__ is not None and error.__traceback__.tb_next is None:
+            raise TypeError(f"{_no_factory(factory)} ({error})") from None
+        raise
+
+
+def _is_row_class(cls: type, names: list[str]) -> bool:
+    """True if the fields of *cls* are the columns of the result, so that its instances are rows, not pages of rows."""
+    fields: Any = getattr(cls, "__annotations__", None) or getattr(cls, "_fields", ())
+    return bool(names) and len(names) == len(fields) and set(names) == set(fields)
+
+
+def _no_factory(cls: type) -> str:
+    return (
+        f"row_factory should be callable with column names and rows, not the class {cls.__qualname__}: "
+        f"use class_row({cls.__qualname__}) for rows of this class, dict_factory for dicts"
+    )
 
 
 def apply_factory(factory: Callable[[Any, Any], Any] | None, names: list[str] | None, rows: Any) -> Any:

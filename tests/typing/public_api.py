@@ -42,7 +42,19 @@ from cassandra.query import (
     dict_factory,
     tuple_factory,
 )
-from cassandra.scan import Checkpoint, Count, Sum, checkpoint_of, col
+from cassandra.scan import (
+    Checkpoint,
+    Collect,
+    Count,
+    ForEachBatch,
+    GroupBy,
+    MapReducer,
+    MinMax,
+    Sum,
+    TopN,
+    checkpoint_of,
+    col,
+)
 from cassandra.util import Date, Duration, Time, sortedset
 
 
@@ -236,6 +248,50 @@ async def whole_tables(session: Session, select: PreparedStatement, half: TokenR
     session.ingest("ks.other", scan)
     reveal_type(half.intersect(half))  # cassandra._routing.token_ranges.TokenRange | None
     reveal_type(session.cluster.metadata.token_ranges("ks", "t"))  # list[cassandra._routing.token_ranges.TokenRange]
+
+
+async def folds(session: Session) -> None:
+    scan = session.scan("ks.t")
+    reveal_type(scan.fold(Count()))  # int
+    reveal_type(scan.fold(Sum("v")))  # Any
+    reveal_type(scan.fold(MinMax("v")))  # tuple[Any, Any]
+    reveal_type(scan.fold(GroupBy("k", rows=Count())))  # dict[Any, dict[str, Any]]
+    reveal_type(scan.fold(TopN(5, "v")))  # cassandra._session.request.columns.ArrowBatches
+    reveal_type(scan.fold(Collect()))  # cassandra._session.request.columns.ArrowBatches
+    reveal_type(scan.fold(ForEachBatch(print)))  # int
+    reveal_type(scan.fold(Lengths()))  # str
+    reveal_type(await scan.fold_async(Count(), workers=2))  # int
+    any_reducer: MapReducer = Lengths()
+    reveal_type(scan.fold(any_reducer))  # Any
+    reveal_type(scan.to_polars())  # polars.dataframe.frame.DataFrame
+    result = session.execute("SELECT v FROM ks.t")
+    reveal_type(result.to_polars(varints="int64"))  # polars.dataframe.frame.DataFrame
+    reveal_type(await result.to_polars_async())  # polars.dataframe.frame.DataFrame
+
+
+class Lengths:
+    """A reducer of an application."""
+
+    def open(self, schema: object, token_range: TokenRange) -> int:
+        return 0
+
+    def stream(self, acc: int, batch: RecordBatch) -> int:
+        return acc + len(batch)
+
+    def combine(self, a: int, b: int) -> int:
+        return a + b
+
+    def finish(self, acc: int) -> str:
+        return str(acc)
+
+
+def context_of_errors(session: Session) -> None:
+    try:
+        session.execute("SELECT nothing FROM ks.t")
+    except InvalidRequest as error:
+        reveal_type(error.statement)  # str | None
+        reveal_type(error.item)  # int | None
+        reveal_type(error.hint)  # str | None
 
 
 async def in_order(session: Session, select: PreparedStatement) -> None:

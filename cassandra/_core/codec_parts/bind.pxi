@@ -112,6 +112,8 @@ cdef class BindPlan:
     cdef const TypeNode** _nodes
     cdef Py_ssize_t _count
     cdef Py_ssize_t _pk_count
+    cdef bint _repeats  # several parameters have one name
+    cdef bint _warned  # of names without a parameter
     cdef Py_ssize_t* _pk  # positions of the partition key's components, in the order of the key
 
     def __cinit__(self, specs, pk_indexes=None):
@@ -119,6 +121,7 @@ cdef class BindPlan:
         self.specs = tuple([tuple(spec) for spec in specs])
         self.names = tuple([intern_name(spec[2]) for spec in self.specs])
         self._count = len(self.specs)
+        self._repeats = len(set(self.names)) < self._count
         codecs = checked_children([spec[3] for spec in self.specs])
         self.pk_indexes = tuple(pk_indexes) if pk_indexes else None
         self._pk_count = len(self.pk_indexes) if self.pk_indexes else 0
@@ -140,13 +143,13 @@ cdef class BindPlan:
     def __len__(self):
         return self._count
 
-    def bind(self, values, int protocol_version, *, bint want_token=True):
+    def bind(self, values, int protocol_version, *, bint want_token=True, bint strict=False):
         """Encode *values* (positions, a mapping of names, or None) for an EXECUTE or BATCH."""
         cdef ByteBuffer out
         cdef Span[16] few
         cdef Span* spans = few
         cdef Bound bound
-        positions = self._positions(values, protocol_version)
+        positions = self._positions(values, protocol_version, strict)
         if self._count > 16:
             spans = <Span*>malloc(self._count * sizeof(Span))
             if spans == NULL:
@@ -164,7 +167,7 @@ cdef class BindPlan:
                 free(spans)
         return bound
 
-    cdef object _positions(self, values, int protocol_version):
+    cdef object _positions(self, values, int protocol_version, bint strict):
         """Return exactly one value per parameter, in a tuple, or in a list that this call owns."""
         cdef list positions
         if type(values) is tuple and len(<tuple>values) == self._count:
@@ -172,7 +175,7 @@ cdef class BindPlan:
         if values is None:
             positions = []
         elif PyDict_Check(values) or not PyList_Check(values) and not PyTuple_Check(values) and is_mapping(values):
-            return self._named(values, protocol_version)
+            return self._named(values, protocol_version, strict)
         else:
             positions = list(parameters_of(values))
         if len(positions) > self._count:
@@ -181,14 +184,15 @@ cdef class BindPlan:
                 f"Too many arguments provided to bind() (got {len(positions)}, expected {self._count}){hint}"
             )
         if len(positions) < self._count:
-            if protocol_version < 4:
+            if protocol_version < 4 or strict:
                 raise ValueError(f"Too few arguments provided to bind() (got {len(positions)}, expected {self._count})")
             positions.extend([_unset] * (self._count - len(positions)))
         return positions
 
-    cdef list _named(self, values, int protocol_version):
+    cdef list _named(self, values, int protocol_version, bint strict):
         cdef list positions = []
         cdef bint plain = type(values) is dict
+        cdef Py_ssize_t found = 0
         for name in self.names:
             if plain:
                 value = (<dict>values).get(name, _missing)
@@ -198,11 +202,34 @@ cdef class BindPlan:
                 except KeyError:
                     value = _missing
             if value is _missing:
-                if protocol_version < 4:
+                if protocol_version < 4 or strict:
                     raise KeyError(f"Column name `{name}` not found in bound dict.")
                 value = _unset
+            else:
+                found += 1
             positions.append(value)
+        if strict or plain and (self._repeats or found < len(<dict>values)) and not self._warned:
+            self._check_names(values, strict)
         return positions
+
+    cdef int _check_names(self, values, bint strict) except -1:
+        """Warn of names that no parameter has, once, or raise ValueError if *strict*."""
+        cdef list unknown = [name for name in values if name not in self.names]
+        if not unknown:
+            return 0
+        names = ", ".join([repr(name) for name in unknown])
+        text = f"no parameter of the statement is named {names}; its parameters: {', '.join(self.names) or 'none'}"
+        if strict:
+            raise ValueError(text)
+        self._warned = True
+        from cassandra._base.logs import get_logger
+
+        table = ".".join(self.specs[0][:2]) if self.specs else "without parameters"
+        get_logger("cassandra.query").warning(
+            "Values for a statement (%s): %s. They are ignored, further ones without a warning; strict_binding=True "
+            "makes it an error", table, text
+        )
+        return 0
 
     cdef int _encode(self, positions, int version, ByteBuffer* out, Span* spans) except -1:
         cdef Py_ssize_t i = 0
@@ -224,7 +251,7 @@ cdef class BindPlan:
         except (TypeError, ValueError, OverflowError) as error:
             if positions[i] is _unset:  # UNSET is not allowed here: the error is not about a type
                 raise
-            raise bind_error(self.specs[i], positions[i], error) from error
+            raise bind_error(self.specs[i], positions[i], error) from (None if is_native(error) else error)
         return 0
 
     cdef int _unset(self, Py_ssize_t i, int version) except -1:
@@ -269,12 +296,24 @@ cdef object parameters_of(values):
     raise TypeError(f"parameters must be a sequence or a mapping, not {type(values).__name__}")
 
 
+cdef bint is_native(error) except -1:
+    """True if no code of a program has raised *error*, but that of the codec, so that a traceback says nothing more."""
+    trace = error.__traceback__
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.endswith((".pxi", ".pyx")):
+            return False
+        trace = trace.tb_next
+    return True
+
+
 cdef object bind_error(tuple spec, value, error):
     """Return the error as in scylla-driver: TypeError for wrong types and for numbers out of range, except for float
     and time; ValueError and UnicodeEncodeError for values of the right type that cannot be encoded."""
     keyspace, table, name, codec = spec
     kind = "type" if isinstance(error, TypeError) else "value"
     reason = error.reason if isinstance(error, UnicodeEncodeError) else error
+    if isinstance(value, (list, tuple, set, frozenset)) and not codec.children:
+        reason = f"{reason}. A marker in IN (?) takes one value; IN ? takes a list"
     message = (
         f"Received an argument of invalid {kind} for column \"{name}\". "
         f"Expected: <class 'cassandra.cqltypes.{class_name(codec)}'>, Got: {type(value)}; "
@@ -393,6 +432,7 @@ cdef class ExecuteTemplate:
     cdef bytes _head  # from the header to the flags
     cdef bytes _tail  # between the values and the timestamp
     cdef bint _has_timestamp
+    cdef bint _strict
     cdef object _version_block  # a function of the token that gives the last byte; None: there is no such byte
 
     def __init__(
@@ -408,6 +448,7 @@ cdef class ExecuteTemplate:
         serial_consistency=None,
         bint with_timestamp=False,
         version_block=None,
+        bint strict=False,
     ):
         cdef ByteBuffer head, tail
         cdef int flags = 0
@@ -439,6 +480,7 @@ cdef class ExecuteTemplate:
         self._tail = buffer_bytes(&tail)
         self._has_timestamp = with_timestamp
         self._version_block = version_block
+        self._strict = strict
 
     def encode(self, values, timestamp=None):
         """Return ``(envelope, token)``: values as for ``BindPlan.bind``; the token is None if there is none. If
@@ -453,7 +495,7 @@ cdef class ExecuteTemplate:
         cdef Span[16] few
         cdef Span* spans = few
         cdef BindPlan plan = self._plan
-        positions = plan._positions(values, self._version)
+        positions = plan._positions(values, self._version, self._strict)
         routed[0] = False
         if plan._count > 16:
             spans = <Span*>malloc(plan._count * sizeof(Span))

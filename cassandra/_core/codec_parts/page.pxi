@@ -139,6 +139,8 @@ cdef class RowPlan:
             raise ValueError("row_class must be given for kind 'named', and only for it")
         if self._kind == ROW_NAMED and not is_plain_tuple_class(row_class):
             raise TypeError(f"{row_class!r} is not a namedtuple class without instance attributes")
+        if self._kind == ROW_NAMED:
+            explain_rows(row_class)
         fields = getattr(row_class, "_fields", None)
         if fields is not None and len(fields) != plan._count:
             raise ValueError(f"{row_class!r} has {len(fields)} fields, the result has {plan._count} columns")

@@ -102,6 +102,38 @@ inline unsigned int state_of_class(PyObject* kind) noexcept {
 // Otherwise: set __module__ of a heap type.
 inline void set_class_name(PyTypeObject* type, const char* name) noexcept { type->tp_name = name; }
 
+// Has `await instance` call function, for a class that has no __await__ and is not to get one: inspect.isawaitable()
+// and libraries look for that name.
+// Relies on: the interpreter calls am_await of the class, and a heap type has its own struct of such functions, which is
+// not made anew while no attribute __await__ is set.
+// Versions: all.
+// Otherwise: nothing, and the interpreter's own TypeError is raised.
+inline void set_await(PyObject* cls, unaryfunc function) noexcept {
+    PyAsyncMethods* const methods = reinterpret_cast<PyTypeObject*>(cls)->tp_as_async;
+    if (methods != nullptr) methods->am_await = function;
+}
+
+// Has row[key] and row.name call these functions, for a namedtuple class made by a class statement. Unlike methods they
+// cost nothing: names of fields are found as before.
+// Relies on: the interpreter calls mp_subscript and tp_getattro, and they are not set anew while __getitem__,
+// __getattr__ and __getattribute__ of the class are not.
+// Versions: all.
+// Otherwise: nothing, and the errors of tuple and object are raised.
+inline void set_row_access(PyObject* cls, binaryfunc item, getattrofunc attribute) noexcept {
+    PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(cls);
+    if (type->tp_as_mapping == nullptr || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return;
+    type->tp_as_mapping->mp_subscript = item;
+    type->tp_getattro = attribute;
+}
+
+// tuple.__getitem__(row, key); nullptr with an exception.
+// Relies on: mp_subscript of tuple.
+// Versions: all.
+// Otherwise: a call of tuple.__getitem__.
+inline PyObject* tuple_item(PyObject* row, PyObject* key) noexcept {
+    return PyTuple_Type.tp_as_mapping->mp_subscript(row, key);
+}
+
 // ---- instances
 
 // cls.__new__(cls), without the look-up and without __init__; cls must be a class, no_arguments the empty tuple.

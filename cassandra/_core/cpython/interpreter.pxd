@@ -14,6 +14,11 @@ cdef extern from "cpython/interpreter.h" namespace "fastcql":
     bint is_of_heap_type(object value)
     unsigned int state_of_class(object kind)
     void set_class_name(PyTypeObject* cls, const char* name)
+    ctypedef object (*unaryfunc)(object)
+    ctypedef object (*binaryfunc)(object, object)
+    void set_await(object cls, unaryfunc function)
+    void set_row_access(object cls, binaryfunc item, binaryfunc attribute)
+    PyObject* tuple_item(object row, object key)
     # instances
     object new_object(object cls, tuple no_arguments)
     PyObject* new_plain(object cls, tuple no_arguments) except NULL

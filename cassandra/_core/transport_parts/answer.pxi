@@ -253,14 +253,23 @@ cdef int call_back(tuple call, value, bint here=False) except -1:
     return 0
 
 
-# The type of results for applications, ``ResultSet``; and the functions that raise the exception of an outcome to a
-# thread, and to a task.
-cdef object result_type = None, raise_waited = None, raise_awaited = None
+# The type of results for applications, ``ResultSet``; the functions that raise the exception of an outcome to a thread,
+# and to a task; and the function that adds the statement to an exception.
+cdef object result_type = None, raise_waited = None, raise_awaited = None, note_failure = None
 
 
-def set_result_type(type kind not None, raise_outcome, raise_error):
-    global result_type, raise_waited, raise_awaited
-    result_type, raise_waited, raise_awaited = kind, raise_outcome, raise_error
+def set_result_type(type kind not None, raise_outcome, raise_error, note_error):
+    global result_type, raise_waited, raise_awaited, note_failure
+    result_type, raise_waited, raise_awaited, note_failure = kind, raise_outcome, raise_error, note_error
+    set_await(kind, not_awaitable)
+
+
+cdef object not_awaitable(result):
+    """Called by an ``await`` of a result, which has no ``__await__``: other libraries look for that."""
+    raise TypeError(
+        "a ResultSet cannot be awaited: execute() has waited for the response and blocked the event loop meanwhile; "
+        "use `await session.execute_async(...)`"
+    )
 
 
 cdef tuple outcome_of(request):

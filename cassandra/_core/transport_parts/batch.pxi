@@ -127,6 +127,17 @@ cdef class InFlightRequest:
         return self.index % NO_SLOT
 
 
+cpdef tuple pair_of(item, int64_t index):
+    """Return the statement and the values of *item*, the source's item at *index*."""
+    if isinstance(item, str) or hasattr(item, "query_string") or hasattr(item, "retry_policy"):
+        raise TypeError(
+            f"item {index} should be a (statement, parameters) pair, not a {type(item).__name__}; without parameters: "
+            "(statement, None)"
+        )
+    statement, values = item
+    return statement, values
+
+
 cdef class RequestBatch(Operation):
     """Requests in flight, and the results of those that ended with plain rows or void."""
 
@@ -195,11 +206,15 @@ cdef class RequestBatch(Operation):
 
     def submit_from(self, pairs, int64_t count, int64_t index, statement, ExecutePlanBase plan):
         cdef int64_t submitted = 0
+        cdef tuple pair
         while submitted < count:
             try:
-                given, values = next(pairs)
+                item = next(pairs)
             except StopIteration:
                 return submitted, ()
+            pair = <tuple> item if type(item) is tuple and len(<tuple> item) == 2 else pair_of(item, index + submitted)
+            given, values = pair
+            item = pair = None  # zip() makes a new tuple while the last one is referenced
             if plan is None or given is not statement:
                 return submitted, (given, values, None)
             try:

@@ -78,6 +78,21 @@ cdef class _PageEnd:
         self.request.finish_page(self)
 
 
+@cython.final
+cdef class _UnretrievedError:
+    """Logs the error of a request that is freed before a program has asked for its outcome."""
+
+    cdef object error  # None: it was asked for
+
+    def __del__(self):
+        if self.error is not None:
+            from cassandra._base.logs import get_logger
+
+            get_logger("cassandra.cluster").error(
+                "The error of a request was never retrieved: %s", self.error, exc_info=self.error
+            )
+
+
 cdef bint post(Reactor reactor, _PageEnd page_end) noexcept:
     """Post *page_end* natively. Return False if the reactor was stopped."""
     Py_INCREF(page_end)
@@ -132,6 +147,7 @@ cdef class Request(Operation):
     cdef public PageObserver _tracking
     cdef public object _latency_recorder
     cdef public object _ending  # called instead of ``_end``
+    cdef _UnretrievedError unretrieved  # from the end of a request that failed until its error is asked for
 
     def _begin(self, session, metrics, timeout, double start, factory, plan, token):
         self.begin(session, metrics, timeout, start)
@@ -203,6 +219,17 @@ cdef class Request(Operation):
         """Return the outcome; None while the page is pending."""
         with cython.critical_section(self):
             return self._outcome
+
+    def _mark_retrieved(self):
+        self.mark_retrieved()
+
+    cdef void mark_retrieved(self) noexcept:
+        """Note that a program asks for the outcome."""
+        cdef _UnretrievedError unretrieved
+        with cython.critical_section(self):
+            unretrieved, self.unretrieved = self.unretrieved, None
+        if unretrieved is not None:
+            unretrieved.error = None
 
     cdef bint is_concluded(self) noexcept:
         with cython.critical_section(self):
@@ -342,6 +369,7 @@ cdef class Request(Operation):
                     if here is None:
                         raise
                     return False
+                note_failure(self, broken)
                 rows, error, page_info = None, broken, NOTHING
             done = self.conclude_plain(attempt, rows, error, page_info, here)
             return done
@@ -629,14 +657,21 @@ cdef class Request(Operation):
         cdef Reactor reactor = self.driver()
         cdef bint on_driver = reactor is not None and reactor.core.is_owner()
         cdef _PageEnd page_end = _PageEnd.__new__(_PageEnd)
+        cdef _UnretrievedError unretrieved = None
         page_end.request = self
         self.enter_process()
+        if error is not None:
+            if note_failure(self, error) and page == 0:
+                unretrieved = _UnretrievedError.__new__(_UnretrievedError)
         with cython.critical_section(self):
             if self._outcome is not None or self._page != page:
                 return False
             if not asked:
                 ending = self._ending
             if ending is None:
+                if unretrieved is not None and not (self._errbacks or self._waiters or self._blocked):
+                    unretrieved.error = error
+                    self.unretrieved = unretrieved
                 self._outcome = outcome
                 page_end.outcome = outcome
                 page_end.elapsed = (self.arrived or seconds_now()) - self._start_time
@@ -825,6 +860,8 @@ cdef class Request(Operation):
         send_waiting()
         if outcome is None:
             return
+        if errback is not None:
+            self.mark_retrieved()
         if in_greenlet is not None:
             in_greenlet.let_go()
         result, error, _, _ = outcome
@@ -850,6 +887,8 @@ cdef class Request(Operation):
     cdef tuple await_outcome(self):
         cdef tuple outcome = self.outcome()
         if outcome is not None:
+            if outcome[1] is not None:
+                self.mark_retrieved()
             return outcome
         cdef bint on_io_thread
         if self.home is None:  # a session that a program wrapped in its own object cannot be asked
@@ -868,6 +907,8 @@ cdef class Request(Operation):
             self.wait(NO_TIMEOUT)
             self.take_plain(None)
             outcome = self.outcome()
+        if outcome[1] is not None:  # it may have failed before this thread waited
+            self.mark_retrieved()
         return outcome
 
     def _result(self):
@@ -876,6 +917,7 @@ cdef class Request(Operation):
         if outcome is None:
             outcome = self._wait_for_outcome()  # by its Python name: tests replace it
         if outcome[1] is not None:
+            self.mark_retrieved()
             raise_waited(outcome)
         return answer_of(result_type, self, outcome)
 
@@ -889,6 +931,7 @@ cdef class Request(Operation):
     cdef object task_result(self, tuple outcome):
         """Return the result of *outcome*, or raise its exception, for one of several tasks that may wait at a time."""
         if outcome[1] is not None:
+            self.mark_retrieved()
             raise_awaited(outcome[1])
         return answer_of(result_type, self, outcome)
 
@@ -914,12 +957,14 @@ cdef class Request(Operation):
                 others = self._waiters
             waiters = (*others, waiter) if others else (waiter,)
             with cython.critical_section(self):
-                if self._outcome is not None:
-                    return self._outcome
-                joined = self._waiters is others
+                outcome = self._outcome
+                joined = outcome is None and self._waiters is others
                 if joined:
                     self._waiters = waiters
                     blocked = self._blocked
+            if outcome is not None:
+                self.mark_retrieved()
+                return outcome
         if queue is None or blocked or not all_of_loop(others, queue):
             self.set_eager()  # a loop may be busy, stopped or closed: the I/O thread notifies all
         else:

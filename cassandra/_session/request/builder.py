@@ -27,7 +27,7 @@ from cassandra._session.statements.statement import Sentinel, SimpleStatement, S
 from cassandra._wire.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
 
 from .future import ResponseFuture
-from .plans import plan_for
+from .plans import is_strict, plan_for
 
 if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
@@ -67,7 +67,7 @@ class RequestBuilder:
                     return plan.request(session, query, parameters, timeout)
         else:
             timeout = request_timeout(timeout)
-        statement = self._statement(query, parameters)
+        statement = self._statement(query, parameters, profile)
         message, query_plan = self._message(statement, parameters, profile, paging_state)
         message.tracing = trace
         if statement.custom_payload:
@@ -97,13 +97,19 @@ class RequestBuilder:
         return future
 
     def _statement(
-        self, query: str | Statement | PreparedStatement, parameters: Sequence[Any] | Mapping[str, Any] | None
+        self,
+        query: str | Statement | PreparedStatement,
+        parameters: Sequence[Any] | Mapping[str, Any] | None,
+        profile: ResolvedProfile,
     ) -> Statement:
         if isinstance(query, str):
             return SimpleStatement(query)
         if isinstance(query, PreparedStatement):
             query._check()
-            return query.bind(() if parameters is None else parameters)
+            values: Any = () if parameters is None else parameters
+            if type(query) is PreparedStatement:
+                return query._bind(values, is_strict(self._session, query, profile))
+            return query.bind(values)
         if isinstance(query, Statement):
             return query
         raise TypeError(f"expected CQL text or a statement, got {type(query).__name__}")
@@ -168,7 +174,7 @@ class RequestBuilder:
         prepared._check()
         bound = statement._bound
         if bound is None:
-            bound = prepared._bind_plan.bind((), prepared.protocol_version)
+            bound = prepared._bind_plan.bind((), prepared.protocol_version, strict=prepared._is_strict(None))
         plan, metadata_id = prepared._snapshot
         message = ExecuteMessage(
             prepared.query_id,

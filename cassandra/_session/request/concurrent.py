@@ -35,6 +35,7 @@ from cassandra._core.transport import (
     RequestBatch,
     Results,
     has_default_ending,
+    pair_of,
 )
 from cassandra._session import aio
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, OF_PROFILE, of_caller
@@ -42,6 +43,7 @@ from cassandra._session.session import EXECUTE_ASYNC, Session
 from cassandra._session.statements.prepared import PreparedStatement
 
 from .future import ResponseFuture
+from .hints import of_item
 from .many import ManyRequests, note_attempt
 from .plans import plan_for
 from .result import ResultSet
@@ -263,9 +265,10 @@ class ForeignBatch:
         """See :meth:`ConcurrentBatch.fill`."""
         for number in range(index, index + count):
             try:
-                statement, values = next(pairs)
+                item = next(pairs)
             except StopIteration:
                 return number, True
+            statement, values = pair_of(item, number)
             if not start(number, statement, values, None):
                 return number + 1, False
         return index + count, False
@@ -456,4 +459,4 @@ class _BlockingRun:
 
 
 def _raise(index: int, error: BaseException) -> NoReturn:
-    raise error
+    raise of_item(index, error)

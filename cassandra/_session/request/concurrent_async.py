@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
 from cassandra._base.objects import public
-from cassandra._core.transport import FutureObserver, Results
+from cassandra._core.transport import FutureObserver, Results, pair_of
 from cassandra._session import aio
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, OF_PROFILE, of_caller
 
 from .concurrent import WINDOW, ConcurrentBatch, ExecutionResult, error_of, plain_session
+from .hints import of_item
 from .result import ResultSet
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ class _AsyncRun:
             while not self._exhausted:
                 while self._room() <= 0:
                     await self._change()
-                statement, values = await anext(pairs)
+                statement, values = pair_of(await anext(pairs), self._sent)
                 self._sent += 1
                 self._start(self._sent - 1, statement, values, None)
         except StopAsyncIteration:
@@ -287,7 +288,7 @@ class _AsyncRun:
         """End the run with the *error* of request *index*."""
         self._exhausted = True
         if self._error is None:
-            self._error = error
+            self._error = of_item(index, error)
 
     def wake(self) -> None:
         """Wake the waiters."""

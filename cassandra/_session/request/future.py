@@ -34,6 +34,7 @@ from cassandra._session.statements.statement import SimpleStatement, shortened
 
 from ..statements.prepared import BoundStatement
 from .execution import Content, Execution, QueryPlan, Sending, hosts_of
+from .hints import OfResult, note_failure
 from .observers import recorder_of
 from .result import Extras, OfRows, Outcome, PageInfo, ResultSet, Row, size_text
 from .retry import closed_text
@@ -320,6 +321,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
     @property
     def _final_exception(self) -> BaseException | None:
         outcome = self._outcome
+        self._mark_retrieved()
         return None if outcome is None else outcome[1]
 
     @property
@@ -378,6 +380,9 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
         if trace.events is None:
             trace.populate(self.session.max_trace_wait if max_wait is None else max_wait, query_cl=query_cl)
         return trace
+
+    if not TYPE_CHECKING:
+        one, all, current_rows, was_applied = map(OfResult, ("one", "all", "current_rows", "was_applied"))
 
     __reduce__ = not_copied("it belongs to its session; its result() can be asked for")
 
@@ -457,7 +462,7 @@ def _raise_to_task(error: BaseException) -> None:
     raise copy_to_raise(error, _raise_to_task.__code__)
 
 
-set_result_type(ResultSet, _result_of, _raise_to_task)
+set_result_type(ResultSet, _result_of, _raise_to_task, note_failure)
 
 
 def _check_page(page: int, outcome: Outcome) -> Outcome:

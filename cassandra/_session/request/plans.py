@@ -93,6 +93,7 @@ class ExecutePlan(ExecutePlanBase):
             serial_consistency=serial,
             with_timestamp=with_timestamp or timestamps is not None,
             version_block=self.version_block,
+            strict=is_strict(session, prepared, profile),
         )
         self._message = (consistency, serial, fetch_size, skip, metadata_id)
         self.retry_policy = prepared.retry_policy or profile.retry_policy
@@ -208,6 +209,12 @@ class ExecutePlan(ExecutePlanBase):
         assert request._frame is not None
         content = Content.compiled(self, request._frame, request._token, request._values)
         return Execution(Sending(content, QueryPlan(self.router, None, request._picked)), self.retry_policy)
+
+
+def is_strict(session: Session, prepared: PreparedStatement, profile: ResolvedProfile) -> bool:
+    """True if incomplete values of a request are an error."""
+    chosen = profile.strict_binding
+    return prepared._is_strict(getattr(session.cluster, "strict_binding", False) if chosen is None else chosen)
 
 
 def _default_of(session: Session, profile: ResolvedProfile) -> tuple[Any, Any, int] | None:

@@ -171,6 +171,7 @@ class Preparer:
             message.is_lwt,
         )
         statement._session_keyspace = self._session.keyspace
+        statement._binds_strictly = getattr(cluster, "strict_binding", False)  # mocks of clusters have none
         if future._custom_payload:
             statement.custom_payload = future._custom_payload
         cluster.add_prepared(message.query_id, statement)

@@ -21,6 +21,7 @@ has a default, so that ``ResultSet`` alone means any rows, as in programs that d
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from itertools import chain
 from time import monotonic
@@ -39,6 +40,9 @@ from cassandra._wire.messages.responses import ResultMessage
 from cassandra._wire.rows import column_types, dict_factory, named_tuple_factory, tuple_factory
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
     from typing_extensions import TypeVar
 
     from cassandra._core.transport import InFlightRequest
@@ -521,9 +525,16 @@ class ResultSet(Answer, OfRows[Row]):
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
-        """True if there are rows; empty pages with more pages after them are skipped, as in :meth:`one`."""
+        """True if there are rows; empty pages with more pages after them are skipped, as in :meth:`one`.
+
+        Also true for a conditional write that was not applied, which returns a row: see :attr:`was_applied`. The first
+        such test is warned of."""
         self._pass_over_empty_pages()
-        return bool(self._current_rows)
+        rows = self._current_rows
+        plan = self._plan
+        if plan is not None and plan.names[:1] == ("[applied]",):
+            _warn_of_condition(rows)
+        return bool(rows)
 
     __nonzero__ = __bool__
 
@@ -557,26 +568,26 @@ class ResultSet(Answer, OfRows[Row]):
     def __arrow_c_schema__(self) -> Any:
         return self.arrow().__arrow_c_schema__()
 
-    def to_arrow(self, **options: Any) -> Any:
+    def to_arrow(self, **options: Any) -> pyarrow.Table:
         """Return a ``pyarrow.Table``; *options*, here and in the following methods, are those of :meth:`arrow`. A page
         that fails raises the same error as for rows."""
         from .columns import to_arrow
 
         return to_arrow(self.arrow(**options))
 
-    def to_pandas(self, **options: Any) -> Any:
+    def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """Return a ``pandas.DataFrame``. Without an option, decimals are ``Decimal`` objects, varints int64 or, if one
         is out of range, ``int`` objects; the guide's page on columns has all types."""
         from .columns import to_pandas
 
         return to_pandas(self.arrow(**options), _text_numbers(options))
 
-    def to_polars(self, **options: Any) -> Any:
+    def to_polars(self, **options: Any) -> polars.DataFrame:
         """Return a ``polars.DataFrame``. Without an option, decimals are ``Decimal(38, scale)`` and varints ``Int64``;
         a column with a number out of range has Python objects."""
         from .columns import to_polars
 
-        return to_polars(self.arrow(**options), _text_numbers(options))
+        return to_polars(self.arrow(**options), _text_numbers(options))  # type: ignore[no-any-return]
 
     def to_numpy(self) -> dict[str, Any]:
         """Return arrays by column name, as :class:`~cassandra.protocol.NumpyProtocolHandler` does, of all pages."""
@@ -584,23 +595,24 @@ class ResultSet(Answer, OfRows[Row]):
 
         return to_numpy(self)
 
-    async def to_arrow_async(self, **options: Any) -> Any:
+    async def to_arrow_async(self, **options: Any) -> pyarrow.Table:
         """As :meth:`to_arrow`, without blocking the running loop; likewise the following methods."""
         from .columns import to_arrow
 
         return to_arrow(await self.arrow(**options).read_all_async())
 
-    async def to_pandas_async(self, **options: Any) -> Any:
+    async def to_pandas_async(self, **options: Any) -> pandas.DataFrame:
         """Do as :meth:`to_pandas`, without blocking the running loop."""
         from .columns import to_pandas
 
         return to_pandas(await self.arrow(**options).read_all_async(), _text_numbers(options))
 
-    async def to_polars_async(self, **options: Any) -> Any:
+    async def to_polars_async(self, **options: Any) -> polars.DataFrame:
         """Do as :meth:`to_polars`, without blocking the running loop."""
         from .columns import to_polars
 
-        return to_polars(await self.arrow(**options).read_all_async(), _text_numbers(options))
+        read = await self.arrow(**options).read_all_async()
+        return to_polars(read, _text_numbers(options))  # type: ignore[no-any-return]
 
     async def to_numpy_async(self) -> dict[str, Any]:
         """Do as :meth:`to_numpy`, without blocking the running loop."""
@@ -644,6 +656,23 @@ class ResultSet(Answer, OfRows[Row]):
         raise UnsupportedOperation("Continuous paging needs a DSE server, which this driver does not support.")
 
 
+def _warn_of_condition(rows: Any) -> None:
+    """Warn, once, of a test of a conditional write that was not applied: its result is true all the same."""
+    global _warned
+    if _warned or not rows or not isinstance(rows, Sequence):
+        return
+    row = rows[0]
+    applied = row.get("[applied]", True) if isinstance(row, dict) else row[0] if isinstance(row, tuple) else True
+    if applied is False:
+        _warned = True
+        warnings.warn(
+            "The result of a conditional write that was not applied is true, as it has a row: use result.was_applied",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+_warned = False
 _NEXT: Any = ResultSet.__dict__["__next__"]
 _FETCH_NEXT: Any = ResultSet.__dict__["fetch_next_page"]
 _FETCH_NEXT_ASYNC: Any = ResultSet.__dict__["fetch_next_page_async"]

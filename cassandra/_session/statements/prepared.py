@@ -68,7 +68,8 @@ class PreparedStatement:
     """A statement prepared by the server; made by :meth:`Session.prepare`, immutable except for the result metadata.
 
     Settable attributes apply to every statement bound from it: ``consistency_level``, ``serial_consistency_level``,
-    ``fetch_size``, ``retry_policy``, ``is_idempotent``, ``custom_payload``.
+    ``fetch_size``, ``retry_policy``, ``is_idempotent``, ``custom_payload``; ``strict_binding``, True or False,
+    overrides that of the execution profile and the cluster.
 
     Example::
 
@@ -84,9 +85,11 @@ class PreparedStatement:
     #: Rows of a page; None turns paging off. Default: that of the session.
     fetch_size: int | Sentinel | None = FETCH_SIZE_UNSET
     is_idempotent: bool = False  #: True if it may be executed twice.
+    strict_binding: bool | None = None  #: See :attr:`Cluster.strict_binding`; None: as the profile or cluster.
     column_encryption_policy: ColumnEncryptionPolicy | None = None  #: Policy of encrypted columns, or None.
 
     _plans: PlanCache
+    _binds_strictly: bool = False  # option of the cluster at the time of preparing
     _session_keyspace: str | None = None  # keyspace of the session at the time of preparing
     _outdated: str | None = None  # description of the difference
     _refused: str | None = None  # the reason why its values cannot be encrypted
@@ -303,17 +306,28 @@ class PreparedStatement:
     def bind(self, values: Sequence[Any] | Mapping[str, Any] | None) -> BoundStatement:
         """Return a :class:`BoundStatement` with *values*, a sequence in marker order or a mapping by name.
 
-        Missing values are left UNSET on protocol 4 and newer. Raises TypeError naming the parameter for a value that
-        does not match its type, ValueError for too many, KeyError for a missing name on protocol 3.
+        Missing values are left UNSET on protocol 4 and newer, and unknown names are ignored with a warning, unless
+        binding is strict (``strict_binding`` of the statement or of the cluster). Raises TypeError naming the parameter
+        for a value that does not match its type, ValueError for too many; for missing ones, if binding is strict or
+        with protocol 3, ValueError, or KeyError for a name.
         """
+        return self._bind(values, self._is_strict(None))
+
+    def _is_strict(self, profile: bool | None) -> bool:
+        """True if incomplete values are an error; *profile*: the option of the execution profile."""
+        if self.strict_binding is not None:
+            return self.strict_binding
+        return self._binds_strictly if profile is None else profile
+
+    def _bind(self, values: Sequence[Any] | Mapping[str, Any] | None, strict: bool) -> BoundStatement:
         place = self._plans.place
         if place is None:
             place = self._place()
         if not place:
-            return BoundStatement(self).bind(values)
+            return BoundStatement(self)._bind(values, strict)
         made = _new_bound(BoundStatement)
         made.prepared_statement = self
-        made._bound = self._bind_plan.bind(values, self.protocol_version)
+        made._bound = self._bind_plan.bind(values, self.protocol_version, strict=strict)
         made.raw_values = values
         made.keyspace, made.table = place
         return made
@@ -446,8 +460,11 @@ class BoundStatement(Statement):
 
     def bind(self, values: Sequence[Any] | Mapping[str, Any] | None) -> BoundStatement:
         """Bind *values* (see :meth:`PreparedStatement.bind`) in place and return self."""
+        return self._bind(values, self.prepared_statement._is_strict(None))
+
+    def _bind(self, values: Sequence[Any] | Mapping[str, Any] | None, strict: bool) -> BoundStatement:
         prepared = self.prepared_statement
-        self._bound = prepared._bind_plan.bind(values, prepared.protocol_version)
+        self._bound = prepared._bind_plan.bind(values, prepared.protocol_version, strict=strict)
         self.raw_values = values
         return self
 

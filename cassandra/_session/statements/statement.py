@@ -282,5 +282,5 @@ def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: 
         raise type(error)(
             f"{given} do not match the placeholders of {query!r} ({error}); they are %s or %(name)s, a percent sign is "
             "%%, and ? is for prepared statements"
-        ) from error
+        ) from None
     return text

@@ -46,6 +46,7 @@ DEFAULTS = {
     "compression": True,
     "auth_provider": None,
     "metrics_enabled": False,
+    "strict_binding": False,
     "metrics": None,
     "connection_class": Connection,
     "ssl_options": None,
