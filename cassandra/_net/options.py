@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .auth import AuthProvider
     from .features import ShardTarget
     from .handshake import ApplicationInfoBase
-    from .tls import SSLSessionCache
+    from .tls_sessions import SSLSessionCache
     from .trust import AllowedAddresses
 
 DEFAULT_CQL_VERSION = "3.0.0"  #: Version of CQL, if a node names none.

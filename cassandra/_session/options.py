@@ -29,7 +29,7 @@ from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DEFAULT_PORT, DefaultEndPointFactory, EndPointFactory, SniEndPointFactory
 from cassandra._net.handshake import ApplicationInfoBase
 from cassandra._net.options import MAX_REQUESTS
-from cassandra._net.tls import SSLSessionCache
+from cassandra._net.tls_sessions import SSLSessionCache
 from cassandra._net.trust import LoginPolicy
 from cassandra._routing.policies import (
     AddressTranslator,

@@ -290,7 +290,7 @@ class Terminal(io.StringIO):
 
 
 def test_lines_and_bars(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cassandra._bulk.console.OFTEN", 0.0)
+    monkeypatch.setattr("cassandra._bulk.console.PRINT_INTERVAL", 0.0)
     log, terminal = io.StringIO(), Terminal()
     for stream in (log, terminal):
         with ProgressDisplay("count ks.t", stream=stream) as showing:
