@@ -23,7 +23,7 @@ LEVELS = {"warning": {"WARNING"}, "error": {"ERROR"}, "exception": {"ERROR"}, "l
 ENTRY = re.compile(r"^``(.+)`` : ``([\w.]+)``, ([A-Z]+)$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"%[-#0 +]*\d*(?:\.\d+)?[a-z]")
 #: Calls in Cython code, and the message that the C++ core passes to one of them.
-NATIVE_CALL = re.compile(r'get_logger\("([\w.]+)"\)\.(warning|error|exception)\(("[^"]*")?')
+NATIVE_CALL = re.compile(r'get_logger\("([\w.]+)"\)\.(warning|error|exception)\(\s*((?:"[^"]*"\s*)*)')
 NATIVE_WARNING = re.compile(r"ReceiveBuffer::warning\(.+?snprintf\((.+?)\n\s+paused_", re.DOTALL)
 SHORTEST = 20  # characters of a string that can be a message
 
@@ -115,7 +115,8 @@ def logged() -> frozenset[Message]:
         found.update(Module(path).messages())
     for path in sorted(PACKAGE.rglob("*.p[yx][xi]")):
         for logger, method, text in NATIVE_CALL.findall(path.read_text()):
-            found.add(Message(normal(text.strip('"')) or native_warning(), logger, frozenset(LEVELS[method])))
+            parts = "".join(re.findall(r'"([^"]*)"', text))
+            found.add(Message(normal(parts) or native_warning(), logger, frozenset(LEVELS[method])))
     return frozenset(found)
 
 
