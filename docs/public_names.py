@@ -23,6 +23,7 @@ import cassandra
 from cassandra._base import errors
 from cassandra._base.aliases import is_alias
 from cassandra._session.options import ClusterOptions
+from cassandra._session.request.hints import OfResult
 from cassandra.cluster import Cluster
 
 #: Bases whose members are shown with a class derived from them, because programs use only that one.
@@ -143,6 +144,8 @@ def members(kind: type) -> tuple[Member, ...]:
     for base in bases_of(kind):
         notes = notes_of(base)
         for name in dict.fromkeys([*vars(base), *getattr(base, "__annotations__", ()), *notes]):
+            if isinstance(vars(base).get(name), OfResult):
+                continue  # raises AttributeError: a hint at the attribute of the result
             if name.startswith("_") or is_alias(base, name) or (name == "args" and issubclass(kind, BaseException)):
                 continue
             value = vars(base).get(name)

@@ -260,6 +260,7 @@ class Cluster(ClusterOptions):
       *metadata_request_timeout*, *idle_heartbeat_interval*, *idle_heartbeat_timeout*
     * requests: *execution_profiles*, *timestamp_generator*, *prepare_on_all_hosts*, *reprepare_on_up*,
       *allow_control_connection_query_fallback*; legacy: *load_balancing_policy*, *default_retry_policy*
+    * binding: *strict_binding*
     * monitoring: *request_tracker*, *slow_request_threshold*, *metrics_enabled*
     * limits: *max_requests_per_connection*, *max_requests_per_host*, *max_requests_per_session*, *max_request_wait*,
       *max_waiting_requests*, *max_response_bytes*

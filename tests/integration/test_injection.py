@@ -32,7 +32,7 @@ def role(session: Session) -> Any:
 
 
 def test_the_scope_of_an_address_is_no_cql(users: Session) -> None:
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(ValueError, match="inet cannot hold the scope"):
         users.execute("UPDATE users SET address = %s WHERE id = 1", (SCOPED,))
     assert role(users) == "guest"
 

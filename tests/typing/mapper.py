@@ -107,7 +107,7 @@ def models_are_found(key: int) -> None:
     reveal_type([one.price for one in Product.objects])  # list[decimal.Decimal]
     flat = Product.objects.values_list("name", flat=True)
     reveal_type(flat)  # cassandra._mapper.query_models.ModelQuerySet[Any]
-    reveal_type([*Product.objects.values_list("id", "name")])  # list[list[Any]]
+    reveal_type([*Product.objects.values_list("id", "name")])  # list[Any]
     reveal_type(Product.objects.count())  # int
     reveal_type(len(Product.objects))  # int
 

@@ -275,7 +275,7 @@ def test_send_returns_none_when_statement_or_session_is_not_ready(what: str, aga
         connection._ready.execute_async = None
     elif what == "unprepared":
         del connection._ready.__dict__["prepared"]
-        connection._ready.keep(None)
+        connection._ready._keep(None)
     elif what == "outdated":
         statement.is_outdated = True
     elif what == "seen":
