@@ -209,7 +209,7 @@ async def bulk(session: Session, frame: dict[str, list[int]], polars: DataFrame,
 
 async def folding(session: Session) -> None:
     scan = session.scan("ks.t", columns=["v"], pushdown="never", progress=lambda so_far: print(so_far.eta))
-    reveal_type(scan.fold(Sum("v"), workers=2, deterministic=True))  # int
+    reveal_type(scan.fold(Sum("v"), workers=2, deterministic=True))  # Any
     reveal_type(await scan.fold_async(Longest(), filter=col("v") > 3))  # int
     reveal_type(scan.explain(Count()).pushdown)  # bool | None
     reveal_type(scan.checkpoint().done)  # tuple[tuple[int, int], ...]
