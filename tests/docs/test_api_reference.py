@@ -32,12 +32,17 @@ def modules() -> Iterator[Any]:
             yield importlib.import_module(found.name)
 
 
+def is_mistake(base: type, name: str) -> bool:
+    """Return True for a name that only raises an AttributeError which says where the attribute is."""
+    return name in vars(base) and not hasattr(base, name)
+
+
 def attributes(kind: type) -> Iterator[str]:
     """Yield the public attributes of a class that it has from the driver."""
     for base in kind.__mro__:
         if base.__module__.split(".")[0] == "cassandra":
             for name in [*vars(base), *getattr(base, "__annotations__", ())]:
-                if not name.startswith("_") and not is_alias(base, name):
+                if not name.startswith("_") and not is_alias(base, name) and not is_mistake(base, name):
                     yield name
 
 
