@@ -1,7 +1,8 @@
 """The API reference, as ``make docs`` has built it, shows everything public and says what it is.
 
 Public is each name in the ``__all__`` of a module without a leading underscore in its path, and each attribute of a
-class among these, without a leading underscore; not the aliases that ``cassandra._base.aliases`` adds for old programs.
+class among these, without a leading underscore; not the aliases that ``cassandra._base.aliases`` adds for old programs,
+nor names that only hint at the attribute of a result.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import pytest
 
 import cassandra
 from cassandra._base.aliases import is_alias
+from cassandra._session.request.hints import OfResult
 
 BUILT = Path(__file__).parents[2] / "docs" / "_build"
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -32,17 +34,16 @@ def modules() -> Iterator[Any]:
             yield importlib.import_module(found.name)
 
 
-def is_mistake(base: type, name: str) -> bool:
-    """Return True for a name that only raises an AttributeError which says where the attribute is."""
-    return name in vars(base) and not hasattr(base, name)
-
-
 def attributes(kind: type) -> Iterator[str]:
     """Yield the public attributes of a class that it has from the driver."""
     for base in kind.__mro__:
         if base.__module__.split(".")[0] == "cassandra":
             for name in [*vars(base), *getattr(base, "__annotations__", ())]:
-                if not name.startswith("_") and not is_alias(base, name) and not is_mistake(base, name):
+                if (
+                    not name.startswith("_")
+                    and not is_alias(base, name)
+                    and not isinstance(vars(base).get(name), OfResult)
+                ):
                     yield name
 
 
