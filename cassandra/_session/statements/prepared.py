@@ -134,7 +134,7 @@ class PreparedStatement:
         self._discard_plans()
 
     def _discard_plans(self) -> None:
-        before = self.__dict__.get("_plans")
+        before = getattr(self, "_plans", None)
         super().__setattr__("_plans", PlanCache())
         if before is not None:
             before.discard()  # caches of the mapper refer to it
