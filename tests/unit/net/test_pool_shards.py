@@ -334,7 +334,7 @@ def test_all_shards_are_covered_after_random_faults(net: Net, seed: int) -> None
 def submit(connection: Connection, outcomes: list[Any]) -> None:
     """A request as an application makes them: within the limits."""
     exchange = Exchange(outcomes.append)
-    exchange._right = NORMAL
+    exchange._priority = NORMAL
     connection.submit(QUERY.encode(connection.protocol_version, features=connection.features), exchange, 0, PATIENCE)
 
 
