@@ -30,7 +30,8 @@ from pathlib import Path
 CONTACT = os.environ.get("CASSANDRA_CONTACT", "")
 HOST, _, PORT = CONTACT.partition(":")
 USUAL = "127.0.0.1"  # of servers that were recorded, if no other was running; and a value in programs
-NAMED = re.compile(r" \(\w+\.\w+ = .*\)\Z", re.DOTALL)  # at the end of an error: ours names model, column and value
+#: At the end of an error: ours names model, column and value, or the statement with a hint.
+NAMED = re.compile(r" (?:\(\w+\.\w+ = .*\)|\[statement: .*)\Z", re.DOTALL)
 KEYSPACE = "compat_" + Path(sys.argv[0]).stem
 
 
