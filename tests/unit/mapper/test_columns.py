@@ -41,7 +41,7 @@ def named(column: Any, name: str = "field", model: str = "Model") -> Any:
 # errors
 
 MASKED = np.ma.masked_array([1.5, 2.5, 3.5], [False, True, False])
-PARTS = [np.complex64(1 + 2j), 1 + 2j, np.ma.masked, np.ma.masked_array(5, mask=True), np.timedelta64(5)]
+PARTS = [np.complex64(1 + 2j), 1 + 2j, np.ma.masked, np.ma.masked_array(5, mask=True), np.timedelta64(5, "s")]
 
 
 @pytest.mark.parametrize("value", PARTS, ids=lambda value: type(value).__name__)

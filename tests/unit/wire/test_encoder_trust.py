@@ -232,7 +232,7 @@ UNKNOWN = [
     np.ma.masked_array(5, mask=True),
     np.ma.masked_array(True, mask=True),
     np.ma.masked_array([1.5, 2.5], mask=[True, False])[0],
-    np.timedelta64(5),
+    np.timedelta64(5, "s"),
 ]
 
 
