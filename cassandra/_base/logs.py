@@ -224,6 +224,7 @@ _WARNINGS = 5  # logged for one response
 _TEXTS = 100  # different warnings logged for one session and minute
 _TEXT = 4096  # characters by which they are compared; the log shows no more
 _MINUTE = 60.0
+_ERRORS = 20  # that were never retrieved, logged with their tracebacks in a minute
 _LINES = 50  # of one kind, logged for one reading of a server's tables
 
 
@@ -258,6 +259,7 @@ def get_logger(name: str) -> logging.Logger:
 
 
 _server = get_logger("cassandra.protocol")
+_cluster = get_logger("cassandra.cluster")
 
 
 class WarningLog:
@@ -293,6 +295,28 @@ class WarningLog:
                 "Server warnings: %d different ones within a minute; until it ends, further ones are in results only",
                 len(logged),
             )
+
+
+class _UnretrievedErrors:
+    """Logs errors of requests that no program has asked for: the first ones of each minute. Any thread; a race logs a
+    few more."""
+
+    def __init__(self) -> None:
+        self._count = 0  # of the current minute
+        self._since = -_MINUTE
+
+    def log(self, error: BaseException) -> None:
+        now = time.monotonic()
+        if now - self._since >= _MINUTE:
+            self._count, self._since = 0, now
+        self._count += 1
+        if self._count <= _ERRORS:
+            _cluster.error("The error of a request was never retrieved: %s", error, exc_info=error)
+        elif self._count == _ERRORS + 1:
+            _cluster.error("Errors of more than %d requests within a minute were never retrieved", _ERRORS)
+
+
+unretrieved_errors = _UnretrievedErrors()
 
 
 def log_each(log: Callable[..., None], message: str, rows: Sequence[tuple[object, ...]]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from cassandra import InvalidRequest
+from cassandra._base import logs
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, Session
 from cassandra.concurrent import execute_concurrent, execute_concurrent_async
 from cassandra.protocol import SyntaxException
@@ -309,6 +310,23 @@ def never_retrieved(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]
 def end(future: Any) -> None:
     """Wait for the end of a request without asking for its outcome."""
     eventually(lambda: "no result yet" not in repr(future))
+
+
+@pytest.fixture(autouse=True)
+def no_errors_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors of other tests of the same minute count for the limit."""
+    monkeypatch.setattr(logs.unretrieved_errors, "_since", float("-inf"))
+
+
+def test_many_errors_that_were_never_retrieved_are_logged_in_part(
+    table: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(30):
+        table.execute_async("SELEC")
+    more = "Errors of more than 20 requests within a minute"
+    eventually(lambda: any(more in record.getMessage() for record in caplog.records))
+    table.execute("SELECT * FROM system.local")
+    assert len(never_retrieved(caplog)) == 20
 
 
 def test_an_error_that_was_never_retrieved_is_logged(table: Session, caplog: pytest.LogCaptureFixture) -> None:

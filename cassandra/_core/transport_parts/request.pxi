@@ -86,11 +86,9 @@ cdef class _UnretrievedError:
 
     def __del__(self):
         if self.error is not None:
-            from cassandra._base.logs import get_logger
+            from cassandra._base.logs import unretrieved_errors
 
-            get_logger("cassandra.cluster").error(
-                "The error of a request was never retrieved: %s", self.error, exc_info=self.error
-            )
+            unretrieved_errors.log(self.error)
 
 
 cdef bint post(Reactor reactor, _PageEnd page_end) noexcept:

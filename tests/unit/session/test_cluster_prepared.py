@@ -50,8 +50,8 @@ def test_the_registry_is_weak(fake: FakeCluster) -> None:
         assert cluster.get_prepared(kept.query_id) is kept
         assert cluster.get_prepared(query_id) is dropped
         del dropped
-        gc.collect()
-        assert cluster.get_prepared(query_id) is None
+        # a driver thread may still prepare it on another host
+        eventually(lambda: gc.collect() >= 0 and cluster.get_prepared(query_id) is None)
         assert cluster.get_prepared(b"unknown") is None
         assert cluster.prepared.all() == [kept]
 
