@@ -40,9 +40,9 @@ class _Works:
         except BaseException as error:
             self.errors.append(error)
 
-    def join(self) -> None:
-        """Wait for all; raise the first error of any."""
-        deadline = time.monotonic() + 2 * PATIENCE
+    def join(self, seconds: float = 2 * PATIENCE) -> None:
+        """Wait for all, *seconds* at most; raise the first error of any."""
+        deadline = time.monotonic() + seconds
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive() and not self.errors:
@@ -51,9 +51,9 @@ class _Works:
             raise self.errors[0]
 
 
-def together(work: Callable[[int], T], threads: int = THREADS) -> list[T]:
-    """Call ``work(number)`` in *threads* threads that begin at the same moment. Return the results in their order, or
-    raise the first error of any."""
+def together(work: Callable[[int], T], threads: int = THREADS, seconds: float = 2 * PATIENCE) -> list[T]:
+    """Call ``work(number)`` in *threads* threads that begin at the same moment, and end within *seconds*. Return the
+    results in their order, or raise the first error of any."""
     results: dict[int, T] = {}
 
     def of(number: int) -> Callable[[], None]:
@@ -62,7 +62,7 @@ def together(work: Callable[[int], T], threads: int = THREADS) -> list[T]:
 
         return run
 
-    _Works([of(number) for number in range(threads)]).join()
+    _Works([of(number) for number in range(threads)]).join(seconds)
     return [results[number] for number in range(threads)]
 
 

@@ -46,7 +46,7 @@ def test_clusters_of_several_threads(one_node: SimulatedCluster) -> None:
                 count += [session.execute(select, (number,)).one().v for _ in range(3)] == [number * 7] * 3
         return count
 
-    assert together(work) == [STARTS // THREADS] * THREADS
+    assert together(work, seconds=2 * PATIENCE + STARTS) == [STARTS // THREADS] * THREADS
 
 
 def test_sessions_of_one_cluster(one_node: SimulatedCluster) -> None:
